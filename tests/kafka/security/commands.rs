@@ -8,14 +8,17 @@ use tollgate_testkit::{Cluster, Deployment};
 use super::mechanisms::{Mechanism, mechanisms};
 use super::{SENTINEL, Secured, TIME_MAX, decides, documented_rights};
 
+/// How many commands run side by side: the machine has two cores, other cases run meanwhile, and a command gives up on brokers after 10 s.
+const SIDE_BY_SIDE: usize = 3;
+
 /// The exit code of `topics apply --check` where something differs from what is asked for.
 const DIFFERS: i32 = 3;
 
-/// Returns the words of every command that reads or writes topics, and ends by itself: those that run side by side, and those that come behind
-/// them.
-fn commands(deployment: &Deployment, file: &str) -> [Vec<Vec<String>>; 2] {
+/// Returns the words of every command that reads or writes topics, and ends by itself. The last command sends what the first has captured.
+fn commands(deployment: &Deployment, file: &str) -> Vec<Vec<String>> {
     let events = &deployment.events;
-    let first = [
+    [
+        format!("capture --topic {events} {file}"),
         "topics apply --check".to_owned(),
         "config check --connect".to_owned(),
         "tap --from-beginning --count 1".to_owned(),
@@ -27,10 +30,10 @@ fn commands(deployment: &Deployment, file: &str) -> [Vec<Vec<String>>; 2] {
         "abuse blocklist".to_owned(),
         "dlq list".to_owned(),
         "dlq redrive --execute".to_owned(),
-        format!("capture --topic {events} {file}"),
-    ];
-    let behind = [format!("replay {file} --to {events} --yes --rate max")];
-    [first.as_slice(), &behind].map(|lines| lines.iter().map(|line| line.split(' ').map(str::to_owned).collect()).collect())
+        format!("replay {file} --to {events} --yes --rate max"),
+    ]
+    .map(|line| line.split(' ').map(str::to_owned).collect())
+    .to_vec()
 }
 
 /// Each command reads or writes with each mechanism, and shows no secret.
@@ -57,7 +60,7 @@ fn check(secured: &Secured, cluster: &Cluster, mechanism: &Mechanism) -> Result<
     ensure!(worker.stop()?.success());
 
     let capture = secured.path(&format!("{}.jsonl", deployment.events));
-    for batch in commands(deployment, &capture) {
+    for batch in commands(deployment, &capture).chunks(SIDE_BY_SIDE) {
         let running: Vec<_> = batch.iter().map(|words| start(mechanism, words)).collect::<Result<_>>()?;
         for (words, child) in batch.iter().zip(running) {
             check_end(mechanism, words, &child.wait_with_output()?)?;
