@@ -54,15 +54,11 @@ def main():
     chosen = [part for part in PARTS if given.all or (part.name in given.only if given.only else part.quick)]
     terminal = Terminal()
     steps = [run_command(terminal, "lint", "format", ["cargo", "fmt", "--all", "--check"])]
-    if not steps[0].failed and [part.name for part in chosen] != ["lint"]:
-        began = terminal.seconds()
-        programs = build(terminal)
-        steps.append(Step("build", "all test programs", seconds=terminal.seconds() - began))
-        if programs is None:
-            steps[-1].failed, steps[-1].failures = 1, ["the tests do not compile: the compiler has said why"]
-    else:
-        programs = []
-    if not any(step.failed for step in steps):
+    programs = []
+    if not steps[0].failed:
+        programs, built = build(terminal)
+        steps += built
+    if programs:
         run = Run(terminal, programs)
         waiting, computing = [], []
         aside = threading.Thread(target=lane, args=(run, [part for part in chosen if part.waits], waiting))

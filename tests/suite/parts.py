@@ -49,8 +49,9 @@ class Run:
 ELSEWHERE = {"tollgate-fuzz": "short_run::", "tollgate-differential": "commands::"}
 
 
-def lint(run):
-    return run.command("lint", "clippy", "cargo", "clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings")
+def lint(_run):
+    """Format and build come before every part, and lint."""
+    return []
 
 
 # What waits for terminals, sockets and time-outs runs beside the rest: these modules of the command line's tests, and this program.
@@ -119,7 +120,7 @@ def image(run):
 
 PARTS = (
     Part("kafka", True, True, 9, "every case on a real Kafka, a short chaos run, two faults of three brokers, alerts on a real Prometheus", kafka),
-    Part("lint", True, False, 2, "format and clippy", lint),
+    Part("lint", True, False, 5, "format and clippy, as every part does before it begins", lint),
     Part("units", True, False, 5, "unit, property, golden and snapshot tests, the corpora of the fuzz targets, the attacks", units),
     Part("faults", False, True, 12, "the other faults of three brokers, one of each kind, and both stages while brokers fail", faults),
     Part("chaos", False, True, 8, "300 kills of workers and of the broker, and 60 in both stages", chaos),

@@ -69,23 +69,42 @@ class Terminal:
             print(f"test: {self.seconds():4.0f} s: {text}", flush=True)
 
 
+# What is built, with one set of features. Benchmarks are built to be linted.
+BUILDS = (["--no-run"], ["--bench", "*", "--no-run"])
+
+
 def build(terminal):
-    """Builds all test programs with one set of features, and returns them, or None if they do not compile."""
-    command = ["cargo", "test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]
-    terminal.say(" ".join(command))
-    built = subprocess.run(command, cwd=TOP, stdout=subprocess.PIPE, text=True, check=False)
-    if built.returncode != 0:
-        return None
-    programs = []
-    for line in built.stdout.splitlines():
-        message = json.loads(line)
-        if message.get("reason") != "compiler-artifact" or not message["profile"]["test"] or not message.get("executable"):
-            continue
-        folder = pathlib.Path(message["manifest_path"]).parent
-        package = re.search(r'^name = "(.+)"$', (folder / "Cargo.toml").read_text(), re.MULTILINE).group(1)
-        target = message["target"]
-        programs.append(Program(package, target["kind"][0], target["name"], message["executable"], str(folder)))
-    return programs
+    """Builds all programs, and returns the test programs with the steps of building and linting. One pass of the compiler does both: a pass
+    that only checks would compile every dependency a second time."""
+    environment = ENVIRONMENT | {"RUSTC_WORKSPACE_WRAPPER": "clippy-driver"}
+    programs, said, failed, began = [], [], False, terminal.seconds()
+    for targets in BUILDS:
+        command = ["cargo", "test", "--workspace", *targets, "--message-format=json"]
+        terminal.say(" ".join(command))
+        with subprocess.Popen(command, cwd=TOP, env=environment, stdout=subprocess.PIPE, text=True) as cargo:
+            for message in map(json.loads, cargo.stdout):
+                if message["reason"] == "compiler-message" and message["message"]["rendered"] not in said:
+                    said.append(message["message"]["rendered"])
+                elif message["reason"] == "compiler-artifact" and message["target"]["kind"][0] in ("lib", "test"):
+                    programs += test_program(message)
+        failed = cargo.returncode != 0
+        if failed:
+            break
+    built = Step("build", "all programs", seconds=terminal.seconds() - began, passed=int(not failed), failed=int(failed))
+    if failed:
+        built.failures.append("".join(said) or "the programs do not compile: cargo has said why")
+        return [], [built]
+    return programs, [built, Step("lint", "clippy", passed=int(not said), failed=int(bool(said)), failures=["".join(said)] if said else [])]
+
+
+def test_program(message):
+    """Returns the program that cargo says it has built, if it is a test program."""
+    if not message["profile"]["test"] or not message.get("executable"):
+        return []
+    folder = pathlib.Path(message["manifest_path"]).parent
+    package = re.search(r'^name = "(.+)"$', (folder / "Cargo.toml").read_text(), re.MULTILINE).group(1)
+    target = message["target"]
+    return [Program(package, target["kind"][0], target["name"], message["executable"], str(folder))]
 
 
 def run_program(terminal, part, program, arguments=(), environment=None, side_by_side=False):
