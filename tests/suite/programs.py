@@ -15,7 +15,7 @@ LOGS = TARGET / "test-logs"
 # A test that is skipped for want of a broker fails.
 ENVIRONMENT = os.environ | {"CI": "true"}
 
-CASE = re.compile(r"^test (\S+)(?: - should panic)? +\.\.\. (ok|FAILED|ignored)(?:, (.*))?$")
+CASE = re.compile(r"^test (\S+)(?: - should panic)? +\.\.\. (ok|FAILED|ignored)(?:, (.*)| \((.*)\))?$")
 # What the harness of the Kafka cases prints of each case, since these run side by side.
 TIMED = re.compile(r"^ +(\d+\.\d) s  (\S+)$")
 SUMMARY = re.compile(r"^test result: \S+ (\d+) passed; (\d+) failed; (\d+) ignored;")
@@ -139,7 +139,7 @@ def run_program(terminal, part, program, arguments=(), environment=None, side_by
                     step.slow.append((now - last, str(program), case.group(1)))
                 last = now
                 if case.group(2) == "ignored":
-                    step.skipped.append((case.group(1), case.group(3) or "no reason is given"))
+                    step.skipped.append((case.group(1), case.group(3) or case.group(4) or "no reason is given"))
                 elif case.group(2) == "FAILED":
                     terminal.say(f"{part}: FAILED: {case.group(1)}")
             elif found := SUMMARY.match(line):
