@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail, ensure};
 
 use super::envelope::is_redacted;
+use super::pieces::{Label, Pieces};
 use super::{Format, Reader, writer};
 
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -17,8 +18,10 @@ const BUFFER_BYTES: usize = 256 * 1024;
 pub struct Contents {
     /// How many bytes of the file are whole lines, or whole frames of them.
     pub good_bytes: u64,
-    /// How many bytes the file has.
+    /// How many bytes the file has, without the label of its end.
     pub bytes: u64,
+    /// How many whole pieces it has, if it is compressed, and how many lines in them.
+    pub(crate) pieces: Label,
     /// How many records it has.
     pub records: u64,
     /// The topic of its records; `None` if there are none.
@@ -57,16 +60,16 @@ pub fn contents(path: &Path, line_bytes_max: usize) -> anyhow::Result<Contents> 
         let lines = contents.lines(&mut counted, line_bytes_max);
         return lines.with_context(|| contents.refusal(path)).map(|()| contents);
     }
-    while contents.good_bytes < contents.bytes {
+    let mut pieces = Pieces::new(counted);
+    loop {
         let before = contents.clone();
-        let decoder = zstd::Decoder::with_buffer(&mut counted).with_context(|| format!("{name}: cannot be read"))?;
-        let mut frame = BufReader::with_capacity(BUFFER_BYTES, decoder.single_frame());
-        let read = contents.lines(&mut frame, line_bytes_max);
-        drop(frame);
+        let read = contents.piece(&mut pieces, line_bytes_max);
         match read {
-            Ok(()) => contents.good_bytes = counted.consumed,
-            // The last frame was cut off: what is before it is good. Where nothing of a first frame can be read, the file may be anybody's,
-            // and where a frame in the middle is damaged, nothing behind it may be thrown away.
+            Ok(true) => {}
+            // The label of the end is written again.
+            Ok(false) => return Ok(Contents { bytes: contents.good_bytes, ..contents }),
+            // The last piece was cut off: what is before it is good. Where nothing of a first piece can be read, the file may be anybody's,
+            // and where a piece in the middle is damaged, nothing behind it may be thrown away.
             Err(error) if is_cut_off(&error) && contents.records > 0 => return Ok(before),
             Err(error) if is_cut_off(&error) => {
                 return Err(error).with_context(|| format!("{name}: is cut off before its first record; --force replaces it"));
@@ -74,7 +77,6 @@ pub fn contents(path: &Path, line_bytes_max: usize) -> anyhow::Result<Contents> 
             Err(error) => return Err(error).with_context(|| contents.refusal(path)),
         }
     }
-    Ok(contents)
 }
 
 /// Returns whether a frame ended before its end.
@@ -92,6 +94,17 @@ impl Contents {
                  --force"
             ),
         }
+    }
+
+    /// Takes the next piece, and returns whether there is one.
+    fn piece<R: BufRead>(&mut self, pieces: &mut Pieces<Counted<R>>, line_bytes_max: usize) -> anyhow::Result<bool> {
+        let is_there = pieces.next()?;
+        if is_there {
+            self.lines(&mut BufReader::with_capacity(BUFFER_BYTES, &mut *pieces), line_bytes_max)?;
+            self.good_bytes = pieces.file().map_or(self.good_bytes, |file| file.consumed);
+            self.pieces = pieces.read_so_far();
+        }
+        Ok(is_there)
     }
 
     /// Takes every whole line. What is left behind the last line end was cut off.
@@ -214,7 +227,7 @@ mod tests {
         writer.append(|out| (0..20_000).for_each(|offset| out.extend_from_slice(line(0, offset * offset).as_bytes()))).unwrap();
         writer.finish().unwrap();
         let bytes = std::fs::read(&path).unwrap();
-        std::fs::write(&path, &bytes[..bytes.len() - 20]).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() - 60]).unwrap();
         let found = contents(&path, 1_000).unwrap();
         assert_eq!((found.good_bytes, found.records, found.last.len()), (0, 0, 0));
         std::fs::write(&path, &bytes[..20]).unwrap();
@@ -234,6 +247,40 @@ mod tests {
         let error = format!("{:#}", contents(&path, 1_000).unwrap_err());
         assert!(error.contains("no capture of one topic behind 2 records") && error.contains("--force"), "{error}");
         assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    }
+
+    #[test]
+    fn a_missing_piece_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl.zst");
+        let ends: Vec<usize> = capture(&path).into_iter().map(|end| usize::try_from(end).unwrap()).collect();
+        let bytes = std::fs::read(&path).unwrap();
+        let missing = [
+            (bytes[ends[0]..].to_vec(), 0, "found piece 2 where piece 1 has to be: a piece is missing"),
+            ([&bytes[..ends[0]], &bytes[ends[1]..]].concat(), 2, "found piece 3 where piece 2 has to be: a piece is missing"),
+            (
+                [&bytes[..ends[1]], &bytes[ends[2]..]].concat(),
+                4,
+                "found 2 pieces with 4 lines, and 3 with 6 were written: a piece is missing",
+            ),
+            (bytes[..ends[1]].to_vec(), 4, "found no end behind piece 2: the capture was not finished, or pieces are missing"),
+        ];
+        for (left, lines, expected) in missing {
+            std::fs::write(&path, &left).unwrap();
+            let mut text = Vec::new();
+            let error = super::super::open(&path).unwrap().read_to_end(&mut text).unwrap_err();
+            assert_eq!((error.to_string().as_str(), text.iter().filter(|byte| **byte == b'\n').count()), (expected, lines));
+            let found = contents(&path, 1_000);
+            assert_eq!(
+                found.as_ref().ok().map(|found| (found.records, found.bytes)),
+                (error.kind() == io::ErrorKind::UnexpectedEof).then_some((4, ends[1] as u64))
+            );
+        }
+        // Two captures behind each other are a capture.
+        std::fs::write(&path, [&bytes[..], &bytes].concat()).unwrap();
+        let mut text = String::new();
+        super::super::open(&path).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text.lines().count(), 12);
     }
 
     #[test]

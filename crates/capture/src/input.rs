@@ -6,11 +6,14 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
+use super::pieces::{AllPieces, Pieces};
 use super::writer::is_compressed;
 
 const BUFFER_BYTES: usize = 256 * 1024;
 /// What a file begins with that is compressed with zstd.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// What stands behind the first byte, 0x50 to 0x5f, of a frame that readers of zstd pass over.
+const SKIPPABLE_MAGIC_END: [u8; 3] = [0x2a, 0x4d, 0x18];
 
 /// The bytes of a file of records. What is buffered can be read without waiting for more.
 pub type Input = BufReader<Box<dyn Read + Send>>;
@@ -33,14 +36,18 @@ pub fn open(path: &Path) -> anyhow::Result<Input> {
 fn unpacked(mut bytes: impl Read + Send + 'static, named_so: bool) -> anyhow::Result<Input> {
     let mut head = Vec::with_capacity(ZSTD_MAGIC.len());
     bytes.by_ref().take(ZSTD_MAGIC.len() as u64).read_to_end(&mut head)?;
-    let is_zstd = head == ZSTD_MAGIC;
+    let is_skippable = head.split_first().is_some_and(|(first, rest)| first >> 4 == 5 && rest == SKIPPABLE_MAGIC_END);
+    let is_zstd = head == ZSTD_MAGIC || is_skippable;
     anyhow::ensure!(
         is_zstd || !named_so,
         "found no file of zstd, as its name says ({} bytes); give it a name without .zst if it is plain, or take the capture again",
         if head.is_empty() { "0" } else { "some" }
     );
     let whole = io::Cursor::new(head).chain(bytes);
-    Ok(if is_zstd { buffered(zstd::Decoder::new(whole)?) } else { buffered(whole) })
+    if !is_zstd {
+        return Ok(buffered(whole));
+    }
+    Ok(buffered(AllPieces(Pieces::new(BufReader::with_capacity(BUFFER_BYTES, whole)))))
 }
 
 fn buffered(bytes: impl Read + Send + 'static) -> Input {

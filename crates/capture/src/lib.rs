@@ -16,6 +16,7 @@ mod local_abuse;
 mod order;
 mod parallel_reader;
 mod partitions;
+mod pieces;
 mod uncounted;
 mod writer;
 

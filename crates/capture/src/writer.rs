@@ -4,6 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write};
 use std::path::Path;
 
+use super::contents::Contents;
+use super::pieces::Label;
+
 /// How many bytes of lines make a piece. A compressed piece is a frame of its own, and larger ones hardly get smaller.
 const PIECE_BYTES: usize = 4 << 20;
 /// The level of compression at which reading a topic is still slower.
@@ -23,6 +26,8 @@ pub struct CaptureWriter {
     is_compressed: bool,
     /// Lines of the next piece.
     piece: Vec<u8>,
+    /// How many pieces and lines were written.
+    pieces: Label,
     /// How many bytes the file has in whole pieces.
     written: u64,
 }
@@ -41,7 +46,7 @@ pub fn is_compressed(path: &Path) -> bool {
 impl CaptureWriter {
     /// Returns a writer to stdout.
     pub fn stdout() -> Self {
-        Self { sink: Sink::Stdout, is_compressed: false, piece: Vec::new(), written: 0 }
+        Self { sink: Sink::Stdout, is_compressed: false, piece: Vec::new(), pieces: Label::default(), written: 0 }
     }
 
     /// Returns a writer of a new file, or of one that is emptied first if it `replaces` what is there.
@@ -52,18 +57,19 @@ impl CaptureWriter {
         let mut options = OpenOptions::new();
         options.write(true);
         let file = if replaces { options.create(true).truncate(true).open(path)? } else { options.create_new(true).open(path)? };
-        Ok(Self { sink: Sink::File(file), is_compressed: is_compressed(path), piece: Vec::new(), written: 0 })
+        Ok(Self { sink: Sink::File(file), is_compressed: is_compressed(path), piece: Vec::new(), pieces: Label::default(), written: 0 })
     }
 
-    /// Returns a writer that goes on behind the first `good_bytes` of a file. What stands behind them is cut off.
+    /// Returns a writer that goes on behind what is good of a file. What stands behind it is cut off.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn resume(path: &Path, good_bytes: u64) -> io::Result<Self> {
+    pub fn resume(path: &Path, found: &Contents) -> io::Result<Self> {
         let mut file = OpenOptions::new().write(true).open(path)?;
-        file.set_len(good_bytes)?;
+        file.set_len(found.good_bytes)?;
         file.seek(SeekFrom::End(0))?;
-        Ok(Self { sink: Sink::File(file), is_compressed: is_compressed(path), piece: Vec::new(), written: good_bytes })
+        let (sink, piece, pieces) = (Sink::File(file), Vec::new(), found.pieces);
+        Ok(Self { sink, is_compressed: is_compressed(path), piece, pieces, written: found.good_bytes })
     }
 
     /// Has `write` append lines, which are on their way to the file once there are enough of them.
@@ -83,9 +89,12 @@ impl CaptureWriter {
         if self.piece.is_empty() {
             return Ok(());
         }
-        let packed = if self.is_compressed { Some(packed(&self.piece)?) } else { None };
+        let lines = memchr::memchr_iter(b'\n', &self.piece).count() as u64;
+        let label = Label { pieces: self.pieces.pieces + 1, lines };
+        let packed = if self.is_compressed { Some([label.of_piece(), packed(&self.piece)?].concat()) } else { None };
         let piece = std::mem::take(&mut self.piece);
         self.write(packed.as_deref().unwrap_or(&piece))?;
+        self.pieces = Label { lines: self.pieces.lines + lines, ..label };
         self.piece = piece;
         self.piece.clear();
         Ok(())
@@ -117,9 +126,8 @@ impl CaptureWriter {
     /// The file cannot be written.
     pub fn finish(mut self) -> io::Result<u64> {
         self.flush()?;
-        if self.is_compressed && self.written == 0 {
-            // No bytes at all are no compressed file.
-            self.write(&packed(&[])?)?;
+        if self.is_compressed {
+            self.write(&self.pieces.of_end())?;
         }
         if let Sink::File(file) = &self.sink {
             file.sync_all()?;
@@ -150,7 +158,8 @@ mod tests {
                 text
             };
             assert_eq!(read(&path), "{\"a\":1}\n{\"b\":2}\n", "{name}");
-            let mut again = CaptureWriter::resume(&path, first).unwrap();
+            let found = Contents { good_bytes: first, pieces: Label { pieces: 1, lines: 1 }, ..Contents::default() };
+            let mut again = CaptureWriter::resume(&path, &found).unwrap();
             again.append(|line| line.extend_from_slice(b"{\"c\":3}\n")).unwrap();
             again.finish().unwrap();
             assert_eq!(read(&path), "{\"a\":1}\n{\"c\":3}\n", "{name}");
@@ -166,7 +175,7 @@ mod tests {
         writer.append(|line| line.extend_from_slice("{\"text\":\"some words that are stored as they stand\"}\n".as_bytes())).unwrap();
         writer.finish().unwrap();
         let whole = std::fs::read(&path).unwrap();
-        for at in 9..whole.len() {
+        for at in 0..whole.len() {
             let mut turned = whole.clone();
             turned[at] ^= 1;
             std::fs::write(&path, turned).unwrap();

@@ -161,7 +161,7 @@ fn writer(args: &CaptureArgs, path: Option<&Path>, found: &Contents) -> anyhow::
     let name = path.display();
     ensure!(!path.is_dir(), "{name}: found a folder; name a file in it");
     if args.resume && path.exists() {
-        return CaptureWriter::resume(path, found.good_bytes).with_context(|| format!("{name}: cannot be written"));
+        return CaptureWriter::resume(path, found).with_context(|| format!("{name}: cannot be written"));
     }
     if path.exists() && !args.force {
         bail!("{name}: is there already; --resume goes on behind what it holds, --force replaces it");
