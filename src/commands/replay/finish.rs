@@ -27,8 +27,9 @@ impl Ended {
     /// What ended the replay before its time.
     pub(super) fn finish(self, args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         let Self { mut run, outcome, interrupt } = self;
-        let seconds = run.clock.elapsed().as_secs_f64();
         let mut outcome = outcome.and_then(|()| settle(&mut run));
+        // Records that only wait in this process were not sent yet.
+        let seconds = run.clock.elapsed().as_secs_f64();
         if outcome.is_ok() && !run.stop.is_given() {
             outcome = wait_for_verdicts(&mut run, args.await_timeout);
         }
@@ -47,7 +48,7 @@ impl Ended {
             faults: run.counts.faults,
             bytes: run.counts.bytes,
             seconds,
-            sent_per_second: if seconds > 0.0 { run.counts.sent as f64 / seconds } else { 0.0 },
+            acknowledged_per_second: if seconds > 0.0 { run.counts.acknowledged as f64 / seconds } else { 0.0 },
             late_ms: (!matches!(args.pace(), super::Pace::Max)).then(|| run.lateness.percentiles()),
             backwards: run.schedule.backwards,
             timeless: run.schedule.timeless,

@@ -43,7 +43,7 @@ use rewrite::Rewriter;
 use run::{Clock, Counts, Run};
 use sender::sender;
 use source::{FileOptions, FileSource, Source, check_file, topic_of};
-use target::{Target, check_name, look_at_settings};
+use target::{Target, TargetSettings, check_name};
 use topic_source::TopicSource;
 use verdict_watch::VerdictWatch;
 
@@ -144,7 +144,7 @@ pub(super) fn execute(args: &ReplayArgs, mut settings: Settings) -> anyhow::Resu
     let is_resumed = found.is_some();
     let target = Target::find(&settings.kafka, &args.to, args.partition_by == PartitionBy::Recorded, args.yes || is_resumed)?;
     target.check_partitions(partitions, &args.to)?;
-    let bytes_max = look_at_settings(&settings.kafka, &args.to);
+    let target_settings = TargetSettings::ask(&settings.kafka, &args.to);
     if is_resumed {
         say!("tollgate: going on behind what was acknowledged before; records may come twice, with the same ids");
     }
@@ -152,9 +152,10 @@ pub(super) fn execute(args: &ReplayArgs, mut settings: Settings) -> anyhow::Resu
     let interrupt = Interrupt::watch()?;
     let mut source = args.open(&settings, &behind)?;
     let mut run = Run {
-        sender: sender(&settings.kafka, bytes_max)?,
+        sender: sender(&settings.kafka, target_settings.bytes_max)?,
         to: args.to.clone(),
         target,
+        target_settings,
         rewriter: args.rewriter(&settings),
         schedule: Schedule::new(args.pace()),
         multiply: args.multiply,

@@ -23,8 +23,9 @@ pub(super) struct Report {
     pub(super) faults: u64,
     /// Bytes of the values that were sent.
     pub(super) bytes: u64,
+    /// From when the first record was due until the last acknowledgement.
     pub(super) seconds: f64,
-    pub(super) sent_per_second: f64,
+    pub(super) acknowledged_per_second: f64,
     /// How long after they were due records were handed over, in milliseconds; nothing is due at `--rate max`.
     pub(super) late_ms: Option<Percentiles>,
     /// Records with an earlier time than one before them, which were sent at once.
@@ -81,7 +82,7 @@ impl Report {
         let Self { records, sent, acknowledged, refused, faults, .. } = self;
         writeln!(out, "{} → {}{}", self.source, self.target, if self.is_interrupted { ", interrupted" } else { "" })?;
         writeln!(out, "records     {records} of the source, {sent} sent, {acknowledged} acknowledged, {refused} refused, {faults} faults")?;
-        let (rate, time) = (count(self.sent_per_second), seconds(self.seconds));
+        let (rate, time) = (count(self.acknowledged_per_second), seconds(self.seconds));
         writeln!(out, "rate        {rate}/s for {time}, {}", bytes(self.bytes))?;
         match &self.late_ms {
             Some(late) => writeln!(out, "late by     {}", shown(late))?,

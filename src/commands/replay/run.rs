@@ -19,7 +19,7 @@ use super::progress::{Place, Progress, Tracker};
 use super::rewrite::{Ready, Rewriter};
 use super::sender;
 use super::source::{Item, Source};
-use super::target::Target;
+use super::target::{Target, TargetSettings};
 use super::verdict_watch::VerdictWatch;
 
 /// From the start to when the first record is due, where records are due at a time.
@@ -56,6 +56,7 @@ pub(super) struct Run {
     /// The topic that is written to.
     pub(super) to: String,
     pub(super) target: Target,
+    pub(super) target_settings: TargetSettings,
     pub(super) rewriter: Rewriter,
     pub(super) schedule: Schedule,
     pub(super) multiply: u64,
@@ -134,6 +135,9 @@ impl Run {
     fn record(&mut self, place: Place, record: &OwnedRecord, round: u64) -> anyhow::Result<Option<LineFault>> {
         record.with_borrowed(|record| {
             self.shift(record);
+            if let Some(time_ms) = record.timestamp_ms.filter(|_| self.counts.records == 0) {
+                self.target_settings.say_if_old(&self.to, time_ms.saturating_add(self.clock.shift_ms.unwrap_or_default()), now_ms());
+            }
             for copy in 0..self.multiply {
                 let number = round * self.multiply + copy;
                 let ready = match self.rewriter.ready(record, number, self.clock.shift_ms.filter(|_| self.is_shifted)) {

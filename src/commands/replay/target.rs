@@ -9,6 +9,7 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_worker::kafka::{topic_admin, topic_configs};
 
 use super::super::UsageError;
+use super::super::output::stamp;
 use super::super::process;
 use super::super::topics::Topics;
 
@@ -85,16 +86,49 @@ impl Target {
     }
 }
 
-/// Says so if the topic does not keep the times of records, and returns how many bytes it takes at once. Of a topic whose settings may not
-/// be read nothing is said, and `None` is returned.
-pub(super) fn look_at_settings(kafka: &KafkaSettings, to: &str) -> Option<u64> {
-    let asked = process::runtime().map(|runtime| {
-        let admin = topic_admin(kafka).ok()?;
-        runtime.block_on(topic_configs(&admin, &[to], CONFIG_TIMEOUT)).ok()?.pop().flatten()
-    });
-    let in_force = asked.ok().flatten()?.in_force;
-    if in_force.get("message.timestamp.type").is_some_and(|kind| kind == "LogAppendTime") {
-        say!("tollgate: topic {to} has message.timestamp.type=LogAppendTime: records get the time at which they are written");
+/// What the target's settings mean for records. Of a topic whose settings may not be read nothing is known.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TargetSettings {
+    /// How many bytes the topic takes at once.
+    pub(super) bytes_max: Option<u64>,
+    /// How old a record may be that is written, in milliseconds.
+    refused_behind_ms: Option<i64>,
+    /// How old a record may become until it is deleted, in milliseconds.
+    deleted_behind_ms: Option<i64>,
+}
+
+impl TargetSettings {
+    /// Asks for the settings, and says so if the topic does not keep the times of records.
+    pub(super) fn ask(kafka: &KafkaSettings, to: &str) -> Self {
+        let asked = process::runtime().map(|runtime| {
+            let admin = topic_admin(kafka).ok()?;
+            runtime.block_on(topic_configs(&admin, &[to], CONFIG_TIMEOUT)).ok()?.pop().flatten()
+        });
+        let Some(config) = asked.ok().flatten() else { return Self::default() };
+        let number = |key: &str| config.in_force.get(key)?.parse::<i64>().ok();
+        let bytes_max = number("max.message.bytes").and_then(|bytes| u64::try_from(bytes).ok());
+        if config.in_force.get("message.timestamp.type").is_some_and(|kind| kind == "LogAppendTime") {
+            say!("tollgate: topic {to} has message.timestamp.type=LogAppendTime: records get the time at which they are written");
+            return Self { bytes_max, ..Self::default() };
+        }
+        let deletes = config.in_force.get("cleanup.policy").is_some_and(|policy| policy.contains("delete"));
+        Self {
+            bytes_max,
+            refused_behind_ms: number("message.timestamp.before.max.ms"),
+            deleted_behind_ms: number("retention.ms").filter(|ms| deletes && *ms >= 0),
+        }
     }
-    in_force.get("max.message.bytes")?.parse().ok()
+
+    /// Says so if records from a time on would be refused or soon be deleted for their age. Times are in milliseconds since the epoch.
+    pub(super) fn say_if_old(&self, to: &str, time_ms: i64, now_ms: i64) {
+        let is_passed = |bound_ms: &i64| now_ms.saturating_sub(time_ms) > *bound_ms;
+        let refused = self.refused_behind_ms.filter(is_passed).map(|bound_ms| ("refuses", "message.timestamp.before.max.ms", bound_ms));
+        let deleted = self.deleted_behind_ms.filter(is_passed).map(|bound_ms| ("soon deletes", "retention.ms", bound_ms));
+        if let Some((does, key, bound_ms)) = refused.or(deleted) {
+            let (bound, first) = (stamp(now_ms.saturating_sub(bound_ms)), stamp(time_ms));
+            say!(
+                "tollgate: topic {to} {does} records from before {bound} ({key}), and the first is of {first}; --shift-time moves times to now"
+            );
+        }
+    }
 }
