@@ -33,6 +33,7 @@ use tollgate_config::settings::Settings;
 
 use super::capture::{Missing, stream, topic_of};
 use super::eval::tell_topics;
+use super::interrupt::Interrupt;
 use super::output::{LiveLine, OutputArgs, OutputFormat, Screen, check_output, create_output};
 use super::run::read_sample;
 use super::{UsageError, process};
@@ -98,7 +99,9 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
     let (compared, names) = compared(args, settings, has_config)?;
     let refused = compared.refused;
     let reads = args.reads();
+    let interrupt = Interrupt::watch()?;
     let (input, missing) = opened(&args.source, settings, "SOURCE")?;
+    let input = interrupt.input(input)?;
     let flips = args.flips.as_deref().map(|path| create_output("--flips", path, &reads)).transpose()?;
     let others: Vec<_> = reads.into_iter().chain(args.flips.as_deref()).collect();
     args.html.as_deref().map_or(Ok(()), |path| check_output("--html", path, &others))?;
@@ -136,6 +139,9 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
     report(&mut faults)?;
     let summary = Summary::of(&tally, compared.versions(), names);
     write_summary(args, &summary, screen)?;
+    if let Some(code) = interrupt.ended_early() {
+        return Ok(code);
+    }
     let exceeded: Vec<_> = args.fail_on.iter().filter_map(|limit| limit.exceeded(&tally)).collect();
     exceeded.iter().for_each(|sentence| say!("tollgate: {sentence}"));
     let is_whole = is_compared(&tally) && faults.is_empty() && refused == 0 && missing.count() == 0 && compared.is_whole();

@@ -21,6 +21,7 @@ use tollgate_config::settings::Settings;
 use tollgate_worker::metrics::Metrics;
 
 use super::controls_file::apply_controls;
+use super::interrupt::Interrupt;
 use super::output::{LiveLine, shown};
 use super::{UsageError, process};
 use counting::{CountingArgs, InForce};
@@ -56,7 +57,8 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
     if let Some(path) = &args.counting.signals {
         return count_again(args, path, settings);
     }
-    let lines = open(args.file.as_deref().unwrap_or(Path::new("-")))?;
+    let interrupt = Interrupt::watch()?;
+    let lines = interrupt.input(open(args.file.as_deref().unwrap_or(Path::new("-")))?)?;
     settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
     let runtime = process::runtime()?;
     let _entered = runtime.enter();
@@ -84,7 +86,7 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
         };
         Evaluation::new(topic, new_decider(), counting).run(lines, reader, verdicts)?
     };
-    Ok(exit_code(refused + rejected))
+    Ok(interrupt.ended_early().unwrap_or_else(|| exit_code(refused + rejected)))
 }
 
 fn exit_code(rejected: u64) -> ExitCode {
@@ -108,9 +110,10 @@ fn print_digest(parallel_reader: ParallelReader<'_>, new_decider: impl Fn() -> D
 fn count_again(args: &EvalArgs, path: &Path, settings: &Settings) -> anyhow::Result<ExitCode> {
     let mut sinks = args.counting.create(&[path])?;
     let rules = Arc::new(settings.abuse.rules.clone());
-    let rejected = fold(open(path)?, &settings.kafka.topics.signals, &rules, &mut sinks)?;
+    let interrupt = Interrupt::watch()?;
+    let rejected = fold(interrupt.input(open(path)?)?, &settings.kafka.topics.signals, &rules, &mut sinks)?;
     sinks.finish()?;
-    Ok(exit_code(rejected))
+    Ok(interrupt.ended_early().unwrap_or_else(|| exit_code(rejected)))
 }
 
 impl EvalArgs {

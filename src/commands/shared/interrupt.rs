@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
+use tollgate_capture::Input;
 use tollgate_worker::Stop;
 
 use super::process;
@@ -50,6 +51,21 @@ impl Interrupt {
         });
         drop(_entered);
         Ok(Self { stop, code, _runtime: runtime })
+    }
+
+    /// Returns lines that end as soon as a signal comes.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub(in crate::commands) fn input(&self, input: Input) -> anyhow::Result<Input> {
+        super::interrupt_input::until(self.stop.clone(), input)
+    }
+
+    /// Returns the exit code of the signal that came first, and says that the result is of a part; `None` if no signal came.
+    pub(in crate::commands) fn ended_early(&self) -> Option<ExitCode> {
+        let code = self.exit_code()?;
+        say!("tollgate: interrupted; the result is of what was read until then");
+        Some(code)
     }
 
     /// Returns the exit code of the signal that came first; `None` if none came.

@@ -6,11 +6,13 @@
 //! | `topics`, `topic_records` | which topics there are; reads a topic, or a part of it |
 //! | `sender`, `publish` | the producer of all commands; publishes some records and waits for their acknowledgements |
 //! | `controls_file` | controls from a file |
-//! | `process`, `ready`, `interrupt`, `hints` | a worker's process, whether it is ready, Ctrl-C, what to do next |
+//! | `process`, `ready`, `hints` | a worker's process, whether it is ready, what to do next |
+//! | `interrupt`, `interrupt_input` | Ctrl-C, and lines that end with it |
 
 pub(super) mod controls_file;
 pub(super) mod hints;
 pub(super) mod interrupt;
+mod interrupt_input;
 pub(super) mod output;
 pub(super) mod process;
 pub(super) mod publish;
