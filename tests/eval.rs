@@ -372,3 +372,19 @@ fn a_policy_server_is_asked_and_verdicts_stay_in_order() {
     let asked: Vec<_> = server.asked().iter().map(|input| input["tool_call_id"].as_str().unwrap().to_owned()).collect();
     assert_eq!(asked, ["a", "b"]);
 }
+
+/// The command ends with the signal, though the input never ends, and says that its result is of a part.
+#[test]
+fn an_interrupted_run_prints_what_it_has() {
+    let mut child = tollgate().arg("eval").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    writeln!(input, "{}", call("a")).unwrap();
+    let mut verdict = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut verdict).unwrap();
+    assert!(verdict.contains("\"a\""), "{verdict}");
+    assert!(std::process::Command::new("kill").arg("-INT").arg(child.id().to_string()).status().unwrap().success());
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    assert_eq!(String::from_utf8_lossy(&ended.stderr), "tollgate: interrupted; the result is of what was read until then\n");
+    drop(input);
+}
