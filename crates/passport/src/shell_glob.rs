@@ -73,11 +73,18 @@ impl ShellGlob {
         meet(&self.0, &pattern_of(pattern))
     }
 
-    /// Returns whether the end of this glob from one of its plain characters on meets a pattern.
-    pub(super) fn end_meets(&self, pattern: &str) -> bool {
-        let pattern = pattern_of(pattern);
-        let starts = self.0.iter().enumerate().filter(|(_, element)| matches!(element, Element::Char(_)));
-        starts.filter_map(|(at, _)| self.0.get(at..)).any(|end| meet(end, &pattern))
+    /// Returns whether the end of this glob from one of its plain characters on meets a name.
+    pub(super) fn end_meets(&self, name: &str) -> bool {
+        let name = pattern_of(name);
+        // An end in which more characters have to stand than the name has is too long for it.
+        let most = if name.contains(&Element::Many) { usize::MAX } else { name.len() };
+        let mut characters = 0;
+        let ends = self.0.iter().enumerate().rev().map_while(|(at, element)| {
+            characters += usize::from(*element != Element::Many);
+            (characters <= most).then_some((at, element))
+        });
+        let starts = ends.filter(|(_, element)| matches!(element, Element::Char(_)));
+        starts.filter_map(|(at, _)| self.0.get(at..)).any(|end| meet(end, &name))
     }
 }
 

@@ -27,8 +27,9 @@ const PATH_BYTES_MAX: usize = 4096;
 const STEPS: usize = 4_096;
 const STEPS_PER_BYTE: usize = 4;
 
-/// What a component of a glob costs, in steps.
+/// What a component of a glob costs, in steps, and in how many bytes of the glob it costs the same again.
 const GLOB_STEPS: usize = 64;
+const GLOB_BYTES: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct CommandLimits {
@@ -111,7 +112,8 @@ fn check_words(checked: &Checked, command: &str) -> Result<(), Denial> {
     checked.each_word(&mut |word, is_glob| {
         // A glob is compared with each secret, a path is looked up.
         let pieces = 1 + word.bytes().filter(|byte| b"/=@:,".contains(byte)).count();
-        steps = steps.saturating_sub(if is_glob { GLOB_STEPS * pieces } else { pieces });
+        let steps_of_glob = GLOB_STEPS * (1 + word.len() / GLOB_BYTES);
+        steps = steps.saturating_sub(if is_glob { steps_of_glob * pieces } else { pieces });
         if steps == 0 {
             return;
         }
