@@ -63,8 +63,7 @@ pub fn contents(path: &Path, line_bytes_max: usize) -> anyhow::Result<Contents> 
     let mut pieces = Pieces::new(counted);
     loop {
         let before = contents.clone();
-        let read = contents.piece(&mut pieces, line_bytes_max);
-        match read {
+        match contents.piece(&mut pieces, line_bytes_max) {
             Ok(true) => {}
             // The label of the end is written again.
             Ok(false) => return Ok(Contents { bytes: contents.good_bytes, ..contents }),

@@ -92,8 +92,7 @@ impl<R: BufRead> Pieces<R> {
             if head != LABEL_MAGIC {
                 return self.begin(head, file).map(|()| true);
             }
-            let payload = read_label(&mut file)?;
-            match payload {
+            match read_label(&mut file)? {
                 (PIECE_TAG, label) => self.expect(label)?,
                 (END_TAG, label) => self.end(label)?,
                 _ => return Err(damaged("found a label of another program".to_owned())),
@@ -136,14 +135,12 @@ impl<R: BufRead> Pieces<R> {
     /// Ends the piece that was read.
     fn close(&mut self) -> io::Result<()> {
         let State::Within(decoder) = std::mem::replace(&mut self.state, State::Over) else { return Ok(()) };
-        let Some(label) = self.label.take() else {
-            self.state = State::Between(decoder.finish().into_inner().1);
-            return Ok(());
-        };
-        if label.lines != self.lines {
-            return Err(damaged(format!("found {} lines in piece {}, and {} were written", self.lines, label.pieces, label.lines)));
+        if let Some(label) = self.label.take() {
+            if label.lines != self.lines {
+                return Err(damaged(format!("found {} lines in piece {}, and {} were written", self.lines, label.pieces, label.lines)));
+            }
+            self.read = Label { pieces: label.pieces, lines: self.read.lines + label.lines };
         }
-        self.read = Label { pieces: label.pieces, lines: self.read.lines + label.lines };
         self.state = State::Between(decoder.finish().into_inner().1);
         Ok(())
     }

@@ -89,12 +89,14 @@ impl CaptureWriter {
         if self.piece.is_empty() {
             return Ok(());
         }
-        let lines = memchr::memchr_iter(b'\n', &self.piece).count() as u64;
-        let label = Label { pieces: self.pieces.pieces + 1, lines };
-        let packed = if self.is_compressed { Some([label.of_piece(), packed(&self.piece)?].concat()) } else { None };
         let piece = std::mem::take(&mut self.piece);
-        self.write(packed.as_deref().unwrap_or(&piece))?;
-        self.pieces = Label { lines: self.pieces.lines + lines, ..label };
+        if self.is_compressed {
+            let label = Label { pieces: self.pieces.pieces + 1, lines: memchr::memchr_iter(b'\n', &piece).count() as u64 };
+            self.write(&[label.of_piece(), packed(&piece)?].concat())?;
+            self.pieces = Label { lines: self.pieces.lines + label.lines, ..label };
+        } else {
+            self.write(&piece)?;
+        }
         self.piece = piece;
         self.piece.clear();
         Ok(())

@@ -135,9 +135,6 @@ impl Run {
     fn record(&mut self, place: Place, record: &OwnedRecord, round: u64) -> anyhow::Result<Option<LineFault>> {
         record.with_borrowed(|record| {
             self.shift(record);
-            if let Some(time_ms) = record.timestamp_ms.filter(|_| self.counts.records == 0) {
-                self.target_settings.say_if_old(&self.to, time_ms.saturating_add(self.clock.shift_ms.unwrap_or_default()), now_ms());
-            }
             for copy in 0..self.multiply {
                 let number = round * self.multiply + copy;
                 let ready = match self.rewriter.ready(record, number, self.clock.shift_ms.filter(|_| self.is_shifted)) {
@@ -146,6 +143,13 @@ impl Run {
                     Err(fault) => return Ok(Some(fault)),
                 };
                 if copy == 0 {
+                    if let Some(time_ms) = record.timestamp_ms.filter(|_| self.counts.records == 0) {
+                        self.target_settings.say_if_old(
+                            &self.to,
+                            time_ms.saturating_add(self.clock.shift_ms.unwrap_or_default()),
+                            now_ms(),
+                        );
+                    }
                     self.counts.records += 1;
                     self.tracker.send(place, self.multiply);
                 }

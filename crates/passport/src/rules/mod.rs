@@ -80,19 +80,19 @@ impl FileRules<'_> {
             let message = format!("Redirection needs capability '{}', which the passport does not have", pack.capability());
             return report(to, "redirection", Err(Denial::new("oap.unknown_capability", message)));
         }
-        for rules in self.limits.rules(pack) {
-            match rules {
-                Ok(rules) => rules.check_redirect(&file.path, file.bytes, to),
-                Err(malformed) => report(to, "limits", Err(malformed)),
-            }
-        }
+        self.each(pack, to, |rules, to| rules.check_redirect(&file.path, file.bytes, to));
     }
 
     /// Reports the checks of an address that a program is given.
     fn check_address(&self, url: &str, to: &mut dyn Report) {
-        for rules in self.limits.rules(Pack::WebFetch) {
+        self.each(Pack::WebFetch, to, |rules, to| rules.check_address(url, to));
+    }
+
+    /// Reports what `check` says under all rules of a pack, or that limits cannot be read.
+    fn each(&self, pack: Pack, to: &mut dyn Report, check: impl Fn(&dyn Rules, &mut dyn Report)) {
+        for rules in self.limits.rules(pack) {
             match rules {
-                Ok(rules) => rules.check_address(url, to),
+                Ok(rules) => check(rules, to),
                 Err(malformed) => report(to, "limits", Err(malformed)),
             }
         }
