@@ -87,6 +87,7 @@ fn cases() -> Vec<Case> {
         sharing!(formats::a_capture_gets_the_verdicts_of_the_worker),
         sharing!(replay::a_replay_gets_the_verdicts_of_eval),
         sharing!(replay::what_retention_takes_meanwhile_is_told),
+        sharing!(trouble::costly_events_let_other_partitions_go_first),
         sharing!(trouble::unreadable_records_become_dead_letters),
         sharing!(trouble::oversized_records_lose_nothing),
         sharing!(trouble::a_missing_topic_is_named),

@@ -223,3 +223,30 @@ pub(crate) fn no_record_holds_its_partition_up(cluster: &Cluster) -> Result<()> 
     assert_eq!(cluster.committed(&deployment.group, &deployment.events)?.get(&0), Some(&4));
     Ok(())
 }
+
+/// Events that cost much hold up their own partition alone: an event on another partition of the same member is decided before most of them.
+pub(crate) fn costly_events_let_other_partitions_go_first(cluster: &Cluster) -> Result<()> {
+    const COSTLY: usize = 30;
+    let deployment = Deployment::new(cluster, 2)?;
+    let call = |partition: i32, id: &str| {
+        let event = json!({"type": "tool_call", "event_id": id, "tool_call_id": id, "tool_name": "ls", "tool_input": {}});
+        Outgoing::new(format!("thread-{partition}"), event.to_string()).partition(partition)
+    };
+    // Each event takes longer than the turn of a partition.
+    let worker = deployment.spawn_adapted(|command| _ = command.env("FAILPOINTS", "record=sleep(120)"))?;
+    worker.wait_ready()?;
+    let costly: Vec<_> = (0..COSTLY).map(|number| call(0, &format!("costly-{number}"))).collect();
+    cluster.produce(&deployment.events, &costly)?;
+    deployment.verdicts(cluster, 1, TIME_MAX)?;
+    cluster.produce(&deployment.events, &[call(1, "other")])?;
+    let verdicts = cluster
+        .read_until(&deployment.decisions, TIME_MAX, |records| records.iter().any(|record| header(record, "event_id") == "other"))?;
+    let before = verdicts.len() - 1;
+    assert!(before < COSTLY, "the event waited for all {COSTLY} costly events");
+    wait_until("yields are counted", || Ok(worker.metric("tollgate_partition_yields_total")? >= 1.0))?;
+    let verdicts = deployment.verdicts(cluster, COSTLY + 1, TIME_MAX)?;
+    let of_costly: Vec<_> = verdicts.iter().map(|verdict| header(verdict, "event_id")).filter(|id| id != "other").collect();
+    assert_eq!(of_costly, (0..COSTLY).map(|number| format!("costly-{number}")).collect::<Vec<_>>(), "each once, in order");
+    assert!(worker.stop()?.success());
+    Ok(())
+}

@@ -1,5 +1,5 @@
-//! Flow control: it pauses and resumes partitions. All are held back while too many publications wait, and a single one while its state is
-//! not restored.
+//! Flow control: it pauses and resumes partitions. All partitions are held back while too many publications wait, a single partition while
+//! its state is not restored, or until the end of a round in which it has had its turn.
 
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,8 @@ pub(super) struct FlowControl {
     backpressure: Backpressure,
     /// Partitions whose state is restored and whose records do not flow yet, with the first record to take.
     resuming: Vec<(Partition, Offset)>,
+    /// Partitions that have had their turn in this round.
+    held: Vec<Partition>,
 }
 
 /// Whether more records can be taken, by how many publications wait.
@@ -69,6 +71,24 @@ impl FlowControl {
             unchanged => unchanged,
         };
         Ok(before == Backpressure::None && self.is_waiting())
+    }
+
+    /// Holds a partition back until [`FlowControl::release_held`], so that records of the other partitions come. librdkafka throws away what it
+    /// has fetched of the partition, and fetches it again.
+    pub(super) fn hold<R: StageRuntime>(&mut self, consumer: &BaseConsumer<MemberContext<R>>, partition: Partition) -> KafkaResult<()> {
+        self.held.push(partition);
+        consumer.pause(&list(consumer, &[partition])?)
+    }
+
+    /// Lets the records of held partitions flow again, where those are not revoked meanwhile.
+    pub(super) fn release_held<R: StageRuntime>(&mut self, consumer: &BaseConsumer<MemberContext<R>>) -> KafkaResult<()> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        let mut held = consumer.context().assignment().running();
+        held.retain(|partition| self.held.contains(partition));
+        self.held.clear();
+        consumer.resume(&list(consumer, &held)?)
     }
 
     /// Resumes partitions whose state is restored, and pauses those whose state is lost.

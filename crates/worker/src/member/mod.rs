@@ -14,6 +14,7 @@
 //! | `misplaced` | warns of records on other partitions than their keys hash to |
 //! | `callbacks` | assignment, revocation and statistics, inside the member's own poll |
 //! | `closing` | how the group is answered while the consumer closes |
+//! | `turns` | how long costly events of a partition are decided before the others have their turn |
 
 mod assignment;
 mod callbacks;
@@ -21,6 +22,7 @@ mod checkpointing;
 mod closing;
 mod flow_control;
 mod misplaced;
+mod turns;
 
 pub use assignment::Failure;
 pub use misplaced::MisplacedRecords;
@@ -31,7 +33,7 @@ use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
-use rdkafka::message::BorrowedMessage;
+use rdkafka::message::{BorrowedMessage, Message as _};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
 use tollgate_core::event::record::Partition;
@@ -49,6 +51,7 @@ use callbacks::MemberContext;
 use checkpointing::Checkpointing;
 use closing::{Closing, GroupConsumer};
 use flow_control::FlowControl;
+use turns::Turns;
 
 /// How long to wait for a record when nothing is in flight.
 const IDLE_POLL: Duration = Duration::from_millis(100);
@@ -176,7 +179,7 @@ impl<R: StageRuntime> Member<R> {
                 self.parts.metrics.backpressure.inc();
             }
             if !flow.is_waiting() {
-                self.take_records(consumer, in_flight)?;
+                self.take_records(consumer, in_flight, &mut flow)?;
             }
             consumer.context().assignment().settle(if flow.is_waiting() { WAITING_POLL } else { Duration::ZERO });
             self.check_failure(consumer)?;
@@ -272,22 +275,31 @@ impl<R: StageRuntime> Member<R> {
         consumer.assign(&list)
     }
 
-    /// Takes up to one round of records, and waits only for the first one.
-    fn take_records(&self, consumer: &BaseConsumer<MemberContext<R>>, in_flight: usize) -> Result<(), MemberError> {
+    /// Takes up to one round of records, and waits only for the first one. A partition whose events are costly lets the others go first.
+    fn take_records(&self, consumer: &BaseConsumer<MemberContext<R>>, in_flight: usize, flow: &mut FlowControl) -> Result<(), MemberError> {
         let mut timeout = match in_flight {
             0 if consumer.context().assignment().is_restoring() => RESTORING_POLL,
             0 => IDLE_POLL,
             _ => BUSY_POLL,
         };
+        let mut turns = Turns::default();
         for _ in 0..RECORDS_PER_ROUND {
             match consumer.poll(timeout) {
-                Some(Ok(message)) => take(consumer, &message),
+                Some(Ok(message)) => {
+                    turns.begin();
+                    take(consumer, &message);
+                    let partition = Partition(message.partition());
+                    if turns.is_over(partition, message.payload_len()) {
+                        self.parts.metrics.partition_yields.inc();
+                        flow.hold(consumer, partition).map_err(MemberError::Consumer)?;
+                    }
+                }
                 Some(Err(error)) => self.check_error(consumer, error)?,
                 None => break,
             }
             timeout = Duration::ZERO;
         }
-        Ok(())
+        flow.release_held(consumer).map_err(MemberError::Consumer)
     }
 
     /// Returns an error that does not pass by itself, and logs the others.
@@ -357,6 +369,7 @@ impl<R: StageRuntime> Member<R> {
 }
 
 fn take<R: StageRuntime>(consumer: &BaseConsumer<MemberContext<R>>, message: &BorrowedMessage<'_>) {
+    fail::fail_point!("record");
     let mut assignment = consumer.context().assignment();
     with_record(message, |record, rejection| assignment.apply(record, rejection, &|| own_headers(message)));
 }

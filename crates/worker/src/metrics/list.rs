@@ -63,6 +63,8 @@ define_metrics! {
             alert "any growth of `refused`";
         counter backpressure = "tollgate_backpressure_total" []
             "Times a member stopped taking records because too many publications waited.";
+        counter partition_yields = "tollgate_partition_yields_total" []
+            "Times a partition whose costly events took 100 ms let the other partitions go first.";
         counter departed_threads = "tollgate_departed_threads_total" ["reason"]
             "Threads let go of: expired, evicted (to make room) or refused (no room).";
         counter traces_exported = "tollgate_traces_exported_total" [] "Spans of verdicts that the collector has taken.";

@@ -25,6 +25,7 @@ pub const STAGED: &[&str] = &[
     "tollgate_publish_failures_total",
     "tollgate_member_restarts_total",
     "tollgate_backpressure_total",
+    "tollgate_partition_yields_total",
     "tollgate_restore_duration_seconds",
     "tollgate_restore_failures_total",
     "tollgate_restore_records_total",
