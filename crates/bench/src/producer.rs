@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use rdkafka::ClientContext;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header, OwnedHeaders};
-use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _, ProducerContext};
+use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _};
 
 use super::Schedule;
 use super::topics::client;
 use tollgate_config::settings::KafkaSettings;
 use tollgate_testkit::{Mix, MixEvent};
+use tollgate_worker::kafka::{Callbacks, Context, Deliveries};
 
 /// The header that names an event's number. Verdicts bring it back, from every worker.
 pub const NUMBER_HEADER: &str = "correlation_id";
@@ -26,22 +26,18 @@ const POLL_EVERY: usize = 64;
 
 /// Counts what the broker did not take.
 #[derive(Debug, Clone, Default)]
-struct Deliveries(Arc<(AtomicU64, Mutex<Option<String>>)>);
+struct Refusals(Arc<(AtomicU64, Mutex<Option<String>>)>);
 
-impl ClientContext for Deliveries {
-    fn log(&self, level: rdkafka::config::RDKafkaLogLevel, facility: &str, message: &str) {
-        tollgate_worker::kafka::log(level, facility, message);
-    }
-
+impl Callbacks for Refusals {
     fn error(&self, error: KafkaError, reason: &str) {
         tracing::warn!(target: "librdkafka", %error, reason, "sender");
     }
 }
 
-impl ProducerContext for Deliveries {
-    type DeliveryOpaque = ();
+impl Deliveries for Refusals {
+    type Tag = ();
 
-    fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
+    fn delivered(&self, result: &DeliveryResult<'_>, (): ()) {
         if let Err((error, _)) = result {
             let (count, last) = &*self.0;
             count.fetch_add(1, Ordering::Relaxed);
@@ -52,8 +48,8 @@ impl ProducerContext for Deliveries {
 
 /// Publishes events when they are due.
 pub struct Sender {
-    producer: BaseProducer<Deliveries>,
-    deliveries: Deliveries,
+    producer: BaseProducer<Context<Refusals>>,
+    refusals: Refusals,
     mix: Mix,
     next: u64,
 }
@@ -83,7 +79,7 @@ impl Sender {
     /// # Errors
     /// A property that librdkafka does not take.
     pub fn new(kafka: &KafkaSettings, mix: Mix) -> Result<Self> {
-        let deliveries = Deliveries::default();
+        let refusals = Refusals::default();
         let mut config = client(kafka);
         config
             .set("client.id", "tollgate-bench")
@@ -94,8 +90,8 @@ impl Sender {
             .set("queue.buffering.max.kbytes", "524288")
             // An event that waits behind an overload is late, not lost.
             .set("message.timeout.ms", "120000");
-        let producer = config.create_with_context(deliveries.clone()).context("kafka.properties")?;
-        Ok(Self { producer, deliveries, mix, next: 0 })
+        let producer = config.create_with_context(Context(refusals.clone())).context("kafka.properties")?;
+        Ok(Self { producer, refusals, mix, next: 0 })
     }
 
     /// Returns the number of the next event.
@@ -110,7 +106,7 @@ impl Sender {
     /// librdkafka does not take a record for another reason than a full queue.
     pub fn send(&mut self, topic: &str, schedule: Schedule, start: Instant, progress: impl Fn(usize)) -> Result<Sent> {
         let mut sent = Sent { awaited: Vec::with_capacity(schedule.count), ..Sent::default() };
-        let refused = self.deliveries.0.0.load(Ordering::Relaxed);
+        let refused = self.refusals.0.0.load(Ordering::Relaxed);
         let mut event = MixEvent::blank();
         let mut number = 0;
         while number < schedule.count {
@@ -132,7 +128,7 @@ impl Sender {
         }
         sent.elapsed = start.elapsed();
         self.flush()?;
-        sent.refused = self.deliveries.0.0.load(Ordering::Relaxed) - refused;
+        sent.refused = self.refusals.0.0.load(Ordering::Relaxed) - refused;
         Ok(sent)
     }
 
@@ -154,7 +150,7 @@ impl Sender {
             }
         }
         self.flush()?;
-        let (refused, last) = &*self.deliveries.0;
+        let (refused, last) = &*self.refusals.0;
         let last = last.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default();
         ensure!(refused.load(Ordering::Relaxed) == 0, "the broker did not take all events: {last}");
         Ok(sent)

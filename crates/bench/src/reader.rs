@@ -66,7 +66,7 @@ impl Reader {
             .set("enable.auto.commit", "false")
             .set("fetch.wait.max.ms", "100")
             .set("fetch.queue.backoff.ms", "5");
-        let consumer: BaseConsumer<PlainContext> = config.create_with_context(PlainContext).context("kafka.properties")?;
+        let consumer: BaseConsumer<PlainContext> = config.create_with_context(PlainContext::default()).context("kafka.properties")?;
         let metadata =
             consumer.fetch_metadata(Some(topic), REQUEST_TIME_MAX).map_err(|error| anyhow!("the brokers do not answer: {error}"))?;
         let found = metadata.topics().iter().find(|found| found.name() == topic && found.error().is_none());

@@ -43,7 +43,7 @@ impl Topics {
     /// # Errors
     /// The brokers cannot be reached, or a property is wrong.
     pub fn connect(kafka: &KafkaSettings) -> Result<Self> {
-        let admin: AdminClient<PlainContext> = client(kafka).create_with_context(PlainContext).context("kafka.properties")?;
+        let admin: AdminClient<PlainContext> = client(kafka).create_with_context(PlainContext::default()).context("kafka.properties")?;
         let answered = admin.inner().fetch_metadata(None, REQUEST_TIME_MAX / 3);
         answered.map_err(|error| anyhow!("the brokers at {} do not answer: {error}", kafka.brokers))?;
         let runtime = tokio::runtime::Builder::new_current_thread().build()?;

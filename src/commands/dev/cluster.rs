@@ -48,7 +48,7 @@ pub(super) async fn create_topics(kafka: &KafkaSettings) -> anyhow::Result<Vec<S
     topics.extend(reply_topics(kafka).map(|name| NewTopic::new(name, count, TopicReplication::Fixed(-1))));
     check_administration(kafka).map_err(|reason| anyhow!("topics cannot be created: {reason}"))?;
     let admin: AdminClient<PlainContext> =
-        consumer_config(kafka, &kafka.group_id, None).create_with_context(PlainContext).context("kafka.properties")?;
+        consumer_config(kafka, &kafka.group_id, None).create_with_context(PlainContext::default()).context("kafka.properties")?;
     let options = AdminOptions::new().request_timeout(Some(CREATE_TIMEOUT)).operation_timeout(Some(CREATE_TIMEOUT));
     let brokers = kafka.shown_brokers();
     let outcomes = admin.create_topics(&topics, &options).await;

@@ -77,7 +77,7 @@ struct Awaited {
 impl Sample {
     pub(super) fn new(kafka: &KafkaSettings, script: Script, play: Play) -> anyhow::Result<Self> {
         let config = producer_config(kafka, BATCH_BYTES_MAX, Linger::None);
-        let producer = make_producer(&config, PlainContext).context("kafka.properties")?;
+        let producer = make_producer(&config, PlainContext::default()).context("kafka.properties")?;
         Ok(Self {
             producer,
             topic: kafka.topics.events.clone(),

@@ -4,16 +4,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rdkafka::ClientContext;
-use rdkafka::client::OAuthToken;
-use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::Message as _;
-use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _, ProducerContext};
+use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _};
 
 use tollgate_config::settings::KafkaSettings;
 use tollgate_core::event::record::{Offset, Partition};
-use tollgate_worker::kafka::{Linger, make_producer, oauth_token, producer_config};
+use tollgate_worker::kafka::{Callbacks, Context, Deliveries, Linger, make_producer, producer_config};
 
 /// How much longer than the brokers may take librdkafka takes to report that they did not acknowledge a record.
 pub(in crate::commands) const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -34,7 +31,7 @@ pub(in crate::commands) type Tagged<'r, T> = BaseRecord<'r, [u8], [u8], Box<T>>;
 
 /// A producer that says what became of every record, each of which has a tag.
 pub(in crate::commands) struct Sender<T: Send + Sync + 'static> {
-    producer: BaseProducer<Reports<T>>,
+    producer: BaseProducer<Context<Reports<T>>>,
     reports: Reports<T>,
     room_within: Duration,
     time_max: Duration,
@@ -78,7 +75,7 @@ impl<T: Send + Sync + 'static> Sender<T> {
             config.set("client.id", client_id);
         }
         let reports = Reports(Arc::default());
-        let producer = make_producer(&config, reports.clone()).context("kafka.properties")?;
+        let producer = make_producer(&config, Context(reports.clone())).context("kafka.properties")?;
         Ok(Self { producer, reports, room_within: sending.room_within, time_max: sending.acknowledged_within + REPORT_TIMEOUT })
     }
 
@@ -128,29 +125,12 @@ impl<T: Send + Sync + 'static> Sender<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> ClientContext for Reports<T> {
-    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+impl<T: Send + Sync + 'static> Callbacks for Reports<T> {}
 
-    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn std::error::Error>> {
-        oauth_token(config)
-    }
+impl<T: Send + Sync + 'static> Deliveries for Reports<T> {
+    type Tag = Box<T>;
 
-    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        tollgate_worker::kafka::log(level, facility, message);
-    }
-
-    fn error(&self, error: KafkaError, reason: &str) {
-        tracing::debug!(target: "librdkafka", %error, reason, "producer");
-    }
-
-    /// Statistics are for metrics and not for the log.
-    fn stats_raw(&self, _: &[u8]) {}
-}
-
-impl<T: Send + Sync + 'static> ProducerContext for Reports<T> {
-    type DeliveryOpaque = Box<T>;
-
-    fn delivery(&self, result: &DeliveryResult<'_>, tag: Box<T>) {
+    fn delivered(&self, result: &DeliveryResult<'_>, tag: Box<T>) {
         let outcome = match result {
             Ok(message) => Ok((Partition(message.partition()), Offset(message.offset()))),
             Err((error, _)) => Err(error.clone()),

@@ -82,7 +82,7 @@ pub(in crate::commands) fn consumer(
     config.set("queued.max.messages.kbytes", ahead.to_string());
     // Where retention has taken what comes next, reading goes on with the first record that is there, and the gap is told.
     config.set("auto.offset.reset", "earliest");
-    make_consumer(&config, PlainContext).context("kafka.properties")
+    make_consumer(&config, PlainContext::default()).context("kafka.properties")
 }
 
 /// A topic that is being read.

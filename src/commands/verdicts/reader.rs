@@ -51,7 +51,7 @@ impl VerdictReader {
         let mut config = consumer_config(kafka, &kafka.group_id, None);
         // What has been deleted meanwhile is skipped. A long wait costs nothing: brokers answer as soon as there is data.
         config.set("client.id", "tollgate-reader").set("auto.offset.reset", "earliest").set("statistics.interval.ms", "0");
-        let consumer = make_consumer(&config, PlainContext).context("kafka.properties")?;
+        let consumer = make_consumer(&config, PlainContext::default()).context("kafka.properties")?;
         let mut places = TopicPartitionList::new();
         for partition in topic.all()? {
             let asked = match start {

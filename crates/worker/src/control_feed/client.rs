@@ -1,18 +1,15 @@
 //! The consumer of the controls topic: its configuration, with the reason for every setting, and what is derived from its statistics.
 
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rdkafka::client::OAuthToken;
-use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::ClientConfig;
 use rdkafka::consumer::ConsumerContext;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::statistics::{Partition, Statistics};
-use rdkafka::{ClientConfig, ClientContext};
+use rdkafka::statistics::Partition;
 
-use crate::kafka::{consumer_config, is_forbidden, oauth_token};
+use crate::kafka::{Callbacks, Context, consumer_config, is_forbidden, statistics};
 use crate::metrics::Metrics;
 use tollgate_config::settings::KafkaSettings;
 
@@ -44,7 +41,7 @@ pub(super) fn feed_config(kafka: &KafkaSettings) -> ClientConfig {
 }
 
 /// The callbacks of the feed's consumer. They measure how far behind the table is, and how long the brokers have been silent.
-pub(super) struct FeedContext {
+pub(super) struct FeedCallbacks {
     topic: String,
     metrics: Metrics,
     /// When the leaders of all partitions last answered.
@@ -53,7 +50,7 @@ pub(super) struct FeedContext {
     settled: Mutex<BTreeMap<i32, i64>>,
 }
 
-impl FeedContext {
+impl FeedCallbacks {
     pub(super) fn new(topic: &str, metrics: Metrics, last_contact: Instant) -> Self {
         Self { topic: topic.to_owned(), metrics, last_contact: Mutex::new(last_contact), settled: Mutex::default() }
     }
@@ -62,23 +59,16 @@ impl FeedContext {
     pub(super) fn last_contact(&self) -> Instant {
         *self.last_contact.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl FeedContext {
     /// Takes the offsets up to which partitions are committed and handed out, as far as that is news.
     pub(super) fn take_settled(&self) -> BTreeMap<i32, i64> {
         std::mem::take(&mut *self.settled.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl ClientContext for FeedContext {
-    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
-
-    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
-        oauth_token(config)
-    }
-
-    fn stats(&self, statistics: Statistics) {
+impl Callbacks for FeedCallbacks {
+    fn statistics(&self, json: &[u8]) {
+        let Some(statistics) = statistics(json) else { return };
         let Some(topic) = statistics.topics.get(&self.topic) else { return };
         let partitions: Vec<&Partition> = topic.partitions.values().filter(|partition| partition.partition >= 0).collect();
         self.metrics.controls_lag_records.set(partitions.iter().map(|partition| lag(partition)).sum());
@@ -98,10 +88,6 @@ impl ClientContext for FeedContext {
         self.metrics.controls_stale_seconds.set(i64::try_from(last_contact.elapsed().as_secs()).unwrap_or(i64::MAX));
     }
 
-    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        crate::kafka::log(level, facility, message);
-    }
-
     fn error(&self, error: KafkaError, reason: &str) {
         // The end of a partition is reported as an error too, and a right that is wanting is reported once.
         if error.rdkafka_error_code() != Some(RDKafkaErrorCode::PartitionEOF) && !is_forbidden(&error) {
@@ -110,7 +96,7 @@ impl ClientContext for FeedContext {
     }
 }
 
-impl ConsumerContext for FeedContext {}
+impl ConsumerContext for Context<FeedCallbacks> {}
 
 /// Returns how many records are known and not applied, those among them that an open transaction hides. The last offsets of a partition may
 /// hold no records, so the end counts as reached once it was seen.

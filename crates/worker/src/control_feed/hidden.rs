@@ -53,7 +53,7 @@ impl HiddenReader {
     pub(super) fn start(kafka: &KafkaSettings, topic: &str, count: i32, next: &BTreeMap<i32, i64>) -> Result<Self, KafkaError> {
         let mut config = feed_config(kafka);
         config.set("client.id", "tollgate-controls-hidden").set("isolation.level", "read_uncommitted").remove("statistics.interval.ms");
-        let consumer: BaseConsumer<PlainContext> = make_consumer(&config, PlainContext)?;
+        let consumer: BaseConsumer<PlainContext> = make_consumer(&config, PlainContext::default())?;
         consumer.assign(&starts(topic, count, next)?)?;
         Ok(Self { consumer, unread: (0..count).collect(), hidden: BTreeMap::new() })
     }

@@ -22,7 +22,7 @@ use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
 use crate::health::Health;
 use crate::host_time::now_ms;
-use crate::kafka::{Right, is_unreachable, make_consumer, partitions_of};
+use crate::kafka::{Context, Right, is_unreachable, make_consumer, partitions_of};
 use crate::metrics::Metrics;
 use crate::stop::Stop;
 use crate::threads::MustRun;
@@ -30,7 +30,7 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_core::decide::controls::Controls;
 use tollgate_core::decide::ruling::SubjectKind;
 
-use client::{FeedContext, feed_config};
+use client::{FeedCallbacks, feed_config};
 use hidden::{Hidden, HiddenReader};
 
 /// How long to wait for a record at a time. A record that comes ends the wait.
@@ -193,8 +193,8 @@ impl Feed {
     fn run(&mut self) -> Result<(), FeedError> {
         let FeedParts { kafka, metrics, stop, health, .. } = self.parts.clone();
         let topic = kafka.topics.controls.as_str();
-        let context = FeedContext::new(topic, metrics, self.last_contact);
-        let consumer: BaseConsumer<FeedContext> = make_consumer(&feed_config(&kafka), context).map_err(FeedError::Client)?;
+        let context = Context(FeedCallbacks::new(topic, metrics, self.last_contact));
+        let consumer: BaseConsumer<Context<FeedCallbacks>> = make_consumer(&feed_config(&kafka), context).map_err(FeedError::Client)?;
         let count = match partitions_of(&consumer, topic, METADATA_TIMEOUT)? {
             0 => return Err(FeedError::Missing(topic.to_owned())),
             count => i32::try_from(count).unwrap_or(i32::MAX),

@@ -103,7 +103,7 @@ pub fn check_clients(kafka: &KafkaSettings) -> Result<(), PropertyFault> {
 
 fn check<C: FromClientConfigAndContext<PlainContext>>(mut config: ClientConfig, kafka: &KafkaSettings) -> Result<(), PropertyFault> {
     config.remove("bootstrap.servers");
-    let made: KafkaResult<C> = config.create_with_context(PlainContext);
+    let made: KafkaResult<C> = config.create_with_context(PlainContext::default());
     made.map(drop).map_err(|error| PropertyFault::of(&error, kafka))
 }
 /// Returns whether librdkafka takes a property of this name and value.

@@ -4,17 +4,16 @@
 //! runs on a thread of its own, and the caller's thread polls, says what it hears, and gives up when it is said to.
 
 use std::cell::{Cell, RefCell};
-use std::error::Error;
 use std::sync::mpsc::{TryRecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rdkafka::client::OAuthToken;
+use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
-use rdkafka::{ClientConfig, ClientContext};
 
+use super::context::{Callbacks, Context};
 use super::explain::explained;
 use super::reason::{Reason, Wording};
 
@@ -24,15 +23,19 @@ const POLL: Duration = Duration::from_millis(20);
 const SILENCE: Duration = Duration::from_secs(2);
 /// How many reasons are held until they are said. More of them come only from more brokers.
 const HEARD_MAX: usize = 64;
-/// Collects why brokers cannot be reached.
+
+/// The context of a client that collects why brokers cannot be reached.
+pub type ReasonContext = Context<Reasons>;
+
+/// Why brokers cannot be reached.
 #[derive(Debug, Default)]
-pub struct ReasonContext {
+pub struct Reasons {
     heard: Mutex<Vec<Reason>>,
     /// The want of a right to the group, which librdkafka tells once. Requests to the group are repeated until their time is up.
     group_refused: Mutex<Option<KafkaError>>,
 }
 
-impl ReasonContext {
+impl Reasons {
     fn heard(&self) -> MutexGuard<'_, Vec<Reason>> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -44,13 +47,7 @@ impl ReasonContext {
     }
 }
 
-impl ClientContext for ReasonContext {
-    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
-
-    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
-        super::oauth_token(config)
-    }
-
+impl Callbacks for Reasons {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         // OpenSSL's own lines stand behind a failure that says the same in one.
         if facility == "FAIL" || facility == "SSL" {
@@ -68,9 +65,6 @@ impl ClientContext for ReasonContext {
             *self.group_refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         }
     }
-
-    /// Statistics are for metrics and not for the log.
-    fn stats_raw(&self, _: &[u8]) {}
 }
 
 impl ConsumerContext for ReasonContext {}

@@ -1,12 +1,12 @@
-//! Kafka clients: how each is configured and why, librdkafka's log lines, why brokers do not answer, and messages as the core's records.
+//! Kafka clients: how each is configured and why, the one context of all, why brokers do not answer, and messages as the core's records.
 
 mod check;
 mod clients;
 mod connect;
 mod consumer;
+mod context;
 mod explain;
 mod failover;
-mod log;
 mod message;
 mod metadata;
 mod oauth;
@@ -25,11 +25,12 @@ pub use check::{PropertyFault, check_administration, check_clients, is_property}
 pub use clients::{make_consumer, make_producer};
 pub use connect::{Inquirer, ReasonContext, Watch};
 pub use consumer::{consumer_config, heartbeat_interval};
+pub use context::{Callbacks, Context, Deliveries, PlainContext};
+pub(crate) use context::{log, statistics};
 pub use failover::failover_table;
-pub use log::{PlainContext, log};
 pub use message::{headers_of, own_headers, with_record};
 pub use metadata::{TopicMetadata, cluster_topic, is_unreachable, partitions_of, passes};
-pub use oauth::oauth_token;
+use oauth::oauth_token;
 pub use open_transactions::{OpenTransaction, open_transactions};
 pub use principal::principal;
 pub use producer::{Linger, producer_config, reply_producer_config, verdict_producer_config};

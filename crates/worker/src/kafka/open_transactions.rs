@@ -46,7 +46,7 @@ pub fn open_transactions(
     let mut impatient = config.clone();
     impatient.set("isolation.level", "read_uncommitted").set("auto.offset.reset", "earliest");
     let (committed, all): (BaseConsumer<PlainContext>, BaseConsumer<PlainContext>) =
-        (make_consumer(&config, PlainContext)?, make_consumer(&impatient, PlainContext)?);
+        (make_consumer(&config, PlainContext::default())?, make_consumer(&impatient, PlainContext::default())?);
     let mut open = Vec::new();
     for partition in partitions {
         // The end, to a consumer that waits for commits, is where the first open transaction begins.

@@ -28,7 +28,7 @@ pub struct TopicConfig {
 /// # Errors
 /// librdkafka does not take a property.
 pub fn topic_admin(kafka: &KafkaSettings) -> KafkaResult<AdminClient<PlainContext>> {
-    consumer_config(kafka, &kafka.group_id, None).create_with_context(PlainContext)
+    consumer_config(kafka, &kafka.group_id, None).create_with_context(PlainContext::default())
 }
 
 /// Returns the code of an error of an administration request, which rdkafka does not count among those that have one.

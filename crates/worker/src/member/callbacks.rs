@@ -1,20 +1,16 @@
 //! The consumer's callbacks: assignment, revocation and statistics. They run inside the member's own poll.
 
-use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rdkafka::client::OAuthToken;
-use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
 use rdkafka::error::KafkaError;
-use rdkafka::statistics::Statistics;
 use rdkafka::types::RDKafkaRespErr;
-use rdkafka::{ClientContext, Offset as KafkaOffset, TopicPartitionList};
+use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
 use crate::health::{Health, MemberId, MemberPhase};
-use crate::kafka::{is_forbidden, oauth_token};
+use crate::kafka::{Callbacks, Context, is_forbidden, statistics};
 use crate::metrics::Metrics;
 use tollgate_core::event::record::{Offset, Partition};
 
@@ -30,9 +26,12 @@ const REVOCATION_MAX: Duration = Duration::from_secs(2);
 /// How long to wait for metadata of the topics inside a rebalance.
 const METADATA_TIMEOUT: Duration = Duration::from_millis(500);
 
+/// The context of a member's consumer.
+pub(super) type MemberContext<R> = Context<MemberCallbacks<R>>;
+
 /// What the callbacks of one member work with.
 #[derive(Debug)]
-pub struct MemberContext<R: StageRuntime> {
+pub(super) struct MemberCallbacks<R: StageRuntime> {
     /// The member's stage and number.
     pub member: MemberId,
     /// The partitions that the member holds. The lock is never contended: only the member's thread takes it.
@@ -51,7 +50,7 @@ pub struct MemberContext<R: StageRuntime> {
     pub closing: Closing,
 }
 
-impl<R: StageRuntime> MemberContext<R> {
+impl<R: StageRuntime> MemberCallbacks<R> {
     /// Returns the assignment. A callback that panicked leaves the lock poisoned, but the state behind it is still that of whole records.
     pub fn assignment(&self) -> MutexGuard<'_, Assignment<R>> {
         self.assignment.lock().unwrap_or_else(PoisonError::into_inner)
@@ -67,7 +66,7 @@ impl<R: StageRuntime> MemberContext<R> {
 
     /// Takes no more records, waits for acknowledgements, has the state written and gives the partitions up. A lost partition already has
     /// another owner, who has fenced us: its records are decided again, to the same bytes.
-    fn revoked(&self, consumer: &BaseConsumer<Self>, partitions: &[Partition]) {
+    fn revoked(&self, consumer: &BaseConsumer<MemberContext<R>>, partitions: &[Partition]) {
         let is_lost = consumer.assignment_lost();
         let is_leaving = self.is_leaving.load(Ordering::Relaxed);
         // A member that panics drops its consumer during the unwinding and cannot finish anything.
@@ -102,14 +101,9 @@ impl<R: StageRuntime> MemberContext<R> {
     }
 }
 
-impl<R: StageRuntime> ClientContext for MemberContext<R> {
-    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
-
-    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
-        oauth_token(config)
-    }
-
-    fn stats(&self, statistics: Statistics) {
+impl<R: StageRuntime> Callbacks for MemberCallbacks<R> {
+    fn statistics(&self, json: &[u8]) {
+        let Some(statistics) = statistics(json) else { return };
         let mut assignment = self.assignment();
         for (number, partition) in statistics.topics.get(&self.topic).iter().flat_map(|topic| &topic.partitions) {
             if partition.hi_offset >= 0 {
@@ -117,10 +111,6 @@ impl<R: StageRuntime> ClientContext for MemberContext<R> {
                 assignment.lag(Partition(*number), Offset(partition.hi_offset), Offset(start));
             }
         }
-    }
-
-    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        crate::kafka::log(level, facility, message);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {

@@ -39,7 +39,7 @@ use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 use tollgate_core::event::record::Partition;
 
 use crate::health::{Health, MemberId, MemberPartitions, MemberPhase};
-use crate::kafka::{Right, StageTopics, consumer_config, heartbeat_interval, own_headers, with_record};
+use crate::kafka::{Context, Right, StageTopics, consumer_config, heartbeat_interval, own_headers, with_record};
 use crate::metrics::{MemberMetrics, Metrics};
 use crate::outbox::{Outbox, Producers};
 use crate::stages::{StageRuntime, StageSetup};
@@ -47,7 +47,7 @@ use crate::stop::Stop;
 use tollgate_config::settings::{KafkaSettings, WorkerSettings};
 
 use assignment::Assignment;
-use callbacks::MemberContext;
+use callbacks::{MemberCallbacks, MemberContext};
 use checkpointing::Checkpointing;
 use closing::{Closing, GroupConsumer};
 use flow_control::FlowControl;
@@ -242,7 +242,7 @@ impl<R: StageRuntime> Member<R> {
         let runtime = (self.stage.runtime)();
         let checkpointing = Checkpointing::new(parts, runtime.limits());
         let assignment = Assignment::new(runtime, outbox, checkpointing, parts, parts.metrics.member(self.id.number));
-        let context = MemberContext {
+        let context = Context(MemberCallbacks {
             member: self.id,
             assignment: Mutex::new(assignment),
             topic: parts.topics.input.clone(),
@@ -251,7 +251,7 @@ impl<R: StageRuntime> Member<R> {
             metrics: parts.metrics.clone(),
             is_leaving: AtomicBool::new(false),
             closing: Closing::default(),
-        };
+        });
         let instance_id = parts.settings.instance_id.as_ref().map(|id| format!("{id}-{}", self.id.number));
         let config = consumer_config(&parts.kafka, &parts.topics.group_id, instance_id.as_deref());
         let joined = GroupConsumer(config.create_with_context(context).map_err(MemberError::Client)?);

@@ -1,15 +1,12 @@
 //! Deliveries: which record a publication belongs to, and the outcome that its producer reports.
 
-use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rdkafka::ClientContext;
-use rdkafka::client::OAuthToken;
-use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedHeaders, Message, OwnedHeaders};
-use rdkafka::producer::{DeliveryResult, ProducerContext};
+use rdkafka::producer::DeliveryResult;
 
+use crate::kafka::{Callbacks, Deliveries};
 use tollgate_core::event::record::{Offset, Partition};
 
 /// What a publication is for.
@@ -149,29 +146,16 @@ pub(super) fn is_too_large(code: Option<RDKafkaErrorCode>) -> bool {
     matches!(code, Some(RDKafkaErrorCode::MessageSizeTooLarge | RDKafkaErrorCode::InvalidMessageSize))
 }
 
-impl ClientContext for DeliveryQueue {
-    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
-
-    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
-        crate::kafka::oauth_token(config)
-    }
-
-    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        crate::kafka::log(level, facility, message);
-    }
-
+impl Callbacks for DeliveryQueue {
     fn error(&self, error: KafkaError, reason: &str) {
         tracing::warn!(target: "librdkafka", %error, reason, "producer");
     }
-
-    /// Statistics are for metrics and not for the log.
-    fn stats_raw(&self, _: &[u8]) {}
 }
 
-impl ProducerContext for DeliveryQueue {
-    type DeliveryOpaque = Box<Delivery>;
+impl Deliveries for DeliveryQueue {
+    type Tag = Box<Delivery>;
 
-    fn delivery(&self, result: &DeliveryResult<'_>, delivery: Box<Delivery>) {
+    fn delivered(&self, result: &DeliveryResult<'_>, delivery: Box<Delivery>) {
         let outcome = match result {
             Ok(message) if message.offset() >= 0 => DeliveryOutcome::Acknowledged,
             // librdkafka concludes it from the acknowledgement of a later record. The broker itself never took this one: see

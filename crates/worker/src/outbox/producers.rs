@@ -7,7 +7,7 @@ use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::OwnedHeaders;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 
-use crate::kafka::{Linger, producer_config, reply_producer_config, verdict_producer_config};
+use crate::kafka::{Context, Linger, producer_config, reply_producer_config, verdict_producer_config};
 use tollgate_config::settings::KafkaSettings;
 
 use super::delivery::is_too_large;
@@ -48,14 +48,14 @@ impl ProducerKind {
     }
 
     /// Makes the producer, whose delivery reports go into the queue.
-    fn make(self, kafka: &KafkaSettings, batch_bytes_max: u64, queue: &DeliveryQueue) -> KafkaResult<BaseProducer<DeliveryQueue>> {
+    fn make(self, kafka: &KafkaSettings, batch_bytes_max: u64, queue: &DeliveryQueue) -> KafkaResult<BaseProducer<Context<DeliveryQueue>>> {
         let config = match self {
             Self::LowLatency => verdict_producer_config(kafka, batch_bytes_max, Linger::None),
             Self::Batched => verdict_producer_config(kafka, batch_bytes_max, Linger::Moment),
             Self::Sequential => producer_config(kafka, batch_bytes_max, Linger::Moment),
             Self::Reply => reply_producer_config(kafka, batch_bytes_max),
         };
-        config.create_with_context(queue.clone())
+        config.create_with_context(Context(queue.clone()))
     }
 }
 
@@ -78,12 +78,12 @@ pub struct Publication<'a> {
 
 /// The producers of one member.
 pub struct Producers {
-    low_latency: BaseProducer<DeliveryQueue>,
-    batched: BaseProducer<DeliveryQueue>,
+    low_latency: BaseProducer<Context<DeliveryQueue>>,
+    batched: BaseProducer<Context<DeliveryQueue>>,
     /// Created for the first record that it has to publish.
-    sequential: OnceCell<BaseProducer<DeliveryQueue>>,
+    sequential: OnceCell<BaseProducer<Context<DeliveryQueue>>>,
     /// Created when the first reply is asked for.
-    replies: OnceCell<BaseProducer<DeliveryQueue>>,
+    replies: OnceCell<BaseProducer<Context<DeliveryQueue>>>,
     kafka: KafkaSettings,
     batch_bytes_max: u64,
     queue: DeliveryQueue,
@@ -131,7 +131,7 @@ impl Producers {
         }
     }
 
-    fn producer(&self, kind: ProducerKind) -> Result<&BaseProducer<DeliveryQueue>, RDKafkaErrorCode> {
+    fn producer(&self, kind: ProducerKind) -> Result<&BaseProducer<Context<DeliveryQueue>>, RDKafkaErrorCode> {
         let late = match kind {
             ProducerKind::LowLatency => return Ok(&self.low_latency),
             ProducerKind::Batched => return Ok(&self.batched),
@@ -147,7 +147,7 @@ impl Producers {
     }
 
     /// Returns the producers of what is never given up: all but that of replies.
-    fn lasting(&self) -> impl Iterator<Item = &BaseProducer<DeliveryQueue>> {
+    fn lasting(&self) -> impl Iterator<Item = &BaseProducer<Context<DeliveryQueue>>> {
         [&self.low_latency, &self.batched].into_iter().chain(self.sequential.get())
     }
 
@@ -169,7 +169,7 @@ impl Producers {
     }
 
     /// Serves a producer until it has no more reports. One call of rdkafka takes at most one batch of them.
-    fn serve(&self, producer: &BaseProducer<DeliveryQueue>) {
+    fn serve(&self, producer: &BaseProducer<Context<DeliveryQueue>>) {
         let mut known = usize::MAX;
         while known != self.queue.len() {
             known = self.queue.len();

@@ -67,8 +67,8 @@ impl Clients {
     pub(super) fn new(parts: &RestoreParts<'_>) -> Result<Self, RestoreError> {
         let RestoreParts { kafka, topics, partition, batch_bytes_max, .. } = parts;
         let failed = |doing| move |error| RestoreError::Kafka { doing, error };
-        let reader = make_consumer(&reader_config(kafka, &topics.group_id), PlainContext);
-        let asker = make_consumer(&asker_config(kafka, &topics.group_id), PlainContext);
+        let reader = make_consumer(&reader_config(kafka, &topics.group_id), PlainContext::default());
+        let asker = make_consumer(&asker_config(kafka, &topics.group_id), PlainContext::default());
         let transactions = Transactions::new(kafka, topics, *partition, *batch_bytes_max);
         Ok(Self {
             transactions: transactions.map_err(failed("making the producer of the state"))?,

@@ -1,17 +1,14 @@
 //! Transactions that write checkpoints: the records of the state and the group's offset are committed together or not at all.
 
-use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rdkafka::ClientContext;
-use rdkafka::client::OAuthToken;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::ConsumerGroupMetadata;
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
-use rdkafka::producer::{BaseProducer, DeliveryResult, Producer, ProducerContext};
+use rdkafka::producer::{BaseProducer, DeliveryResult, Producer};
 
-use crate::kafka::{StageTopics, make_producer, oauth_token, state_producer_config};
+use crate::kafka::{Callbacks, Context, Deliveries, StageTopics, make_producer, state_producer_config};
 use tollgate_config::settings::KafkaSettings;
 use tollgate_core::engine::checkpoint::{Checkpoint, StateRecord};
 use tollgate_core::event::record::Partition;
@@ -65,7 +62,7 @@ pub enum Outcome {
 
 /// The transactional producer of a partition's checkpoints.
 pub(super) struct Transactions {
-    producer: Arc<BaseProducer<DebugLogContext>>,
+    producer: Arc<BaseProducer<Context<DebugLog>>>,
     offset_commit: OffsetCommit,
     topics: Arc<StageTopics>,
     partition: Partition,
@@ -74,7 +71,7 @@ pub(super) struct Transactions {
 impl Transactions {
     /// Returns a producer for a partition's state. It has not fenced anybody yet, and connects by itself.
     pub(super) fn new(kafka: &KafkaSettings, topics: &Arc<StageTopics>, partition: Partition, batch_bytes_max: u64) -> KafkaResult<Self> {
-        let producer = Arc::new(make_producer(&state_producer_config(kafka, topics, partition, batch_bytes_max), DebugLogContext)?);
+        let producer = Arc::new(make_producer(&state_producer_config(kafka, topics, partition, batch_bytes_max), Context(DebugLog))?);
         let offset_commit = OffsetCommit::start(Arc::clone(&producer), &topics.input, partition)?;
         Ok(Self { producer, offset_commit, topics: Arc::clone(topics), partition })
     }
@@ -191,35 +188,22 @@ fn is_outdated(error: &KafkaError) -> bool {
     matches!(error.code(), RDKafkaErrorCode::IllegalGeneration | RDKafkaErrorCode::UnknownMemberId | RDKafkaErrorCode::FencedInstanceId)
 }
 
-/// A producer context for failures that the transaction returns anyway: it logs them at debug level only.
+/// The callbacks of a producer whose failures the transaction returns anyway: they are logged at debug level only.
 #[derive(Debug, Clone, Copy)]
-struct DebugLogContext;
+struct DebugLog;
 
-impl ClientContext for DebugLogContext {
-    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
-
-    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
-        oauth_token(config)
-    }
-
+impl Callbacks for DebugLog {
     fn log(&self, _: RDKafkaLogLevel, facility: &str, message: &str) {
         // Failed transactions are usual when partitions change hands, and the caller logs what they mean. The member's own clients log that
         // the brokers are away, once and not for every partition.
         crate::kafka::log(RDKafkaLogLevel::Debug, facility, message);
     }
-
-    fn error(&self, error: KafkaError, reason: &str) {
-        tracing::debug!(target: "librdkafka", %error, reason, "state producer");
-    }
-
-    /// Statistics are for metrics and not for the log.
-    fn stats_raw(&self, _: &[u8]) {}
 }
 
-impl ProducerContext for DebugLogContext {
-    type DeliveryOpaque = ();
+impl Deliveries for DebugLog {
+    type Tag = ();
 
-    fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
+    fn delivered(&self, result: &DeliveryResult<'_>, (): ()) {
         if let Err((error, _)) = result {
             tracing::debug!(%error, "a state record was not delivered");
         }

@@ -106,7 +106,7 @@ fn client(kafka: &KafkaSettings, stage: &StageTopics) -> KafkaResult<Client> {
     let mut config = consumer_config(kafka, &stage.group_id, None);
     // The watch says itself if it gets no answers.
     config.set("statistics.interval.ms", "0").set_log_level(RDKafkaLogLevel::Emerg);
-    make_consumer(&config, PlainContext)
+    make_consumer(&config, PlainContext::default())
 }
 
 struct Watcher {

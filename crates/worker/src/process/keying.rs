@@ -111,7 +111,7 @@ fn ask_state<T>(
     stop: &Stop,
     question: impl Fn(&BaseConsumer<PlainContext>) -> Result<Option<T>, RestoreError>,
 ) -> Result<T, PreflightError> {
-    let make_reader = || make_consumer(&reader_config(kafka, &topics.group_id), PlainContext);
+    let make_reader = || make_consumer(&reader_config(kafka, &topics.group_id), PlainContext::default());
     let (mut reader, mut secrets) = (make_reader().map_err(PreflightError::Client)?, SecretFiles::new(kafka));
     let topic = &topics.state;
     loop {

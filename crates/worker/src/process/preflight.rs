@@ -207,7 +207,7 @@ pub fn check_transactions(kafka: &KafkaSettings, needs: &Needs) -> Result<(), Pr
 fn check_transaction(kafka: &KafkaSettings, topics: &StageTopics) -> Result<(), PreflightError> {
     let mut config = state_producer_config(kafka, topics, Partition(0), BATCH_BYTES_MAX);
     config.set("transactional.id", format!("{}/check", topics.group_id));
-    let producer = make_producer(&config, PlainContext).map_err(PreflightError::Client)?;
+    let producer = make_producer(&config, PlainContext::default()).map_err(PreflightError::Client)?;
     let Err(error) = producer.init_transactions(METADATA_TIMEOUT) else { return Ok(()) };
     tracing::debug!(%error, "no transactional id");
     let right = Right::refused_by(error.rdkafka_error_code(), &topics.group_id, || Right::write(&topics.state));

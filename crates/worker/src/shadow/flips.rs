@@ -3,18 +3,15 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use rdkafka::ClientContext;
-use rdkafka::client::OAuthToken;
-use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::KafkaError;
-use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext};
+use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer};
 use serde_json::json;
 use tollgate_core::decide::shadow::{Decision, Flip};
 use tollgate_core::event::record::{Offset, Partition};
 use tollgate_json::digest::Digest;
 
 use super::Trial;
-use crate::kafka::{Linger, log, make_producer, oauth_token, producer_config};
+use crate::kafka::{Callbacks, Context, Deliveries, Linger, make_producer, producer_config};
 use crate::metrics::Metrics;
 
 /// How long a flip may wait for the brokers before it is given up.
@@ -36,7 +33,7 @@ pub(super) struct Place<'t> {
 
 /// Publishes flips.
 pub(super) struct FlipPublisher {
-    producer: BaseProducer<FlipContext>,
+    producer: BaseProducer<Context<Failures>>,
     metrics: Metrics,
     topic: String,
     events: String,
@@ -48,7 +45,7 @@ impl FlipPublisher {
         let mut config = producer_config(&trial.kafka, BATCH_BYTES_MAX, Linger::Moment);
         config.remove("delivery.timeout.ms");
         config.set("message.timeout.ms", MESSAGE_TIMEOUT_MS).set("queue.buffering.max.messages", QUEUE_MAX);
-        let context = FlipContext { metrics: trial.metrics.clone() };
+        let context = Context(Failures { metrics: trial.metrics.clone() });
         let producer = make_producer(&config, context).context("no producer for the verdicts that differ")?;
         let topics = &trial.kafka.topics;
         let versions = [trial.ours.clone(), trial.policy.version().to_owned()];
@@ -100,30 +97,16 @@ fn reason(error: &KafkaError) -> String {
 }
 
 /// Counts flips that could not be published.
-struct FlipContext {
+struct Failures {
     metrics: Metrics,
 }
 
-impl ClientContext for FlipContext {
-    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+impl Callbacks for Failures {}
 
-    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn std::error::Error>> {
-        oauth_token(config)
-    }
+impl Deliveries for Failures {
+    type Tag = ();
 
-    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        log(level, facility, message);
-    }
-
-    fn error(&self, error: KafkaError, text: &str) {
-        tracing::debug!(target: "librdkafka", %error, text, "client");
-    }
-}
-
-impl ProducerContext for FlipContext {
-    type DeliveryOpaque = ();
-
-    fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
+    fn delivered(&self, result: &DeliveryResult<'_>, (): ()) {
         if let Err((error, _)) = result {
             self.metrics.shadow_publish_failures.with_label_values(&[&reason(error)]).inc();
         }

@@ -95,8 +95,8 @@ pub(super) fn execute(args: &RekeyArgs, settings: &Settings, screen: Screen) -> 
         settings,
         topics: StageTopics::of(kafka),
         partitions,
-        reader: make_consumer(&reader_config(kafka, group), PlainContext)?,
-        asker: make_consumer(&asker_config(kafka, group), PlainContext)?,
+        reader: make_consumer(&reader_config(kafka, group), PlainContext::default())?,
+        asker: make_consumer(&asker_config(kafka, group), PlainContext::default())?,
     };
     let own = job.own_records()?;
     let Some(rekey) = job.rekey(&own)? else {

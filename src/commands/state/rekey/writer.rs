@@ -94,7 +94,7 @@ impl<'w> Writer<'w> {
 
 /// Returns a producer that has shut out the one before it, and has ended what that one left open.
 fn start(config: &ClientConfig, kafka: &KafkaSettings, topics: &StageTopics) -> anyhow::Result<BaseProducer<PlainContext>> {
-    let producer: BaseProducer<PlainContext> = make_producer(config, PlainContext)?;
+    let producer: BaseProducer<PlainContext> = make_producer(config, PlainContext::default())?;
     let started = connect(&producer, topics, Partition(0)).and_then(|()| producer.init_transactions(STEP_TIMEOUT));
     started.map_err(|error| failed(&producer, &error, kafka, topics))?;
     Ok(producer)
@@ -115,7 +115,7 @@ fn failed(producer: &BaseProducer<PlainContext>, error: &KafkaError, kafka: &Kaf
 pub(super) fn fence(job: &Job<'_>) -> anyhow::Result<()> {
     let (kafka, topics) = (&job.settings.kafka, &job.topics);
     let fence_one = |partition: &Partition| {
-        let fenced = make_producer(&state_producer_config(kafka, topics, *partition, 1_000_000), PlainContext).and_then(
+        let fenced = make_producer(&state_producer_config(kafka, topics, *partition, 1_000_000), PlainContext::default()).and_then(
             |producer: BaseProducer<PlainContext>| {
                 connect(&producer, topics, *partition)?;
                 producer.init_transactions(STEP_TIMEOUT)

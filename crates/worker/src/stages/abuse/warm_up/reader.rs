@@ -171,8 +171,8 @@ impl Work {
     fn read(&self, warm_up: &mut WarmUp) -> Result<(), RestoreError> {
         let ReaderParts { kafka, topics, .. } = &*self.parts;
         let failed = |doing| move |error| RestoreError::Kafka { doing, error };
-        let reader =
-            make_consumer(&reader_config(kafka, &topics.group_id), PlainContext).map_err(failed("making the reader of the signals"))?;
+        let reader = make_consumer(&reader_config(kafka, &topics.group_id), PlainContext::default())
+            .map_err(failed("making the reader of the signals"))?;
         let (low, end) = ends(&reader, &topics.input, self.partition)?;
         if warm_up.next() == Offset(0) {
             let asked = warm_up.from_ms().map(|from_ms| offset_of_time(&reader, topics, self.partition, from_ms));
