@@ -80,6 +80,10 @@ pub(in crate::commands) fn consumer(
     let mut config = consumer_config(kafka, &kafka.group_id, None);
     config.set("client.id", client_id).set("statistics.interval.ms", "0").set("enable.partition.eof", "true");
     config.set("queued.max.messages.kbytes", ahead.to_string());
+    if !kafka.properties.contains_key("fetch.wait.max.ms") {
+        // A broker says so late that a partition ends here. Where a transaction's mark is the last entry, a reader waits for that.
+        config.set("fetch.wait.max.ms", "100");
+    }
     // Where retention has taken what comes next, reading goes on with the first record that is there, and the gap is told.
     config.set("auto.offset.reset", "earliest");
     make_consumer(&config, PlainContext::default()).context("kafka.properties")
