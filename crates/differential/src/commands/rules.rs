@@ -21,7 +21,7 @@ pub(super) struct RuleSet {
 
 /// All rule sets.
 #[rustfmt::skip]
-pub(super) const RULE_SETS: [RuleSet; 6] = [
+pub(super) const RULE_SETS: [RuleSet; 7] = [
     RuleSet { name: "ls", listed: &["ls"], weight: 2 },
     RuleSet { name: "echo", listed: &["echo"], weight: 2 },
     RuleSet { name: "small", listed: &["echo", "cat", "ls"], weight: 3 },
@@ -33,6 +33,18 @@ pub(super) const RULE_SETS: [RuleSet; 6] = [
             "ls", "cat", "echo", "find", "xargs", "env", "git", "sed", "awk", "sort", "grep", "tar", "timeout", "nice", "head", "tail",
             "wc", "uniq", "cut", "tr", "diff", "test", "[", "true", "false", "cd", "pwd", "read", "printf", "date", "basename", "dirname",
             "exit",
+        ],
+        weight: 6,
+    },
+    // Programs that only read and print by their nature. A program that the machine lacks is not tried.
+    RuleSet {
+        name: "tables",
+        listed: &[
+            "apt-cache", "ar", "arch", "b2sum", "base64", "bzcat", "cal", "cmp", "column", "comm", "cut", "date", "df", "diff",
+            "dpkg-query", "du", "echo", "expr", "fd", "file", "gawk", "grep", "hexdump", "hostname", "iconv", "join", "jq", "lsof", "man",
+            "mawk", "md5sum", "nm", "objdump", "od", "openssl", "pgrep", "ps", "readelf", "readlink", "realpath", "rev", "rg", "rpm",
+            "sdiff", "seq", "sha256sum", "shuf", "sort", "ssh-keygen", "stat", "strings", "tac", "tree", "uniq", "unzip", "unzstd", "wc",
+            "xmllint", "xxd", "xzcat", "yq", "zcat", "zipinfo", "zstdcat",
         ],
         weight: 6,
     },

@@ -1,8 +1,9 @@
 //! Programs that print lines, sums or differences, and have an option or operand that writes or sets something.
 //!
 //! Left out: `sort -o`, `-T`, `--compress-program`; the second operand of `uniq` and `xxd`; `shuf -o`, `iconv -o`, `base64 -o` and the
-//! values that BSD's `-i` takes; `tree -o`, `-R`; `date -s` and BSD's operands without `+`; `hostname NAME`; `file -C`, `-z`; `diff -l`
-//! (starts `pr`); what `less` and `more` execute (`+`, `-o`, `-k`); the options of `man` that name programs; `dd of=`.
+//! values that BSD's `-i` takes; `tree -o`, `-R`; `date -s` and BSD's operands without `+`; `hostname NAME`, and `-f`, `-d`, `-i`, which
+//! ask name servers; `file -C`, `-z`; `diff -l` (starts `pr`); what `less` and `more` execute (`+`, `-o`, `-k`); the options of `man` that
+//! name programs; `dd of=`.
 
 use super::reading::OPERAND;
 use super::{Operands, PROGRAM, Program, Started, Style, Unlisted};
@@ -38,7 +39,7 @@ pub const PROGRAMS: &[Program] = &[
             --keep-going --no-pad --print0 --raw --extension",
         ..PROGRAM
     },
-    Program { names: &["hostname"], options: "-s -f -d -i -I", operands: Operands::AtMost(0), ..PROGRAM },
+    Program { names: &["hostname"], options: "-s -I", operands: Operands::AtMost(0), ..PROGRAM },
     Program { names: &["iconv"], options: "-f=NAME -t=NAME -c -l --from-code=NAME --to-code=NAME --list", ..PROGRAM },
     Program {
         names: &["less", "more"],

@@ -237,6 +237,12 @@ fn table(name: &str) -> Option<&'static Compiled> {
     TABLES.get(name).or_else(|| TABLES.get(unversioned()))
 }
 
+/// Returns what is known of a program of this name, if it has a table of its own.
+#[must_use]
+pub fn program(name: &str) -> Option<&'static Program> {
+    table(name).map(|compiled| compiled.program)
+}
+
 /// Returns what a program of this name runs by its nature, if that is arbitrary code.
 #[must_use]
 pub fn runs(name: &str) -> Option<&'static str> {

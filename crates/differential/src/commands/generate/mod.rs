@@ -5,6 +5,7 @@ mod grammar;
 mod mutate;
 mod pool;
 mod programs;
+mod tabled;
 pub(super) mod words;
 
 use fastrand::Rng;

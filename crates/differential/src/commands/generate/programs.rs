@@ -2,6 +2,7 @@
 
 use fastrand::Rng;
 
+use super::tabled;
 use super::words::{GLOBS, PLAIN};
 
 /// The fragments of one program's arguments.
@@ -240,9 +241,11 @@ const PROGRAMS: &[Fragments] = &[
     },
 ];
 
-/// Returns arguments for a program; nothing for one that has no fragments here, or by chance.
+/// Returns arguments for a program: of its fragments, or else by its table. Nothing for a program that has neither, or by chance.
 pub(super) fn arguments(rng: &mut Rng, program: &str) -> String {
-    let Some(fragments) = PROGRAMS.iter().find(|fragments| fragments.program == program) else { return String::new() };
+    let Some(fragments) = PROGRAMS.iter().find(|fragments| fragments.program == program) else {
+        return tabled::arguments(rng, program).unwrap_or_default();
+    };
     let mut words = String::new();
     let odd_percent = rng.choice([0, 0, 10, 40]).unwrap_or(0);
     for _ in 0..=rng.usize(..3) {

@@ -119,5 +119,5 @@ pub(in crate::commands) const COMMON_PROGRAMS: &[&str] = &[
 pub(in crate::commands) fn all() -> Vec<&'static str> {
     let lists: [&[&'static str]; 9] = [PLAIN, OPTIONS, GLOBS, ODD_WORDS, RESERVED, PIECES, NAMES, PAYLOADS, ODD_SEPARATORS];
     let words = lists.into_iter().flatten().copied();
-    words.chain(super::programs::words()).map(str::trim).collect()
+    words.chain(super::programs::words()).chain(super::tabled::words()).map(str::trim).collect()
 }
