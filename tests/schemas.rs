@@ -67,6 +67,21 @@ fn the_published_schemas_are_what_is_printed() {
     assert_eq!(run(tollgate().args(["schema", "nothing"]), b"").exit, Some(2));
 }
 
+/// The chart refuses a configuration that is not valid under its copy of the schema.
+#[test]
+fn the_chart_knows_the_configuration_that_is_printed() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("helm/tollgate/values.schema.json");
+    let chart: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let mut copy = chart["properties"]["config"].clone();
+    let mut printed: Value = serde_json::from_str(&printed("configuration")).unwrap();
+    for key in ["$schema", "title", "description"] {
+        for schema in [&mut copy, &mut printed] {
+            schema.as_object_mut().unwrap().remove(key);
+        }
+    }
+    assert!(copy == printed, "TOLLGATE_UPDATE_FIXTURES=1 tests/helm/run writes it anew");
+}
+
 /// Headers say how a value is read. The schema is of values that are read without them.
 fn is_read_by_its_value(case: &Value) -> bool {
     let headers = case["headers"]
