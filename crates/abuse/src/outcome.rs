@@ -34,7 +34,7 @@ codes! {
         None = "none",
         /// An operator has pardoned the subject.
         Pardoned = "pardoned",
-        /// The rule suspends nobody until an operator says so.
+        /// The rule suspends nobody, or nobody of a tenant, until an operator says so.
         EnforcementPaused = "enforcement_paused",
         /// An operator has said so.
         EnforcementResumed = "enforcement_resumed",
@@ -115,7 +115,7 @@ pub struct FoldCounts {
     pub pardoned: u64,
     /// What each rule counted, in the order of the rules; rules that counted nothing are left out.
     pub rules: Vec<RuleCounts>,
-    /// The rules that enforce nothing for now, as indices into the rules in force.
+    /// The rules that enforce nothing for now, for a tenant or for all, as indices into the rules in force.
     pub paused_rules: Vec<usize>,
     /// The record's timestamp less the partition's time, in milliseconds, or while that is waited for less what is known of it; `None` if
     /// either is not known.

@@ -37,9 +37,9 @@ impl Abuse {
         self.counters.program.rules()
     }
 
-    /// Returns the ids of the rules that enforce nothing until an operator lets them.
+    /// Returns the ids of the rules that enforce nothing, for a tenant or for all, until an operator lets them.
     pub fn paused(&self) -> impl Iterator<Item = &str> {
-        self.counters.state.rules.iter().filter(|(_, state)| state.is_paused).map(|(id, _)| id)
+        self.counters.state.rules.iter().filter(|(_, state)| state.pauses.is_any()).map(|(id, _)| id)
     }
 
     /// Returns the ids of the rules that are not in force yet. They raise no alert and suspend nobody.

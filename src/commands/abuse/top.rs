@@ -246,7 +246,7 @@ impl RuleLine {
         Some(if since == UNKNOWN {
             format!("rule {rule} was paused, and whether it is so still is unknown; if it is, let it enforce again with: {resume}")
         } else {
-            format!("rule {rule} is paused since {since}, and suspends nobody; let it enforce again with: {resume}")
+            format!("rule {rule} is paused since {since}, for a tenant or for all; let it enforce again with: {resume}")
         })
     }
 }
@@ -365,7 +365,9 @@ mod tests {
         counts.set_paused(Some(&["r".to_owned(), "x;y".to_owned()].into()));
         let said: Vec<_> = counts.rules.values().filter_map(|(rule, _)| rule.pause(&Hints::default())).collect();
         assert_eq!(said.len(), 2, "{said:?}");
-        assert!(said[0].ends_with("since 1970-01-01T00:00:00Z, and suspends nobody; let it enforce again with: tollgate abuse resume r"));
+        assert!(
+            said[0].ends_with("since 1970-01-01T00:00:00Z, for a tenant or for all; let it enforce again with: tollgate abuse resume r")
+        );
         assert!(said[1].ends_with("tollgate abuse resume 'x;y'"), "{said:?}");
         counts.set_paused(None);
         let said: Vec<_> = counts.rules.values().filter_map(|(rule, _)| rule.pause(&Hints::default())).collect();

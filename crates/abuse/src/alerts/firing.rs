@@ -7,7 +7,7 @@ use super::ladder::{Climb, climb, enforces, stay};
 use super::{Enforcement, blast_radius, control};
 use crate::outcome::{Action, Firing, Status};
 use crate::rules::{Mode, Rule};
-use crate::subjects::{EVIDENCE_MAX, Episode, Subject, Witness};
+use crate::subjects::{EVIDENCE_MAX, Episode, Subject, TenantTag, Witness};
 use crate::window::Finding;
 
 /// What a rule has found, and where.
@@ -93,7 +93,7 @@ impl Enforcement<'_> {
         let suspended_ms = blast_radius::suspended_ms(subject, number_in_partition);
         let Some(episode) = subject.open(place).ok().and_then(|opened| opened.episode.take()) else { return };
         let left_ms = blast_radius::suspended_ms(subject, number_in_partition);
-        self.suspended_otherwise(number_in_partition, &rule.id, suspended_ms, left_ms);
+        self.suspended_otherwise((number_in_partition, &rule.id), subject.tenant, (suspended_ms, left_ms));
         let alert = ended(rule, key, &group, &episode, Action::None).record(key.to_string(), false);
         self.raise(number, now_ms, alert);
     }
@@ -109,7 +109,7 @@ impl Enforcement<'_> {
         let mut climb = climb(rule, from);
         let number = subject.counters.get(at)?.rule;
         let suspended_ms = blast_radius::suspended_ms(subject, number);
-        let action = self.action(key, rule, found, suspended_ms, climb);
+        let action = self.action(key, rule, found, (subject.tenant, suspended_ms), climb);
         self.context.folded.firings.push(Firing { rule: found.rule, subject: *key, action: Some(action) });
         if action == Action::Paused {
             climb = stay(from, climb);
@@ -145,8 +145,15 @@ impl Enforcement<'_> {
     }
 
     /// Returns what a firing leads to. A rule that is about to suspend too many is paused by it. `before_ms` is the latest firing by which the
-    /// rule suspended the subject.
-    fn action(&mut self, key: &SubjectKey, rule: &Rule, found: &Found, before_ms: Option<i64>, climb: Climb) -> Action {
+    /// rule suspended the subject, which is of `tenant`.
+    fn action(
+        &mut self,
+        key: &SubjectKey,
+        rule: &Rule,
+        found: &Found,
+        (tenant, before_ms): (Option<TenantTag>, Option<i64>),
+        climb: Climb,
+    ) -> Action {
         let Some(suspends_ms) = climb.suspends_ms else { return Action::Warned };
         if !enforces(rule) || key.kind.subject_kind().is_none() {
             return Action::WouldSuspend;
@@ -159,17 +166,18 @@ impl Enforcement<'_> {
             Some(state) => (state.number, state),
             None => return Action::WouldSuspend,
         };
-        if !rule_state.is_paused {
+        if !rule_state.pauses.is_for(tenant) {
             let after_ms = rule_state.counted(before_ms.max(Some(found.at_ms)));
             let before_ms = rule_state.counted(before_ms);
-            self.alerts.census.suspended(number, before_ms, after_ms);
-            if !self.alerts.census.is_too_much(number, key.kind, found.at_ms.saturating_sub(rule.timespan_ms)) {
+            let since_ms = found.at_ms.saturating_sub(rule.timespan_ms);
+            self.alerts.census.suspended(number, tenant, before_ms, after_ms);
+            let Some(scope) = self.alerts.census.too_many(number, key.kind, tenant, since_ms) else {
                 self.context.folded.counts.rule(found.rule, |counts| counts.suspensions += 1);
                 return Action::Suspended;
-            }
+            };
             // This one is not suspended after all.
-            self.alerts.census.suspended(number, after_ms, before_ms);
-            self.pause(rule);
+            self.alerts.census.suspended(number, tenant, after_ms, before_ms);
+            self.pause(rule, scope);
         }
         self.context.folded.counts.rule(found.rule, |counts| counts.paused += 1);
         Action::Paused

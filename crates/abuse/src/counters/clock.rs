@@ -49,7 +49,7 @@ impl Counters {
             self.on_counter_timer(key, &mut subject, id, now_ms, context);
         }
         if self.active_until_ms(key, &subject).is_some_and(|until_ms| until_ms <= now_ms) {
-            self.alerts.census.active(key.kind, subject.active_ms, None);
+            self.alerts.census.active(key.kind, subject.tenant, subject.active_ms, None);
             subject.active_ms = None;
         }
         if subject.control_until_ms.is_some() {

@@ -20,7 +20,7 @@ impl Counters {
             let Some(at) = self.state.subjects.farthest(newcomer) else { break };
             let Some(key) = self.state.subjects.key(at) else { break };
             if let Ok(subject) = Subject::read(self.state.subjects.packed(at)) {
-                self.alerts.census.active(key.kind, subject.active_ms, None);
+                self.alerts.census.active(key.kind, subject.tenant, subject.active_ms, None);
             }
             self.state.subjects.remove(at);
             dropped += 1;

@@ -88,7 +88,7 @@ impl Counters {
 
     fn merge_subject(&mut self, key: &SubjectKey, packed: &[u8], context: &mut FoldContext) {
         let Ok(other) = Subject::read(packed) else { return };
-        let active_ms = other.active_ms;
+        let (active_ms, tenant) = (other.active_ms, other.tenant);
         let (at, is_new) = match self.state.subjects.find(key) {
             Some(at) => (at, false),
             None => (self.state.subjects.insert(*key), true),
@@ -98,8 +98,9 @@ impl Counters {
         let mut subject = known.unwrap_or_else(|| other.beside());
         subject.merge(other, |number| self.program.numbered(number).map(|(_, rule)| rule));
         context.folded.counts.counters_dropped += subject.crowded;
+        self.learn_tenant(key, &mut subject, tenant);
         let latest_ms = subject.active_ms.max(active_ms);
-        self.alerts.census.active(key.kind, subject.active_ms, latest_ms);
+        self.alerts.census.active(key.kind, subject.tenant, subject.active_ms, latest_ms);
         subject.active_ms = latest_ms;
         self.expect(at, key, &subject);
         let stamp = subject.stamp(&mut self.buffer);

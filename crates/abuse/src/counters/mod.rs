@@ -4,6 +4,7 @@
 //! record ─▶ merge a part of a warm-up ─▶ signals ─▶ requests of operators ─▶ clock
 //! ```
 
+mod census;
 mod clock;
 mod memory_limit;
 mod merge;
@@ -60,9 +61,9 @@ impl Counters {
         Self { program, state, alerts, merging, buffer: Vec::new(), uses: Vec::new(), places: Vec::new() }
     }
 
-    /// Returns the rules that enforce nothing until an operator lets them, as indices.
+    /// Returns the rules that enforce nothing, for a tenant or for all, until an operator lets them, as indices.
     fn paused_rules(&self) -> Vec<usize> {
-        let paused = self.state.rules.iter().filter(|(_, state)| state.is_paused);
+        let paused = self.state.rules.iter().filter(|(_, state)| state.pauses.is_any());
         let mut paused: Vec<_> = paused.filter_map(|(_, state)| self.program.place(state.number)).collect();
         paused.sort_unstable();
         paused

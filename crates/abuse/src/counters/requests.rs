@@ -37,7 +37,8 @@ impl Counters {
             let suspended_ms = blast_radius::suspended_ms(&mut subject, number);
             let Some(episode) = subject.open(place).ok().and_then(|opened| opened.episode.take()) else { continue };
             let Some(rule) = self.program.place(number).and_then(|at| rules.rules.get(at)) else { continue };
-            self.enforcement(context).suspended_otherwise(number, &rule.id, suspended_ms, blast_radius::suspended_ms(&mut subject, number));
+            let suspensions = (suspended_ms, blast_radius::suspended_ms(&mut subject, number));
+            self.enforcement(context).suspended_otherwise((number, &rule.id), subject.tenant, suspensions);
             context.folded.alerts.push(ended(rule, key, &group, &episode, Action::Pardoned).record(key.to_string(), false));
         }
         while !subject.counters.is_empty() {

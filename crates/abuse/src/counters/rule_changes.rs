@@ -6,12 +6,12 @@
 use std::collections::BTreeSet;
 
 use super::Counters;
-use crate::alerts::blast_radius;
 use crate::program::Program;
 use crate::rules::{AbuseRules, Rule};
 use crate::state::AbuseState;
 use crate::state::entry::RuleState;
 use crate::state::grouping::Grouping;
+use crate::state::pauses::Pauses;
 use crate::subjects::{SlotKey, Subject};
 use crate::window::Window;
 
@@ -41,7 +41,9 @@ pub(super) fn apply_rule_changes(rules: &AbuseRules, state: &mut AbuseState) -> 
             None => {
                 state.own.next_rule = state.own.next_rule.saturating_add(1);
                 let (is_warming, grouping) = (!is_new_partition, Grouping::default());
-                state.rules.add(&rule.id, RuleState { number, version, is_warming, is_paused: false, forgiven_ms: None, grouping });
+                state
+                    .rules
+                    .add(&rule.id, RuleState { number, version, is_warming, pauses: Pauses::default(), forgiven_ms: None, grouping });
             }
         }
     }
@@ -72,15 +74,8 @@ impl Counters {
         let is_changed = drop_old(&mut subject, &self.program, anew);
         // What is looked at by the clock has to be opened.
         (0..subject.counters.len()).for_each(|place| _ = subject.open(place));
-        let numbers: BTreeSet<u32> = subject.counters.iter().map(|counter| counter.rule).collect();
-        for number in numbers {
-            let suspended_ms = blast_radius::suspended_ms(&mut subject, number);
-            let Some((_, rule)) = self.program.numbered(number) else { continue };
-            let Some(state) = self.state.rules.get(&rule.id) else { continue };
-            self.alerts.census.suspended(number, None, state.counted(suspended_ms));
-        }
         subject.active_ms = subject.active_ms.filter(|_| self.program.active_ms(key.kind).is_some());
-        self.alerts.census.active(key.kind, None, subject.active_ms);
+        self.tell_census(&key, &mut subject, |time_ms| (None, time_ms));
         self.expect(at, &key, &subject);
         if is_changed && subject.control_until_ms.is_some() {
             // Its suspension may have been that of a rule that is gone.

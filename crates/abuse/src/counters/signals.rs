@@ -9,7 +9,7 @@ use crate::alerts::firing::Found;
 use crate::context::FoldContext;
 use crate::program::Use;
 use crate::rules::{Correlation, Rule};
-use crate::subjects::{PackedId, SlotKey, Subject, Witness, bit};
+use crate::subjects::{PackedId, SlotKey, Subject, TenantTag, Witness, bit};
 use crate::time_units::{NEVER_S, earlier, second_of, time_of, whole_minute};
 use crate::window::{Counted, Finding, Window, width_ms};
 
@@ -139,7 +139,8 @@ impl Counters {
         subject.applied = subject.applied.max(context.offset);
         if active_ms.is_some() {
             let latest_ms = subject.active_ms.max(Some(signal.time_ms));
-            self.alerts.census.active(key.kind, subject.active_ms, latest_ms);
+            self.learn_tenant(&key, &mut subject, signal.point.and_then(|point| point.tenant.as_ref().map(TenantTag::of)));
+            self.alerts.census.active(key.kind, subject.tenant, subject.active_ms, latest_ms);
             subject.active_ms = latest_ms;
         }
         let mut found: Vec<(u8, Found)> = Vec::new();

@@ -14,6 +14,7 @@ use tollgate_core::event::record::{Offset, Partition};
 use tollgate_json::digest::Digest;
 
 use crate::state::grouping::Grouping;
+use crate::state::pauses::Pauses;
 use crate::state::sources::Source;
 use crate::subjects::Subject;
 
@@ -51,8 +52,8 @@ pub(crate) struct RuleState {
     pub version: Digest,
     /// Whether it has yet to be shown what came before it.
     pub is_warming: bool,
-    /// Whether it enforces nothing, because it was about to suspend too many.
-    pub is_paused: bool,
+    /// For whom it enforces nothing, because it was about to suspend too many.
+    pub pauses: Pauses,
     /// Up to when suspensions no longer count against it, in milliseconds since the epoch.
     pub forgiven_ms: Option<i64>,
     /// Its alerts of the minute.
@@ -78,7 +79,7 @@ impl RuleState {
 }
 
 layout! {
-    RuleState { number, version, is_warming, is_paused, forgiven_ms, grouping }
+    RuleState { number, version, is_warming, pauses, forgiven_ms, grouping }
     Own { done_s, next_rule, limit_alerted_ms }
 }
 
@@ -198,7 +199,7 @@ mod tests {
             number: 3,
             version: Digest::of(b"v"),
             is_warming: true,
-            is_paused: false,
+            pauses: Pauses::default(),
             forgiven_ms: Some(-3),
             grouping: Grouping::default(),
         };

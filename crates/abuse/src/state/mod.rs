@@ -2,6 +2,7 @@
 
 pub(crate) mod entry;
 pub(crate) mod grouping;
+pub(crate) mod pauses;
 pub(crate) mod rule_states;
 pub(crate) mod sources;
 

@@ -6,6 +6,7 @@ mod eviction;
 mod evidence;
 mod packed_id;
 mod subject;
+mod tenant;
 mod timers;
 
 use std::hash::{BuildHasher, RandomState};
@@ -23,6 +24,7 @@ pub(super) use evidence::{EVIDENCE_MAX, Witness, bit};
 pub(super) use packed_id::PackedId;
 use subject::COUNTERS_MAX;
 pub(super) use subject::{Stamp, Subject};
+pub(super) use tenant::TenantTag;
 use timers::Timers;
 
 /// The place of a subject in the store.

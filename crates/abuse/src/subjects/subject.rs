@@ -12,6 +12,7 @@ use super::super::rules::Rule;
 use super::super::window::Window;
 use super::counter::{Content, Counter, Opened};
 use super::evidence::{Evidence, bit};
+use super::tenant::TenantTag;
 
 /// The most counters of a subject. There are more combinations of a rule's dimensions than that only where somebody makes them up; then a
 /// counter of the rule that has most of them goes, so that no rule takes the room of another.
@@ -20,9 +21,10 @@ pub(crate) const COUNTERS_MAX: usize = 64;
 const EPOCH_MS: i64 = 1_767_225_600_000;
 
 /// What there is of a subject stands in the lowest bits of the number of its counters.
-const HAS_BITS: u32 = 2;
+const HAS_BITS: u32 = 3;
 const HAS_CONTROL: u64 = 1;
 const IS_ACTIVE: u64 = 2;
+const HAS_TENANT: u64 = 4;
 
 /// A subject that is being worked on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub(crate) struct Subject<'p> {
     pub control_until_ms: Option<i64>,
     /// The time of its latest signal, where it matters how many subjects are active.
     pub active_ms: Option<i64>,
+    /// Its tenant, where it matters how many subjects of it are active; `None` while no signal has named it.
+    pub tenant: Option<TenantTag>,
     /// Its counters, in the order in which they were made.
     pub counters: Vec<Counter<'p>>,
     /// The latest signals behind its counters.
@@ -58,7 +62,7 @@ impl<'p> Subject<'p> {
     /// Returns a subject of which nothing is known, at the time of its first signal.
     pub(crate) fn new(time_ms: i64) -> Self {
         let (counters, evidence) = (Vec::new(), Evidence::default());
-        Self { applied: Offset(0), base_ms: time_ms, control_until_ms: None, active_ms: None, counters, evidence, crowded: 0 }
+        Self { applied: Offset(0), base_ms: time_ms, control_until_ms: None, active_ms: None, tenant: None, counters, evidence, crowded: 0 }
     }
 
     /// Returns a subject of which nothing is known, whose times are written as of the same one.
@@ -173,9 +177,11 @@ impl<'p> Subject<'p> {
     fn write(&self, out: &mut Vec<u8>) {
         self.applied.0.write(out);
         self.base_ms.wrapping_sub(EPOCH_MS).write(out);
-        let is_active = if self.active_ms.is_some() { IS_ACTIVE } else { 0 };
-        let has = is_active | if self.control_until_ms.is_some() { HAS_CONTROL } else { 0 };
+        let has =
+            [(self.active_ms.is_some(), IS_ACTIVE), (self.control_until_ms.is_some(), HAS_CONTROL), (self.tenant.is_some(), HAS_TENANT)];
+        let has = has.into_iter().filter(|(is_there, _)| *is_there).fold(0, |has, (_, bit)| has | bit);
         ((self.counters.len() as u64) << HAS_BITS | has).write(out);
+        self.tenant.iter().for_each(|tenant| tenant.write(out));
         for time_ms in [self.control_until_ms, self.active_ms].into_iter().flatten() {
             time_ms.wrapping_sub(self.base_ms).write(out);
         }
@@ -193,6 +199,7 @@ impl<'p> Subject<'p> {
         let base_ms = i64::read(&mut input)?.wrapping_add(EPOCH_MS);
         let has = u64::read(&mut input)?;
         let count = usize::try_from(has >> HAS_BITS).map_err(|_| Malformed::Truncated)?;
+        let tenant = (has & HAS_TENANT != 0).then(|| Wire::read(&mut input)).transpose()?;
         let mut time =
             |is_there| if is_there { i64::read(&mut input).map(|time_ms| Some(base_ms.wrapping_add(time_ms))) } else { Ok(None) };
         let (control_until_ms, active_ms) = (time(has & HAS_CONTROL != 0)?, time(has & IS_ACTIVE != 0)?);
@@ -206,7 +213,7 @@ impl<'p> Subject<'p> {
             counters.push(counter);
         }
         let evidence = Evidence::read(&mut input, base_ms)?;
-        Ok(Self { applied, base_ms, control_until_ms, active_ms, counters, evidence, crowded: 0 })
+        Ok(Self { applied, base_ms, control_until_ms, active_ms, tenant, counters, evidence, crowded: 0 })
     }
 
     /// Returns the offset of the last record with a signal of a subject that was written.
@@ -321,7 +328,7 @@ mod tests {
         let mut subject = Subject::new(EPOCH_MS);
         count(&mut subject, 1, "", &[EPOCH_MS]);
         let mut bytes = written(&subject);
-        assert_eq!(bytes[..3], [0, 0, 4], "the offset, the time, and one counter");
+        assert_eq!(bytes[..3], [0, 0, 8], "the offset, the time, and one counter");
         bytes[5] = WindowKind::same_with_closeness(0);
         assert_eq!(Subject::read(&bytes), Err(Malformed::Invalid("a window")));
     }

@@ -10,11 +10,12 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use tollgate_abuse::{Abuse, AbuseRules, AbuseState, AlertRecord, Baseline, ControlRecord, Correlation, Detection, GroupBy, Mode};
 use tollgate_abuse::{Ratio, Rule};
-use tollgate_core::decide::signal::{Clock, Dimension, KeyKind, PointKind, Request, SignalKind, VolumeKind};
+use tollgate_core::decide::signal::{Clock, Dimension, KeyKind, Point, PointKind, Request, SignalKind, VolumeKind};
 use tollgate_core::engine::checkpoint::{Checkpoint, Restore, Restored};
 use tollgate_core::engine::processor::{Applied, PartitionProcessor};
 use tollgate_core::engine::stage::Progress;
 use tollgate_core::event::record::{Offset, Partition};
+use tollgate_json::digest::Digest;
 
 use super::fixture::*;
 
@@ -45,6 +46,11 @@ pub fn all_rules() -> Arc<AbuseRules> {
     Arc::new(AbuseRules { rules: list, lateness_ms: 5 * MINUTE, subjects_max: USERS / 2 })
 }
 
+/// Returns the tenant of a user; some have none.
+fn tenant_of(id: usize) -> Option<Digest> {
+    (!id.is_multiple_of(3)).then(|| subject(KeyKind::Tenant, &(id % 3).to_string()).hash)
+}
+
 /// Returns the values of the records of a log, in which sources may begin again.
 pub fn log(has_resets: bool) -> impl Strategy<Value = Vec<(i64, Vec<u8>)>> {
     let someone = (0..USERS).prop_map(|id| if id < 4 { 0 } else { id });
@@ -59,9 +65,9 @@ pub fn log(has_resets: bool) -> impl Strategy<Value = Vec<(i64, Vec<u8>)>> {
             offsets[source] += gap;
             let (number, offset, who) = (source as i32, offsets[source], user(&id.to_string()));
             match kind {
-                0 => parts.push(part(point(PointKind::SafetyStop, who, number, offset, time_ms))),
+                0 => parts.push(part(Point { tenant: tenant_of(id), ..point(PointKind::SafetyStop, who, number, offset, time_ms) })),
                 1 => {
-                    let mut point = point(PointKind::Denial, who, number, offset, time_ms);
+                    let mut point = Point { tenant: tenant_of(id), ..point(PointKind::Denial, who, number, offset, time_ms) };
                     point.tool = Some(["bash", "curl", "ls", "rm", "a-tool-with-a-long-name"][tool].into());
                     parts.push(part(point));
                 }

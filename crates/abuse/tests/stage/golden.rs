@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tollgate_abuse::{Abuse, AbuseState};
-use tollgate_core::decide::signal::{PointKind, VolumeKind, read};
+use tollgate_core::decide::signal::{KeyKind, Point, PointKind, VolumeKind, read};
 use tollgate_core::engine::checkpoint::Restore;
 use tollgate_core::engine::processor::PartitionProcessor;
 use tollgate_core::event::record::Offset;
@@ -30,12 +30,14 @@ fn logged(offset: i64, random: &mut Random) -> Vec<u8> {
     let time_ms = START + offset * MINUTE / 2;
     let mut parts = vec![clock(0, offset, time_ms), clock(1, offset, time_ms)];
     for _ in 0..3 {
-        let who = user(&(random.below(9) * random.below(2)).to_string());
+        let id = random.below(9) * random.below(2);
+        let who = user(&id.to_string());
+        let tenant = (id > 0).then(|| subject(KeyKind::Tenant, &(id % 2).to_string()).hash);
         let source = random.below(2) as i32;
         match random.below(3) {
-            0 => parts.push(part(point(PointKind::SafetyStop, who, source, offset, time_ms))),
+            0 => parts.push(part(Point { tenant, ..point(PointKind::SafetyStop, who, source, offset, time_ms) })),
             1 => {
-                let mut denial = point(PointKind::Denial, who, source, offset, time_ms);
+                let mut denial = Point { tenant, ..point(PointKind::Denial, who, source, offset, time_ms) };
                 denial.thread_id = "0123abcd-4a5b-4c6d-8e7f-0123456789ab".into();
                 denial.tool = Some(["bash", "curl", "ls", "a-tool-with-a-long-name"][random.below(4) as usize].into());
                 parts.push(part(denial));

@@ -13,4 +13,5 @@ mod pack;
 mod population;
 mod sources;
 mod stories;
+mod tenants;
 mod warming;

@@ -97,7 +97,7 @@ define_metrics! {
         counter abuse_paused = "tollgate_abuse_paused_total" ["rule"]
             "Suspensions left out because the rule would suspend too many (`tollgate abuse resume RULE`).";
         gauge abuse_paused_rules = "tollgate_abuse_paused_rules" ["rule"]
-            "Partitions of the signals topic in which a rule enforces nothing until `tollgate abuse resume RULE`.",
+            "Partitions of the signals topic in which a rule enforces nothing, for a tenant or for all, until `tollgate abuse resume RULE`.",
             alert "above 0";
         gauge abuse_warming_rules = "tollgate_abuse_warming_rules" ["rule"]
             "Partitions of the signals topic in which a rule that is new is not in force yet: it is shown what came before.",
