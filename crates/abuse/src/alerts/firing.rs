@@ -3,7 +3,7 @@
 use tollgate_core::decide::signal::SubjectKey;
 
 use super::alert::{self, Alert, Origin, alert_id, describe, span};
-use super::ladder::{Climb, climb, enforces, stay};
+use super::ladder::{Climb, climb, enforces, go_down, go_up, stay};
 use super::{Enforcement, blast_radius, control};
 use crate::outcome::{Action, Firing, Status};
 use crate::rules::{Mode, Rule};
@@ -41,14 +41,18 @@ impl Enforcement<'_> {
         let evidence: Vec<Witness<'_>> = subject.evidence.of(id, from_ms).copied().collect();
         let Ok(opened) = subject.open(at) else { return };
         opened.window.use_up(&found.finding, rule.timespan_ms);
+        let is_quiet = self.program.is_quiet(found.rule);
+        let has_no_ladder = is_quiet || rule.mode == Mode::Shadow;
+        if has_no_ladder {
+            opened.settle_firings();
+        }
         let is_empty = opened.window.over_ms(rule, 0).is_none() && opened.episode.is_none();
         subject.evidence.release(id);
         subject.settle(at, rule);
-        let is_quiet = self.program.is_quiet(found.rule);
         if !is_quiet {
             self.context.folded.counts.rule(found.rule, |counts| counts.firings += 1);
         }
-        if is_quiet || rule.mode == Mode::Shadow {
+        if has_no_ladder {
             if !is_quiet {
                 self.context.folded.firings.push(Firing { rule: found.rule, subject: *key, action: None });
             }
@@ -81,10 +85,7 @@ impl Enforcement<'_> {
     ) {
         let Ok(opened) = subject.open(place) else { return };
         let Some(episode) = &mut opened.episode else { return };
-        while episode.descends_ms <= now_ms && episode.step > 0 {
-            episode.step -= 1;
-            episode.descends_ms = episode.descends_ms.saturating_add(rule.decay_ms());
-        }
+        go_down(rule, episode, now_ms);
         if episode.step > 0 {
             return;
         }
@@ -102,6 +103,10 @@ impl Enforcement<'_> {
     /// while. `None` in place of both if the counter cannot be read.
     fn deal(&mut self, key: &SubjectKey, subject: &mut Subject<'_>, at: usize, (rule, found): (&Rule, &Found)) -> Option<Option<Dealt>> {
         let group = subject.counters.get(at).map(|counter| counter.group.clone())?;
+        let opened = subject.open(at).ok()?;
+        if opened.window.has_used() && opened.before.is_none() {
+            opened.before = Some(opened.episode.clone());
+        }
         // Some source may hold the clock back. What is due by the time of the firing does not depend on that.
         self.descend(key, subject, at, (found.rule, rule), found.at_ms);
         let before = subject.open(at).ok()?.episode.as_deref().cloned();
@@ -114,23 +119,12 @@ impl Enforcement<'_> {
         if action == Action::Paused {
             climb = stay(from, climb);
         }
-        let mut episode = before.unwrap_or_else(|| Episode {
-            alert_id: alert_id(rule, key, &group, found.origin),
-            step: 0,
-            descends_ms: 0,
-            until_ms: None,
-            suspended_ms: None,
-            alerted_ms: i64::MIN,
-            suppressed: 0,
-        });
-        if let (Action::Suspended, Some(ms)) = (action, climb.suspends_ms) {
-            episode.until_ms = episode.until_ms.max(Some(found.at_ms.saturating_add(ms)));
+        // A suspension that would be over already counts for how long it takes to come down.
+        let suspends_ms = climb.suspends_ms.filter(|_| matches!(action, Action::Suspended | Action::Lapsed));
+        let mut episode = go_up(rule, before, found.at_ms, (climb.step, suspends_ms), || alert_id(rule, key, &group, found.origin));
+        if action == Action::Suspended {
             episode.suspended_ms = episode.suspended_ms.max(Some(found.at_ms));
         }
-        episode.step = climb.step;
-        // It can offend again when the suspension is over, and only then does going without offence mean anything.
-        let quiet_ms = found.at_ms.max(episode.until_ms.unwrap_or(i64::MIN));
-        episode.descends_ms = episode.descends_ms.max(quiet_ms.saturating_add(rule.decay_ms()));
         let is_repeat = !climb.is_higher && found.at_ms < episode.alerted_ms.saturating_add(rule.suppress_ms);
         let suppressed = episode.suppressed;
         if is_repeat {
@@ -138,7 +132,12 @@ impl Enforcement<'_> {
         } else {
             (episode.alerted_ms, episode.suppressed) = (found.at_ms, 0);
         }
-        subject.open(at).ok()?.episode = Some(Box::new(episode.clone()));
+        let opened = subject.open(at).ok()?;
+        opened.episode = Some(Box::new(episode.clone()));
+        if action == Action::Paused {
+            // What a paused rule has found takes nobody up later either.
+            opened.settle_firings();
+        }
         subject.settle(at, rule);
         let status = if from > 0 && climb.is_higher { Status::Escalated } else { Status::Firing };
         Some((!is_repeat).then_some(Dealt { group, status, action, climb, episode, suppressed }))
@@ -155,7 +154,7 @@ impl Enforcement<'_> {
         climb: Climb,
     ) -> Action {
         let Some(suspends_ms) = climb.suspends_ms else { return Action::Warned };
-        if !enforces(rule) || key.kind.subject_kind().is_none() {
+        if !enforces(rule, key.kind) {
             return Action::WouldSuspend;
         }
         let until_ms = found.at_ms.saturating_add(suspends_ms);

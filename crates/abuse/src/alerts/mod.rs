@@ -5,6 +5,7 @@ pub(crate) mod blast_radius;
 pub(crate) mod control;
 pub(crate) mod firing;
 mod ladder;
+mod late;
 mod pause;
 
 use std::collections::BTreeSet;

@@ -74,14 +74,16 @@ impl Counters {
         else {
             return subject.remove(place);
         };
-        let horizon_ms = self.horizon_ms(rule, now_ms);
+        let certain_ms = self.certain_ms(now_ms);
         let Ok(opened) = subject.open(place) else { return subject.remove(place) };
-        let found = opened.window.look(rule, horizon_ms, now_ms);
+        opened.make_certain(rule, key.kind, certain_ms);
+        let found = opened.window.look(rule, certain_ms, now_ms);
         if let Some(finding) = found {
             let origin = Origin::Clock(finding.to_ms);
             self.enforcement(context).fire(key, subject, id, &Found { rule: number, finding, at_ms: finding.to_ms, origin });
         }
-        self.enforcement(context).descend(key, subject, place, (number, rule), now_ms);
+        // A signal that is still to come may keep it where it is.
+        self.enforcement(context).descend(key, subject, place, (number, rule), certain_ms);
         let lateness_ms = rules.lateness_ms;
         let Ok(opened) = subject.open(place) else { return };
         let over_ms = opened.window.over_ms(rule, lateness_ms).map(whole_minute);
@@ -89,7 +91,7 @@ impl Counters {
             if opened.episode.is_none() {
                 return subject.remove(place);
             }
-            opened.window = crate::window::Window::of(rule);
+            opened.renew(crate::window::Window::of(rule));
             subject.evidence.release(id);
         }
         subject.settle(place, rule);

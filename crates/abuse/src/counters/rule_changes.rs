@@ -101,7 +101,7 @@ fn drop_old(subject: &mut Subject<'_>, program: &Program, anew: &Anew) -> bool {
                 is_changed = true;
                 subject.evidence.release(id);
                 if let Ok(opened) = subject.open(place) {
-                    opened.window = Window::of(rule);
+                    opened.renew(Window::of(rule));
                 }
                 subject.settle(place, rule);
                 place += 1;

@@ -5,13 +5,14 @@ use tollgate_core::event::record::{Offset, Partition};
 
 use super::Counters;
 use crate::alerts::alert::Origin;
+use crate::alerts::control;
 use crate::alerts::firing::Found;
 use crate::context::FoldContext;
 use crate::program::Use;
 use crate::rules::{Correlation, Rule};
 use crate::subjects::{PackedId, SlotKey, Subject, TenantTag, Witness, bit};
 use crate::time_units::{NEVER_S, earlier, second_of, time_of, whole_minute};
-use crate::window::{Counted, Finding, Window, width_ms};
+use crate::window::{Added, Counted, Finding, Window, width_ms};
 
 /// A signal, as far as counters go.
 struct Signal<'s> {
@@ -143,12 +144,12 @@ impl Counters {
             self.alerts.census.active(key.kind, subject.tenant, subject.active_ms, latest_ms);
             subject.active_ms = latest_ms;
         }
-        let mut found: Vec<(u8, Found)> = Vec::new();
-        let mut counters = 0;
+        let (mut found, mut counters, mut is_late) = (Vec::new(), 0, false);
         for used in uses {
-            let Some((id, finding)) = self.count_in(&mut subject, used, counters, signal, context) else { continue };
+            let Some((id, added)) = self.count_in(&mut subject, used, counters, signal, context) else { continue };
             counters |= bit(id);
-            found.extend(finding.map(|finding| (id, finding)));
+            is_late |= added.is_late;
+            found.extend(added.finding.map(|finding| (id, self.found(used, finding, signal))));
         }
         if let Some(witness) = witness.filter(|_| counters != 0) {
             subject.evidence.add(Witness { counters, ..witness });
@@ -156,6 +157,9 @@ impl Counters {
         context.folded.counts.counters_dropped += subject.crowded;
         for (id, found) in found {
             self.enforcement(context).fire(&key, &mut subject, id, &found);
+        }
+        if is_late {
+            control::update(&mut subject, &key, &self.program, context.now_ms, &mut context.folded);
         }
         self.expect(at, &key, &subject);
         let stamp = subject.stamp(&mut self.buffer);
@@ -166,8 +170,8 @@ impl Counters {
         }
     }
 
-    /// Counts a signal in one counter, which is made if it is not there. Returns the counter's id and what its rule has found. `None` if the
-    /// signal lacks what the rule counts by. The counters in `busy` have counted the signal before.
+    /// Counts a signal in one counter, which is made if it is not there. Returns the counter's id and what follows. `None` if the signal lacks
+    /// what the rule counts by. The counters in `busy` have counted the signal before.
     fn count_in(
         &self,
         subject: &mut Subject<'_>,
@@ -175,7 +179,7 @@ impl Counters {
         busy: u64,
         signal: &Signal<'_>,
         context: &FoldContext,
-    ) -> Option<(u8, Option<Found>)> {
+    ) -> Option<(u8, Added)> {
         let (rule, number) = (self.program.rule(used.rule)?, self.program.number(used.rule)?);
         let (group, value) = match signal.point {
             Some(point) => (rule.group_of(point)?, rule.value_of(point)?),
@@ -183,29 +187,36 @@ impl Counters {
             None => return None,
         };
         let at = subject.counter(number, &group, busy, || Window::of(rule))?;
+        let tenant = subject.tenant;
         let opened = subject.open(at).ok()?;
         // While a source has not told its time, any time may come, so that a window may need everything.
-        let horizon_ms = context.now_ms.map_or(i64::MIN, |now_ms| self.horizon_ms(rule, now_ms));
+        let certain_ms = context.now_ms.map_or(i64::MIN, |now_ms| self.certain_ms(now_ms));
         let look_ms = self.time_to_look_ms(context.now_ms.unwrap_or(signal.time_ms));
         let counted = Counted { time_ms: signal.time_ms, amount: signal.amount, value, part: used.part };
-        let finding = opened.window.add(rule, &counted, horizon_ms, look_ms);
-        // A signal may complete a window whose later signals came before it: the rule fires at the time of the latest, as it would in order.
-        let latest_ms = |finding: &Finding| match &rule.correlation {
-            Correlation::ValueSum { .. } => finding.to_ms.saturating_sub(width_ms(rule.timespan_ms)),
-            _ => finding.to_ms,
-        };
+        opened.make_certain(rule, signal.subject.kind, certain_ms);
+        let added = opened.window.add(rule, &counted, certain_ms, look_ms);
+        if added.is_late && !self.state.rules.get(&rule.id).is_some_and(|state| state.pauses.is_for(tenant)) {
+            opened.climb_again(rule, signal.subject.kind, usize::from(added.finding.is_some()));
+        }
         subject.settle(at, rule);
-        let id = subject.counters.get(at)?.id;
-        let found = |finding: Finding| {
-            let at_ms = signal.time_ms.max(latest_ms(&finding));
-            Found { rule: used.rule, finding, at_ms, origin: signal.origin }
-        };
-        Some((id, finding.map(found)))
+        Some((subject.counters.get(at)?.id, added))
     }
 
-    /// Returns the time up to which no window of a rule can need anything.
-    pub(crate) fn horizon_ms(&self, rule: &Rule, now_ms: i64) -> i64 {
-        now_ms.saturating_sub(self.program.rules().lateness_ms).saturating_sub(rule.timespan_ms)
+    /// Returns what a rule has found on a signal. The signal may complete a window whose later signals came before it: the rule fires at the time
+    /// of the latest, as it would in order. Of a sum that time is known to a bucket.
+    fn found(&self, used: &Use, finding: Finding, signal: &Signal<'_>) -> Found {
+        let latest_ms = match self.program.rule(used.rule) {
+            Some(Rule { correlation: Correlation::ValueSum { .. }, timespan_ms, .. }) => {
+                finding.to_ms.saturating_sub(width_ms(*timespan_ms))
+            }
+            _ => finding.to_ms,
+        };
+        Found { rule: used.rule, finding, at_ms: signal.time_ms.max(latest_ms), origin: signal.origin }
+    }
+
+    /// Returns the time before which no signal can come any more that is not late, in milliseconds since the epoch.
+    pub(crate) fn certain_ms(&self, now_ms: i64) -> i64 {
+        now_ms.saturating_sub(self.program.rules().lateness_ms)
     }
 
     /// Returns the time of the partition behind which there is something to look at, in milliseconds since the epoch.
@@ -227,7 +238,7 @@ impl Counters {
         for (number, opened) in subject.opened() {
             let Some((_, rule)) = self.program.numbered(number) else { continue };
             sooner(opened.window.due_ms(rule.timespan_ms));
-            sooner(opened.episode.as_ref().map(|episode| episode.descends_ms));
+            sooner(opened.episode.as_ref().map(|episode| episode.descends_ms.saturating_add(lateness_ms)));
             sooner(opened.window.over_ms(rule, lateness_ms).map(whole_minute));
         }
         sooner(self.active_until_ms(key, subject));

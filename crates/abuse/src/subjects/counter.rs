@@ -38,6 +38,8 @@ pub(crate) struct Opened {
     pub window: Window,
     /// The subject's place on the rule's ladder, if it is on it.
     pub episode: Option<Box<Episode>>,
+    /// The place before the firings that are not certain, which are among those of the window; `None` if all firings are certain.
+    pub before: Option<Option<Box<Episode>>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +75,7 @@ impl<'p> Counter<'p> {
                 Content::Opened(opened) => {
                     opened.window.write(base_ms, out);
                     opened.episode.iter().for_each(|episode| episode.write(out));
+                    opened.before.iter().for_each(|before| before.write(out));
                 }
             }
             length = out.len() - start;
@@ -104,11 +107,28 @@ impl<'p> Counter<'p> {
 }
 
 impl Opened {
+    /// Returns a counter with a window, of somebody who is on no ladder.
+    pub(super) fn new(window: Window) -> Self {
+        Self { window, episode: None, before: None }
+    }
+
+    /// Begins a window anew. Who is on the ladder stays there.
+    pub(crate) fn renew(&mut self, window: Window) {
+        (self.window, self.before) = (window, None);
+    }
+
+    /// Makes all firings certain.
+    pub(crate) fn settle_firings(&mut self) {
+        self.window.forget_used();
+        self.before = None;
+    }
+
     pub(super) fn read(kind: WindowKind, input: &mut Input<'_>, base_ms: i64, has_episode: bool) -> Result<Self, Malformed> {
         let window = Window::read(kind, input, base_ms)?;
         let episode = has_episode.then(|| Wire::read(input)).transpose()?;
+        let before = window.has_used().then(|| Wire::read(input)).transpose()?;
         match input.rest().len() {
-            0 => Ok(Self { window, episode }),
+            0 => Ok(Self { window, episode, before }),
             rest => Err(Malformed::Trailing(rest)),
         }
     }

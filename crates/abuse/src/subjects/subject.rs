@@ -94,7 +94,7 @@ impl<'p> Subject<'p> {
             self.make_room(busy)?;
         }
         let id = self.free_id()?;
-        let content = Content::Opened(Opened { window: window(), episode: None });
+        let content = Content::Opened(Opened::new(window()));
         self.counters.push(Counter { id, rule, group: group.into(), closeness: 0, is_on_ladder: false, content });
         Some(self.counters.len() - 1)
     }
@@ -136,7 +136,7 @@ impl<'p> Subject<'p> {
             let Some(at) = self.counter(number, &group, busy, || Window::of(rule)) else { continue };
             // One that is there already is on the ladder of a rule that has changed, and has counted nothing since.
             if let Ok(opened) = self.open(at) {
-                opened.window = window;
+                opened.renew(window);
             }
             self.settle(at, rule);
             let own = self.counters.get(at).map_or(0, |counter| bit(counter.id));
@@ -286,7 +286,7 @@ mod tests {
         for time_ms in times {
             let at = subject.counter(counter, group, 0, || Window::of(&rule)).unwrap();
             let counted = Counted { time_ms: *time_ms, amount: 1, value: None, part: Part::Part };
-            assert_eq!(subject.open(at).unwrap().window.add(&rule, &counted, i64::MIN, 0), None);
+            assert_eq!(subject.open(at).unwrap().window.add(&rule, &counted, i64::MIN, 0).finding, None);
             subject.settle(at, &rule);
         }
     }

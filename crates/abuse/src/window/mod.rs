@@ -10,18 +10,18 @@
 
 mod baseline;
 mod buckets;
-mod event_count;
+mod kept;
 mod ratio;
 mod timer;
 mod values;
 
 use baseline::BaselineCounts;
 pub(super) use buckets::{Buckets, width_ms};
-use event_count::EventTimes;
+pub(super) use kept::Added;
+use kept::{Kept, Threshold};
 use ratio::RatioCounts;
 use timer::Timer;
 pub(super) use values::Value;
-use values::Values;
 
 use super::rules::{Correlation, Rule};
 use tollgate_core::engine::wire::{Input, Malformed, Wire};
@@ -122,9 +122,9 @@ pub(super) struct Counted {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Window {
     /// Every signal counts.
-    Times(EventTimes),
+    Times(Kept<()>),
     /// Distinct values count.
-    Values(Values),
+    Values(Kept<Value>),
     /// Amounts count.
     Sums(Buckets),
     /// A share counts.
@@ -137,26 +137,30 @@ impl Window {
     /// Returns the empty window of a rule.
     pub(super) fn of(rule: &Rule) -> Self {
         match rule.correlation {
-            Correlation::EventCount { .. } => Self::Times(EventTimes::default()),
-            Correlation::ValueCount { .. } => Self::Values(Values::default()),
+            Correlation::EventCount { .. } => Self::Times(Kept::default()),
+            Correlation::ValueCount { .. } => Self::Values(Kept::default()),
             Correlation::ValueSum { .. } => Self::Sums(Buckets::default()),
             Correlation::Ratio(_) => Self::Ratio(Box::default()),
             Correlation::Baseline(_) => Self::Baseline(Box::default()),
         }
     }
 
-    /// Counts something, and returns a finding if the rule fires on it. `horizon_ms` is the time up to which no window can need anything.
-    /// What is empty again after a finding is for the caller to say.
-    pub(super) fn add(&mut self, rule: &Rule, counted: &Counted, horizon_ms: i64, now_ms: i64) -> Option<Finding> {
+    /// Counts something, and returns what follows. No signal can come any more that is before `certain_ms`, so that no window can need what is a
+    /// timespan before it. What is empty again after a finding is for the caller to say.
+    pub(super) fn add(&mut self, rule: &Rule, counted: &Counted, certain_ms: i64, now_ms: i64) -> Added {
         let (timespan_ms, Counted { time_ms, amount, part, .. }) = (rule.timespan_ms, *counted);
-        match (self, &rule.correlation) {
-            (Self::Times(times), Correlation::EventCount { gte }) => {
-                times.prune(horizon_ms);
-                times.add(time_ms, *gte as usize, timespan_ms)
+        let horizon_ms = certain_ms.saturating_sub(timespan_ms);
+        let finding = match (self, &rule.correlation) {
+            (Self::Times(times), _) => {
+                times.prune(certain_ms, rule.threshold());
+                return times.add(time_ms, (), rule.threshold());
             }
-            (Self::Values(values), Correlation::ValueCount { gte, .. }) => {
-                values.prune(horizon_ms);
-                values.add(time_ms, counted.value?, *gte as usize, timespan_ms)
+            (Self::Values(values), _) => {
+                let Some(value) = counted.value else { return Added::default() };
+                values.prune(certain_ms, rule.threshold());
+                let added = values.add(time_ms, value, rule.threshold());
+                values.thin(&value, certain_ms, timespan_ms);
+                return added;
             }
             (Self::Sums(buckets), Correlation::ValueSum { gte }) => {
                 buckets.prune(horizon_ms, timespan_ms);
@@ -177,12 +181,15 @@ impl Window {
                 None
             }
             _ => None,
-        }
+        };
+        Added { finding, is_late: false }
     }
 
-    /// Looks at what waits for the clock, and returns a finding if the rule fires by `now_ms`.
-    pub(super) fn look(&mut self, rule: &Rule, horizon_ms: i64, now_ms: i64) -> Option<Finding> {
+    /// Looks at what waits for the clock, and returns a finding if the rule fires by `now_ms`. No signal can come any more that is before
+    /// `certain_ms`.
+    pub(super) fn look(&mut self, rule: &Rule, certain_ms: i64, now_ms: i64) -> Option<Finding> {
         let timespan_ms = rule.timespan_ms;
+        let horizon_ms = certain_ms.saturating_sub(timespan_ms);
         let width_ms = buckets::width_ms(timespan_ms);
         let bucket = now_ms.div_euclid(width_ms);
         let end_ms = bucket.saturating_mul(width_ms);
@@ -209,14 +216,50 @@ impl Window {
     /// Empties the window, because the rule has fired: that uses up its signals. A baseline remembers that it has.
     pub(super) fn use_up(&mut self, finding: &Finding, timespan_ms: i64) {
         match self {
-            Self::Times(times) => *times = EventTimes::default(),
-            Self::Values(values) => *values = Values::default(),
+            // What counts for the next firing was parted from it where the rule fired.
+            Self::Times(_) | Self::Values(_) => {}
             Self::Sums(buckets) => *buckets = Buckets::default(),
             Self::Ratio(counts) => **counts = RatioCounts::default(),
             Self::Baseline(counts) => {
                 counts.fired(finding.to_ms, timespan_ms);
                 (counts.now, counts.timer) = (Buckets::default(), Timer::default());
             }
+        }
+    }
+
+    /// Returns whether it has used up signals for firings that are not certain: a signal may come that is before them.
+    pub(super) fn has_used(&self) -> bool {
+        match self {
+            Self::Times(times) => times.has_used(),
+            Self::Values(values) => values.has_used(),
+            _ => false,
+        }
+    }
+
+    /// Makes all firings certain.
+    pub(super) fn forget_used(&mut self) {
+        match self {
+            Self::Times(times) => times.forget_used(),
+            Self::Values(values) => values.forget_used(),
+            _ => {}
+        }
+    }
+
+    /// Returns the times of the firings that are not certain, in order, in milliseconds since the epoch.
+    pub(super) fn used_ms(&self, rule: &Rule) -> Vec<i64> {
+        match self {
+            Self::Times(times) => times.used_ms(rule.threshold()),
+            Self::Values(values) => values.used_ms(rule.threshold()),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Takes out the firings that have become certain, since no signal can come any more that is before `certain_ms`, and returns their times.
+    pub(super) fn take_certain(&mut self, rule: &Rule, certain_ms: i64) -> Vec<i64> {
+        match self {
+            Self::Times(times) => times.take_certain(certain_ms, rule.threshold()),
+            Self::Values(values) => values.take_certain(certain_ms, rule.threshold()),
+            _ => Vec::new(),
         }
     }
 
@@ -233,8 +276,8 @@ impl Window {
     pub(super) fn over_ms(&self, rule: &Rule, lateness_ms: i64) -> Option<i64> {
         let timespan_ms = rule.timespan_ms;
         let (last_ms, kept_ms) = match (self, &rule.correlation) {
-            (Self::Times(times), _) => (times.0.last().copied(), timespan_ms),
-            (Self::Values(values), _) => (values.0.last().map(|(time_ms, _)| *time_ms), timespan_ms),
+            (Self::Times(times), _) => (times.over_ms(timespan_ms), 0),
+            (Self::Values(values), _) => (values.over_ms(timespan_ms), 0),
             (Self::Sums(buckets), _) => (buckets.end_ms(timespan_ms), timespan_ms),
             (Self::Ratio(counts), _) => (counts.part.end_ms(timespan_ms).max(counts.whole.end_ms(timespan_ms)), timespan_ms),
             (Self::Baseline(counts), Correlation::Baseline(baseline)) => (counts.end_ms(timespan_ms), baseline.history_ms),
@@ -246,8 +289,8 @@ impl Window {
     /// Returns how close it is to its rule's threshold, in parts of [`CLOSENESS_MAX`]. It depends on the content alone and not on the time.
     pub(super) fn closeness(&self, rule: &Rule) -> u8 {
         let (count, threshold) = match (self, &rule.correlation) {
-            (Self::Times(times), Correlation::EventCount { gte }) => (times.0.len() as u64, u64::from(*gte)),
-            (Self::Values(values), Correlation::ValueCount { gte, .. }) => (values.0.len() as u64, u64::from(*gte)),
+            (Self::Times(times), Correlation::EventCount { gte }) => (times.counting().len() as u64, u64::from(*gte)),
+            (Self::Values(values), Correlation::ValueCount { gte, .. }) => (values.counting().len() as u64, u64::from(*gte)),
             (Self::Sums(buckets), Correlation::ValueSum { gte }) => (buckets.total(), *gte),
             (Self::Ratio(counts), Correlation::Ratio(ratio)) => (counts.whole.total(), ratio.min),
             (Self::Baseline(counts), Correlation::Baseline(baseline)) => (counts.now.total(), baseline.floor),
@@ -263,10 +306,10 @@ impl Window {
         let is_in = |time_ms: i64| now_ms.is_none_or(|now_ms| time_ms > now_ms.saturating_sub(rule.timespan_ms));
         match (self, &rule.correlation) {
             (Self::Times(times), Correlation::EventCount { gte }) => {
-                (times.0.iter().filter(|time_ms| is_in(**time_ms)).count() as f64, f64::from(*gte))
+                (times.counting().iter().filter(|(time_ms, ())| is_in(*time_ms)).count() as f64, f64::from(*gte))
             }
             (Self::Values(values), Correlation::ValueCount { gte, .. }) => {
-                (values.0.iter().filter(|(time_ms, _)| is_in(*time_ms)).count() as f64, f64::from(*gte))
+                (values.counting().iter().filter(|(time_ms, _)| is_in(*time_ms)).count() as f64, f64::from(*gte))
             }
             (Self::Sums(buckets), Correlation::ValueSum { gte }) => (buckets.total() as f64, *gte as f64),
             (Self::Ratio(counts), Correlation::Ratio(ratio)) => {
@@ -301,12 +344,23 @@ impl Window {
     /// Reads a window of a kind.
     pub(super) fn read(kind: WindowKind, input: &mut Input<'_>, base_ms: i64) -> Result<Self, Malformed> {
         Ok(match kind {
-            WindowKind::Times => Self::Times(EventTimes::read(input, base_ms)?),
-            WindowKind::Values => Self::Values(Values::read(input, base_ms)?),
+            WindowKind::Times => Self::Times(Kept::read(input, base_ms)?),
+            WindowKind::Values => Self::Values(Kept::read(input, base_ms)?),
             WindowKind::Sums => Self::Sums(Wire::read(input)?),
             WindowKind::Ratio => Self::Ratio(Wire::read(input)?),
             WindowKind::Baseline => Self::Baseline(Wire::read(input)?),
         })
+    }
+}
+
+impl Rule {
+    /// Returns how many signals or values of a window it takes. Of amounts nobody asks for it.
+    fn threshold(&self) -> Threshold {
+        let gte = match &self.correlation {
+            Correlation::EventCount { gte } | Correlation::ValueCount { gte, .. } => *gte as usize,
+            _ => usize::MAX,
+        };
+        Threshold { gte, timespan_ms: self.timespan_ms }
     }
 }
 

@@ -1,18 +1,21 @@
-//! The values of a counter that counts distinct ones: each with the times that a window can still need.
+//! The values of a counter that counts distinct ones.
 
 use rustc_hash::FxHashMap;
 
-use tollgate_core::engine::wire::{Input, Malformed, Wire};
+use tollgate_core::engine::wire::{Input, Malformed};
 use tollgate_json::digest::{Digest, Fingerprint};
 
-use super::{Finding, TIMES_MAX, read_times, write_times};
+use super::kept::{Kept, Kind};
 
 /// The longest text that stands for itself. A longer one stands as the first half of its digest.
 const TEXT_BYTES_MAX: usize = 15;
 const BYTES: usize = TEXT_BYTES_MAX + 1;
 
+/// With more signals that count for the next firing, a value that is repeated is kept less exactly.
+const COUNTING_MAX: usize = 64;
+
 /// A value, so short that it can be kept and compared by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Value {
     length: u8,
     bytes: [u8; BYTES],
@@ -40,106 +43,91 @@ impl Value {
     }
 }
 
-/// Values with times in milliseconds since the epoch, in order of time.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Values(pub(super) Vec<(i64, Value)>);
+/// Distinct values count.
+impl Kind for Value {
+    type Tally = FxHashMap<Self, usize>;
 
-impl Values {
-    /// Drops the values up to `horizon_ms`: no signal that is yet to come is in one window with them.
-    pub(super) fn prune(&mut self, horizon_ms: i64) {
-        let gone = self.0.partition_point(|(time_ms, _)| *time_ms <= horizon_ms);
-        self.0.drain(..gone);
+    fn enter(self, tally: &mut Self::Tally) {
+        *tally.entry(self).or_default() += 1;
     }
 
-    /// Adds a value, and returns a finding if `gte` distinct values, the new one among them, lie less than `timespan_ms` apart.
-    pub(super) fn add(&mut self, time_ms: i64, value: Value, gte: usize, timespan_ms: i64) -> Option<Finding> {
-        let at = self.0.partition_point(|(other_ms, _)| *other_ms <= time_ms);
-        self.0.insert(at, (time_ms, value));
-        self.thin(&value, timespan_ms);
-        if self.0.len() > TIMES_MAX {
-            self.0.remove(0);
+    fn leave(self, tally: &mut Self::Tally) {
+        if let Some(count) = tally.get_mut(&self) {
+            *count -= 1;
+            if *count == 0 {
+                tally.remove(&self);
+            }
         }
-        self.find(time_ms, gte, timespan_ms).map(|(from_ms, to_ms)| Finding::counted(from_ms, to_ms, gte as u64, gte as u64))
     }
 
-    /// Drops the times of a value that no window needs: whichever window of this length has a time in it that lies between two others less
-    /// than a timespan apart, has one of the two in it too. So a value that is repeated takes no more room than one that is not.
-    fn thin(&mut self, value: &Value, timespan_ms: i64) {
-        let times: Vec<i64> = self.0.iter().filter(|(_, other)| other == value).map(|(time_ms, _)| *time_ms).collect();
-        if times.len() < 3 {
-            return;
+    fn count(tally: &Self::Tally) -> usize {
+        tally.len()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(self.length);
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        match input.sized()? {
+            bytes if bytes.len() <= BYTES => Ok(Self::of_bytes(bytes)),
+            _ => Err(Malformed::Invalid("a counted value")),
         }
-        let mut kept = Vec::with_capacity(times.len());
+    }
+}
+
+impl Kept<Value> {
+    /// Drops the times of a value that no window needs, so that a value that is repeated takes no more room than one that is not. Of those before
+    /// `certain_ms`, before which no signal can come any more, a window that ends later needs the latest alone.
+    pub(super) fn thin(&mut self, value: &Value, certain_ms: i64, timespan_ms: i64) {
+        let is_old = |(time_ms, other): &(i64, Value)| *time_ms < certain_ms && other == value;
+        let mut old = self.iter().filter(|signal| is_old(signal)).count();
+        if old > 1 {
+            self.retain(|signal| {
+                let is_old = is_old(signal);
+                old -= usize::from(is_old);
+                !is_old || old == 0
+            });
+        }
+        if self.counting().len() > COUNTING_MAX {
+            self.thin_in_between(value, timespan_ms);
+        }
+    }
+
+    /// Drops the times of a value that lie between two others less than a timespan apart: whichever window of this length has such a time in it,
+    /// has one of the two in it too. A firing that comes to be in between, by a signal that comes late, may then be missed.
+    fn thin_in_between(&mut self, value: &Value, timespan_ms: i64) {
+        let times: Vec<i64> = self.counting().iter().filter(|(_, other)| other == value).map(|(time_ms, _)| *time_ms).collect();
+        let mut needed = Vec::with_capacity(times.len());
         for (at, time_ms) in times.iter().enumerate() {
-            let (before, behind) = (kept.last().copied(), times.get(at + 1).copied());
+            let (before, behind) = (needed.last().copied(), times.get(at + 1).copied());
             let is_needed = before.zip(behind).is_none_or(|(before, behind): (i64, i64)| behind.saturating_sub(before) >= timespan_ms);
             if is_needed {
-                kept.push(*time_ms);
+                needed.push(*time_ms);
             }
         }
-        if kept.len() < times.len() {
-            let mut kept = kept.into_iter().peekable();
-            self.0.retain(|(time_ms, other)| other != value || kept.next_if_eq(time_ms).is_some());
-        }
-    }
-
-    /// Returns the bounds of a window with a time in it that holds so many distinct values.
-    fn find(&self, time_ms: i64, gte: usize, timespan_ms: i64) -> Option<(i64, i64)> {
-        let is_near = |other_ms: i64| other_ms.abs_diff(time_ms) < timespan_ms.unsigned_abs();
-        let near = self.0.iter().filter(|(other_ms, _)| is_near(*other_ms));
-        if near.clone().count() < gte {
-            return None;
-        }
-        let near: Vec<_> = near.collect();
-        let mut counts = FxHashMap::<&Value, usize>::default();
-        let mut first = 0;
-        for (to_ms, value) in near.iter().copied() {
-            *counts.entry(value).or_default() += 1;
-            while let Some((from_ms, value)) = near.get(first).filter(|(from_ms, _)| to_ms.saturating_sub(*from_ms) >= timespan_ms) {
-                debug_assert!(from_ms <= to_ms);
-                if let Some(count) = counts.get_mut(value) {
-                    *count -= 1;
-                    if *count == 0 {
-                        counts.remove(value);
-                    }
-                }
-                first += 1;
-            }
-            let from_ms = near.get(first).map_or(*to_ms, |(from_ms, _)| *from_ms);
-            if counts.len() >= gte && from_ms <= time_ms && time_ms <= *to_ms {
-                return Some((from_ms, *to_ms));
-            }
-        }
-        None
-    }
-
-    pub(super) fn write(&self, base_ms: i64, out: &mut Vec<u8>) {
-        (self.0.len() as u64).write(out);
-        write_times(self.0.iter().map(|(time_ms, _)| *time_ms), base_ms, out);
-        for (_, value) in &self.0 {
-            out.push(value.length);
-            out.extend_from_slice(value.as_bytes());
-        }
-    }
-
-    pub(super) fn read(input: &mut Input<'_>, base_ms: i64) -> Result<Self, Malformed> {
-        let count = usize::try_from(u64::read(input)?).map_err(|_| Malformed::Truncated)?;
-        let times = read_times(input, base_ms, count)?;
-        let values = times.into_iter().map(|time_ms| match input.sized()? {
-            bytes if bytes.len() <= BYTES => Ok((time_ms, Value::of_bytes(bytes))),
-            _ => Err(Malformed::Invalid("a counted value")),
+        let (mut needed, mut used) = (needed.into_iter().peekable(), self.used());
+        self.retain(|(time_ms, other)| {
+            let is_used = used > 0;
+            used = used.saturating_sub(1);
+            is_used || other != value || needed.next_if_eq(time_ms).is_some()
         });
-        values.collect::<Result<_, _>>().map(Self)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::kept::Threshold;
     use super::*;
 
+    fn threshold(gte: usize) -> Threshold {
+        Threshold { gte, timespan_ms: 100 }
+    }
+
     fn first_firing(signals: &[(i64, &str)], gte: usize) -> Option<usize> {
-        let mut counter = Values::default();
-        signals.iter().position(|(time_ms, value)| counter.add(*time_ms, Value::of_text(value), gte, 100).is_some())
+        let mut kept = Kept::default();
+        signals.iter().position(|(time_ms, value)| kept.add(*time_ms, Value::of_text(value), threshold(gte)).finding.is_some())
     }
 
     #[test]
@@ -157,11 +145,25 @@ mod tests {
 
     #[test]
     fn what_is_repeated_takes_no_room() {
-        let mut values = Values::default();
-        for time_ms in 0..1_000 {
-            values.add(time_ms, Value::of_text("a"), 2, 100);
+        for (lag_ms, most) in [(10, 13), (1_000, COUNTING_MAX)] {
+            let mut kept = Kept::default();
+            for time_ms in 0..1_000 {
+                let value = Value::of_text("a");
+                kept.add(time_ms, value, threshold(2));
+                kept.thin(&value, time_ms - lag_ms, 100);
+                assert!(kept.counting().len() <= most, "{}", kept.counting().len());
+            }
         }
-        assert!(values.0.len() <= 22, "{}", values.0.len());
+    }
+
+    /// Signals at one time have an order too, whichever comes first.
+    #[test]
+    fn of_signals_at_one_time_the_same_are_used_up() {
+        for order in [["a", "b", "c"], ["c", "b", "a"], ["b", "c", "a"]] {
+            let mut kept = Kept::default();
+            order.iter().for_each(|value| _ = kept.add(5, Value::of_text(value), threshold(2)));
+            assert_eq!(kept.counting(), [(5, Value::of_text("c"))], "{order:?}");
+        }
     }
 
     #[test]

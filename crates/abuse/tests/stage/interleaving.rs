@@ -1,11 +1,13 @@
-//! Whom a rule catches does not depend on how the sources interleave. What is caught is what a plain search over all signals finds.
+//! Whom a rule catches does not depend on how the sources interleave. What is caught is what a plain search over all signals finds. Nor do steps
+//! and suspensions depend on it: in the end they are those of a plain fold of all signals in order of time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tollgate_abuse::{Correlation, Detection, GroupBy, Mode, Rule};
+use tollgate_abuse::{Correlation, Detection, GroupBy, Ladder, Mode, Rule, Step};
 use tollgate_core::decide::signal::{Dimension, KeyKind, PointKind};
+use tollgate_json::time::rfc_3339;
 
 use super::fixture::*;
 
@@ -23,7 +25,9 @@ struct Event {
 
 /// Returns the events of a source. Each is at most as far behind the ones before it as a signal may be late.
 fn source() -> impl Strategy<Value = Vec<Event>> {
-    let event = (0..8 * MINUTE, 0..5 * MINUTE, 0..USERS.len(), 0..TOOLS.len());
+    // Many events are at one time.
+    let seconds = |minutes: i64| (0..minutes * 4).prop_map(|quarters| quarters * 15 * SECOND);
+    let event = (seconds(8), seconds(5), 0..USERS.len(), 0..TOOLS.len());
     vec(event, 0..40).prop_map(|events| {
         let mut newest_ms = START;
         let next = |(step_ms, back_ms, user, tool)| {
@@ -61,10 +65,10 @@ fn search(sources: &[Vec<Event>]) -> Caught {
             window.iter().for_each(|event| *tools.entry(event.tool).or_default() += 1);
             let mut add = |rule: &str, group: String| _ = caught.insert((rule.to_owned(), user(name).to_string(), group));
             if window.len() >= 6 {
-                add("often", "{}".to_owned());
+                add("often", String::new());
             }
             if tools.len() >= 4 {
-                add("probing", "{}".to_owned());
+                add("probing", String::new());
             }
             for (tool, _) in tools.iter().filter(|(_, count)| **count >= 3) {
                 add("one-tool", format!(r#"{{"tool":"{}"}}"#, TOOLS[*tool]));
@@ -75,8 +79,8 @@ fn search(sources: &[Vec<Event>]) -> Caught {
 }
 
 /// Folds the sources as they interleave: each number takes the next few events of a source.
-fn fold(sources: &[Vec<Event>], turns: &[(usize, usize)]) -> Caught {
-    let mut bench = Bench::new(rules(rules_here()));
+fn fold(rules_here: Vec<Rule>, sources: &[Vec<Event>], turns: &[(usize, usize)]) -> Bench {
+    let mut bench = Bench::new(rules(rules_here));
     bench.fold(&(0..SOURCES as i32).map(|source| clock(source, 0, START)).collect::<Vec<_>>());
     let mut next = [0; SOURCES];
     let rest = (0..SOURCES).map(|source| (source, usize::MAX));
@@ -95,9 +99,104 @@ fn fold(sources: &[Vec<Event>], turns: &[(usize, usize)]) -> Caught {
         bench.fold(&parts);
         assert_eq!(bench.last.counts.late, 0);
     }
-    let ungrouped = bench.alerts.iter().filter(|alert| !alert["subject"].is_null());
-    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
-    ungrouped.map(|alert| (text(&alert["rule"]), text(&alert["subject"]), alert["group"].to_string())).collect()
+    bench
+}
+
+/// Returns who is on a ladder, which takes days to come down.
+fn caught(bench: &Bench) -> Caught {
+    standings(bench).0.into_keys().map(|(id, rule, group)| (rule, user(id).to_string(), group)).collect()
+}
+
+/// Rules that suspend, for less time than a signal may be late too, and whose ladders are soon gone down.
+fn rules_with_ladders() -> Vec<Rule> {
+    let steps = vec![Step::Warn, Step::Suspend(3 * MINUTE), Step::Suspend(10 * MINUTE), Step::Suspend(HOUR)];
+    let with_ladder = |rule: Rule| Rule { mode: Mode::Enforce, ladder: Ladder { steps: steps.clone(), decay_ms: 15 * MINUTE }, ..rule };
+    rules_here().into_iter().map(with_ladder).collect()
+}
+
+/// A place on a ladder: the step, when it goes down, and until when it is suspended.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    step: usize,
+    descends_ms: i64,
+    until_ms: Option<i64>,
+}
+
+impl Place {
+    fn go_down(self, rule: &Rule, at_ms: i64) -> Option<Self> {
+        let steps = (self.descends_ms..=at_ms).step_by(rule.ladder.decay_ms as usize).count();
+        let place =
+            Self { step: self.step.saturating_sub(steps), descends_ms: self.descends_ms + steps as i64 * rule.ladder.decay_ms, ..self };
+        (place.step > 0).then_some(place)
+    }
+
+    fn go_up(before: Option<Self>, rule: &Rule, at_ms: i64) -> Self {
+        let step = (before.map_or(0, |place| place.step) + 1).min(rule.ladder.steps.len());
+        let suspends_ms = if let Step::Suspend(ms) = rule.ladder.steps[step - 1] { Some(at_ms + ms) } else { None };
+        let until_ms = before.and_then(|place| place.until_ms).max(suspends_ms);
+        let descends_ms = at_ms.max(until_ms.unwrap_or(at_ms)) + rule.ladder.decay_ms;
+        Self { step, descends_ms: before.map_or(descends_ms, |place| place.descends_ms.max(descends_ms)), until_ms }
+    }
+}
+
+/// For each user, rule and group: the step, and until when the rule suspends.
+type Standings = BTreeMap<(&'static str, String, String), (usize, Option<String>)>;
+
+/// Folds the signals of each user, rule and group in order of time.
+fn in_order(rules: &[Rule], sources: &[Vec<Event>], now_ms: i64) -> Standings {
+    // Those at one time are in the order of what is counted.
+    let key = |event: &&Event| (event.time_ms, TOOLS[event.tool].len().min(16), TOOLS[event.tool]);
+    let mut events: Vec<&Event> = sources.iter().flatten().collect();
+    events.sort_by_key(key);
+    let mut standings = Standings::new();
+    for (user, rule) in (0..USERS.len()).flat_map(|user| rules.iter().map(move |rule| (user, rule))) {
+        let is_grouped = !rule.group_by.dimensions.is_empty();
+        let tools = TOOLS.iter().enumerate().map(|(tool, name)| (Some(tool), format!(r#"{{"tool":"{name}"}}"#)));
+        let groups: Vec<_> = if is_grouped { tools.collect() } else { vec![(None, String::new())] };
+        for (tool, group) in groups {
+            let counts = |event: &&&Event| event.user == user && tool.is_none_or(|tool| event.tool == tool);
+            let (mut window, mut place) = (Vec::<&Event>::new(), None);
+            for event in events.iter().filter(counts) {
+                window.push(event);
+                window.retain(|other| event.time_ms - other.time_ms < rule.timespan_ms);
+                let tools: BTreeSet<usize> = window.iter().map(|event| event.tool).collect();
+                let (count, gte) = match rule.correlation {
+                    Correlation::ValueCount { gte, .. } => (tools.len(), gte),
+                    Correlation::EventCount { gte } => (window.len(), gte),
+                    _ => panic!("no such rule"),
+                };
+                if count >= gte as usize {
+                    let before = place.and_then(|place: Place| place.go_down(rule, event.time_ms));
+                    (window, place) = (Vec::new(), Some(Place::go_up(before, rule, event.time_ms)));
+                }
+            }
+            if let Some(place) = place.and_then(|place| place.go_down(rule, now_ms - 5 * MINUTE)) {
+                standings.insert((USERS[user], rule.id.clone(), group), (place.step, place.until_ms.and_then(rfc_3339)));
+            }
+        }
+    }
+    standings
+}
+
+/// Returns what the stage has come to, and until when its controls suspend each user.
+fn standings(bench: &Bench) -> (Standings, BTreeMap<&'static str, String>) {
+    let views = USERS.iter().filter_map(|id| Some((*id, bench.stage.view(&user(id))?)));
+    let counters = views.flat_map(|(id, view)| view.counters.into_iter().map(move |counter| (id, counter)));
+    let standings =
+        counters.filter_map(|(id, counter)| Some(((id, counter.rule, counter.group), (counter.step? as usize, counter.until)))).collect();
+    (standings, USERS.iter().filter_map(|id| Some((*id, bench.suspended_until(id)?.to_owned()))).collect())
+}
+
+/// Returns until when the suspension of each user lasts that ends latest.
+fn suspended(standings: &Standings, now_ms: i64) -> BTreeMap<&'static str, String> {
+    let mut suspended = BTreeMap::<&str, String>::new();
+    for ((id, ..), (_, until)) in standings {
+        for until in until.iter().filter(|until| Some(*until) > rfc_3339(now_ms).as_ref()) {
+            let latest = suspended.entry(*id).or_default();
+            *latest = until.max(latest).clone();
+        }
+    }
+    suspended
 }
 
 proptest! {
@@ -108,6 +207,24 @@ proptest! {
         sources in vec(source(), SOURCES),
         turns in vec((0..SOURCES, 1..6_usize), 0..60),
     ) {
-        prop_assert_eq!(fold(&sources, &turns), search(&sources));
+        prop_assert_eq!(caught(&fold(rules_here(), &sources, &turns)), search(&sources));
+    }
+
+    #[test]
+    fn any_interleaving_comes_to_the_steps_and_suspensions_of_the_order_of_time(
+        sources in vec(source(), SOURCES),
+        turns in vec((0..SOURCES, 1..6_usize), 0..60),
+        later_ms in 0..2 * HOUR,
+    ) {
+        // Of more the earliest firings become certain before their time.
+        let of_user = |user| sources.iter().flatten().filter(|event| event.user == user).count();
+        prop_assume!((0..USERS.len()).all(|user| of_user(user) <= 32));
+        let mut bench = fold(rules_with_ladders(), &sources, &turns);
+        let newest_ms = sources.iter().flatten().map(|event| event.time_ms).max().unwrap_or(START);
+        let now_ms = newest_ms + later_ms / SECOND * SECOND;
+        bench.fold(&(0..SOURCES as i32).map(|source| clock(source, 1_000, now_ms)).collect::<Vec<_>>());
+        let expected = in_order(&rules_with_ladders(), &sources, now_ms);
+        let expected_suspended = suspended(&expected, now_ms);
+        prop_assert_eq!(standings(&bench), (expected, expected_suspended));
     }
 }

@@ -1,0 +1,350 @@
+//! The signals of a counter that counts each of them, or distinct values: those that a window can still need, in order of time.
+//!
+//! A firing uses up its signals and those before it. Sources are read in any order, so a signal may come that is earlier than a firing, and
+//! then the rule would have fired at another one. So what is used up stays as long as such a signal may come:
+//!
+//! ```text
+//!     certain                          now
+//! ──────┼──── a b c F d e F f g ────────┼──▶ time
+//!             ╰─ used up ─╯ ╰ counting
+//! ```
+
+use tollgate_core::engine::wire::{Input, Malformed, Wire};
+
+use super::{Finding, TIMES_MAX, read_times, write_times};
+
+/// As many signals that are used up stay, or as many as one firing takes if that is more. Of a flood the earliest firings become certain.
+pub(crate) const USED_MAX: usize = 32;
+
+/// What is kept of a signal beside its time, and how a window counts it.
+pub(crate) trait Kind: Copy + Ord {
+    /// What a window has counted.
+    type Tally: Default;
+
+    /// Adds one to a window.
+    fn enter(self, tally: &mut Self::Tally);
+
+    /// Takes one out of a window.
+    fn leave(self, tally: &mut Self::Tally);
+
+    /// Returns how much there is in a window.
+    fn count(tally: &Self::Tally) -> usize;
+
+    /// Appends it.
+    fn write(&self, out: &mut Vec<u8>);
+
+    /// Reads it.
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed>;
+}
+
+/// Every signal counts.
+impl Kind for () {
+    type Tally = usize;
+
+    fn enter(self, tally: &mut usize) {
+        *tally += 1;
+    }
+
+    fn leave(self, tally: &mut usize) {
+        *tally = tally.saturating_sub(1);
+    }
+
+    fn count(tally: &usize) -> usize {
+        *tally
+    }
+
+    fn write(&self, _: &mut Vec<u8>) {}
+
+    fn read(_: &mut Input<'_>) -> Result<Self, Malformed> {
+        Ok(())
+    }
+}
+
+/// Signals with times in milliseconds since the epoch, in order of time and then of what they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Kept<K> {
+    signals: Vec<(i64, K)>,
+    /// How many of the first are used up, by firings that are not certain yet.
+    used: usize,
+}
+
+/// A firing: the place behind the signal that it was on, and its window.
+struct Fired {
+    end: usize,
+    from_ms: i64,
+    to_ms: i64,
+}
+
+/// What follows from a signal.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Added {
+    /// What the rule has found, if it fires.
+    pub finding: Option<Finding>,
+    /// Whether firings before that one may have come to be at earlier signals.
+    pub is_late: bool,
+}
+
+/// A rule's threshold, and the length of its windows in milliseconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Threshold {
+    pub gte: usize,
+    pub timespan_ms: i64,
+}
+
+impl<K: Kind> Default for Kept<K> {
+    fn default() -> Self {
+        Self { signals: Vec::new(), used: 0 }
+    }
+}
+
+impl<K: Kind> Kept<K> {
+    /// Returns the signals that count for the next firing.
+    pub(super) fn counting(&self) -> &[(i64, K)] {
+        self.signals.get(self.used..).unwrap_or_default()
+    }
+
+    /// Returns all signals, those that are used up first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(i64, K)> {
+        self.signals.iter()
+    }
+
+    /// Returns how many signals are used up by firings that are not certain.
+    pub(super) fn used(&self) -> usize {
+        self.used
+    }
+
+    /// Keeps some of the signals.
+    pub(super) fn retain(&mut self, mut is_kept: impl FnMut(&(i64, K)) -> bool) {
+        let (mut at, mut used) = (0, self.used);
+        self.signals.retain(|signal| {
+            let is_kept = is_kept(signal);
+            used -= usize::from(at < self.used && !is_kept);
+            at += 1;
+            is_kept
+        });
+        self.used = used;
+    }
+
+    /// Returns when nothing in it can matter any more, in milliseconds since the epoch, if no signal comes late; `None` if there is nothing in it.
+    pub(super) fn over_ms(&self, timespan_ms: i64) -> Option<i64> {
+        // What is used up matters until a signal of the same time would be late.
+        let kept_ms = if self.counting().is_empty() { 1 } else { timespan_ms };
+        self.signals.last().map(|(time_ms, _)| time_ms.saturating_add(kept_ms))
+    }
+
+    /// Returns whether there are firings that are not certain.
+    pub(super) fn has_used(&self) -> bool {
+        self.used > 0
+    }
+
+    /// Makes all firings certain.
+    pub(super) fn forget_used(&mut self) {
+        self.drop_first(self.used);
+    }
+
+    /// Returns the times of the firings that are not certain, in order.
+    pub(super) fn used_ms(&self, threshold: Threshold) -> Vec<i64> {
+        self.firings(0, self.used, threshold).iter().map(|fired| fired.to_ms).collect()
+    }
+
+    /// Takes out the firings before `certain_ms`, before which no signal can come any more, and returns their times. Firings of a flood are
+    /// taken out earlier.
+    pub(super) fn take_certain(&mut self, certain_ms: i64, threshold: Threshold) -> Vec<i64> {
+        if self.used == 0 {
+            return Vec::new();
+        }
+        let is_full = self.signals.len() >= TIMES_MAX;
+        let used_max = if is_full { 0 } else { USED_MAX.max(threshold.gte) };
+        let (mut times, mut end) = (Vec::new(), 0);
+        for fired in self.firings(0, self.used, threshold) {
+            if fired.to_ms >= certain_ms && self.used - end <= used_max {
+                break;
+            }
+            times.push(fired.to_ms);
+            end = fired.end;
+        }
+        self.drop_first(end);
+        times
+    }
+
+    /// Drops the signals that no window needs which ends at `certain_ms` or later.
+    pub(super) fn prune(&mut self, certain_ms: i64, threshold: Threshold) {
+        let horizon_ms = certain_ms.saturating_sub(threshold.timespan_ms);
+        self.drop_first(self.signals.partition_point(|(time_ms, _)| *time_ms <= horizon_ms));
+    }
+
+    /// Adds a signal, and returns what follows: a finding if a window with it reaches the threshold. That uses up the signals.
+    ///
+    /// It looks on both sides of the new time, so that it does not matter in which order signals come.
+    pub(super) fn add(&mut self, time_ms: i64, kind: K, threshold: Threshold) -> Added {
+        if self.signals.len() >= TIMES_MAX {
+            self.drop_first(1);
+        }
+        let at = self.signals.partition_point(|other| *other <= (time_ms, kind));
+        if at < self.used {
+            return self.add_before_firing(at, (time_ms, kind), threshold);
+        }
+        self.signals.insert(at, (time_ms, kind));
+        let is_before = |other_ms: i64| other_ms <= time_ms.saturating_sub(threshold.timespan_ms);
+        let start = self.signals.partition_point(|(other_ms, _)| is_before(*other_ms)).max(self.used);
+        let end = self.signals.partition_point(|(other_ms, _)| *other_ms < time_ms.saturating_add(threshold.timespan_ms));
+        // Most often there are not enough.
+        if end.saturating_sub(start) < threshold.gte {
+            return Added::default();
+        }
+        let finding = self.firings(start, end, threshold).into_iter().next().map(|fired| self.use_up(&fired, threshold));
+        Added { finding, is_late: false }
+    }
+
+    /// Adds a signal that is earlier than a firing. Each firing comes to be at the same signal or at an earlier one, and there may be one more.
+    fn add_before_firing(&mut self, at: usize, signal: (i64, K), threshold: Threshold) -> Added {
+        let known = self.firings(0, self.used, threshold).len();
+        self.signals.insert(at, signal);
+        let firings = self.firings(0, self.signals.len(), threshold);
+        self.used = known.checked_sub(1).and_then(|last| firings.get(last)).map_or(0, |fired| fired.end);
+        let finding = firings.get(known).map(|fired| self.use_up(fired, threshold));
+        Added { finding, is_late: true }
+    }
+
+    fn use_up(&mut self, fired: &Fired, threshold: Threshold) -> Finding {
+        self.used = fired.end;
+        Finding::counted(fired.from_ms, fired.to_ms, threshold.gte as u64, threshold.gte as u64)
+    }
+
+    /// Returns the firings among some of the signals, in order: each is at the first signal that completes a window behind the one before.
+    fn firings(&self, start: usize, end: usize, Threshold { gte, timespan_ms }: Threshold) -> Vec<Fired> {
+        let (mut firings, mut tally, mut first) = (Vec::new(), K::Tally::default(), start);
+        for (at, (to_ms, kind)) in self.signals.iter().enumerate().take(end).skip(start) {
+            kind.enter(&mut tally);
+            while let Some((_, kind)) = self.signals.get(first).filter(|(from_ms, _)| to_ms.saturating_sub(*from_ms) >= timespan_ms) {
+                kind.leave(&mut tally);
+                first += 1;
+            }
+            if K::count(&tally) >= gte {
+                let from_ms = self.signals.get(first).map_or(*to_ms, |(from_ms, _)| *from_ms);
+                firings.push(Fired { end: at + 1, from_ms, to_ms: *to_ms });
+                (tally, first) = (K::Tally::default(), at + 1);
+            }
+        }
+        firings
+    }
+
+    fn drop_first(&mut self, count: usize) {
+        self.signals.drain(..count.min(self.signals.len()));
+        self.used = self.used.saturating_sub(count);
+    }
+
+    /// Appends the signals, with times as of `base_ms`.
+    pub(super) fn write(&self, base_ms: i64, out: &mut Vec<u8>) {
+        ((self.signals.len() as u64) << 1 | u64::from(self.has_used())).write(out);
+        if self.has_used() {
+            (self.used as u64).write(out);
+        }
+        write_times(self.signals.iter().map(|(time_ms, _)| *time_ms), base_ms, out);
+        self.signals.iter().for_each(|(_, kind)| kind.write(out));
+    }
+
+    /// Reads the signals.
+    pub(super) fn read(input: &mut Input<'_>, base_ms: i64) -> Result<Self, Malformed> {
+        let head = u64::read(input)?;
+        let count = usize::try_from(head >> 1).map_err(|_| Malformed::Truncated)?;
+        let used = if head & 1 == 0 { 0 } else { u64::read(input)? };
+        let used = usize::try_from(used).ok().filter(|used| *used <= count && (*used > 0) == (head & 1 > 0));
+        let used = used.ok_or(Malformed::Invalid("how many signals are used up"))?;
+        let times = read_times(input, base_ms, count)?;
+        let signals = times.into_iter().map(|time_ms| K::read(input).map(|kind| (time_ms, kind)));
+        Ok(Self { signals: signals.collect::<Result<_, _>>()?, used })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THREE: Threshold = Threshold { gte: 3, timespan_ms: 100 };
+
+    fn first_firing(times: &[i64], gte: usize) -> Option<usize> {
+        let mut kept = Kept::default();
+        times.iter().position(|time_ms| kept.add(*time_ms, (), Threshold { gte, ..THREE }).finding.is_some())
+    }
+
+    fn times(kept: &Kept<()>) -> Vec<i64> {
+        kept.counting().iter().map(|(time_ms, ())| *time_ms).collect()
+    }
+
+    #[test]
+    fn a_window_is_shorter_than_the_timespan() {
+        assert_eq!(first_firing(&[0, 50, 100], 3), None, "as far apart as the timespan");
+        assert_eq!(first_firing(&[0, 50, 99], 3), Some(2));
+        assert_eq!(first_firing(&[7, 7, 7], 3), Some(2), "at once");
+        assert_eq!(first_firing(&[0], 1), Some(0));
+    }
+
+    /// A fixed window would let twice as many pass at its boundary.
+    #[test]
+    fn a_window_has_no_fixed_boundary() {
+        assert_eq!(first_firing(&[60, 90, 110, 140], 4), Some(3));
+    }
+
+    #[test]
+    fn the_order_of_arrival_does_not_matter() {
+        assert_eq!(first_firing(&[99, 0, 50], 3), Some(2));
+        assert_eq!(first_firing(&[200, 100, 0, 149], 3), None);
+        assert_eq!(first_firing(&[200, 100, 0, 149, 120], 3), Some(4));
+    }
+
+    #[test]
+    fn what_no_window_can_need_is_dropped() {
+        let mut kept = Kept { signals: vec![(1, ()), (2, ()), (3, ())], used: 0 };
+        kept.prune(102, THREE);
+        assert_eq!(times(&kept), [3]);
+    }
+
+    /// What is behind a firing counts for the next one, also where it came before.
+    #[test]
+    fn a_firing_uses_up_what_is_before_it_and_nothing_else() {
+        let mut kept = Kept::default();
+        for time_ms in [0, 150, 60] {
+            assert_eq!(kept.add(time_ms, (), THREE), Added::default());
+        }
+        let added = kept.add(70, (), THREE);
+        assert_eq!((added.finding.map(|found| (found.from_ms, found.to_ms)), added.is_late), (Some((0, 70)), false));
+        assert_eq!((times(&kept), kept.used_ms(THREE)), (vec![150], vec![70]));
+    }
+
+    #[test]
+    fn a_signal_before_a_firing_moves_it_and_may_bring_another() {
+        let mut kept = Kept::default();
+        for time_ms in [0, 50, 90, 95, 130] {
+            kept.add(time_ms, (), THREE);
+        }
+        assert_eq!((kept.used_ms(THREE), times(&kept)), (vec![90], vec![95, 130]));
+        let added = kept.add(10, (), THREE);
+        assert_eq!((added.finding.map(|found| (found.from_ms, found.to_ms)), added.is_late), (Some((90, 130)), true));
+        assert_eq!((kept.used_ms(THREE), times(&kept)), (vec![50, 130], vec![]));
+        let mut out = Vec::new();
+        kept.write(7, &mut out);
+        assert_eq!(Kept::read(&mut Input::new(1, &out), 7), Ok(kept.clone()));
+        assert_eq!((kept.take_certain(50, THREE), kept.take_certain(51, THREE)), (vec![], vec![50]));
+        assert_eq!((kept.used_ms(THREE), kept.over_ms(100)), (vec![130], Some(131)));
+        assert_eq!((kept.take_certain(i64::MAX, THREE), kept.has_used(), kept.over_ms(100)), (vec![130], false, None));
+    }
+
+    /// Or else every signal of a flood would take longer than the one before.
+    #[test]
+    fn a_flood_makes_its_earliest_firings_certain() {
+        let mut kept = Kept::default();
+        for time_ms in 0..1_000 {
+            kept.take_certain(i64::MIN, THREE);
+            kept.add(time_ms, (), THREE);
+            assert!(kept.signals.len() <= USED_MAX + 2 * THREE.gte, "{}", kept.signals.len());
+        }
+        let large = Threshold { gte: 100, timespan_ms: 10_000 };
+        let mut kept = Kept::default();
+        for time_ms in 0..199 {
+            kept.take_certain(i64::MIN, large);
+            kept.add(time_ms, (), large);
+        }
+        assert_eq!(kept.used_ms(large), [99], "of a large threshold the latest firing stays");
+    }
+}
