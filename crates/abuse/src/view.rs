@@ -56,7 +56,11 @@ impl Abuse {
             let Ok(opened) = subject.open(at) else { continue };
             counters.push(counter_view(rule, group, opened, self.clock_ms()));
         }
-        Some(SubjectView { clock: self.clock_ms().and_then(rfc_3339), until: subject.control_until_ms.and_then(rfc_3339), counters })
+        Some(SubjectView {
+            clock: self.clock_ms().and_then(rfc_3339),
+            until: subject.control.and_then(|control| rfc_3339(control.until_ms)),
+            counters,
+        })
     }
 }
 

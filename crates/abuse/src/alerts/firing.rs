@@ -1,6 +1,6 @@
 //! A firing: where it takes the subject on the rule's ladder, and what is said and done about it.
 
-use tollgate_core::decide::signal::SubjectKey;
+use tollgate_core::decide::signal::{KeyKind, SubjectKey};
 
 use super::alert::{self, Alert, Origin, alert_id, describe, span};
 use super::ladder::{Climb, climb, enforces, go_down, go_up, stay};
@@ -143,8 +143,7 @@ impl Enforcement<'_> {
         Some((!is_repeat).then_some(Dealt { group, status, action, climb, episode, suppressed }))
     }
 
-    /// Returns what a firing leads to. A rule that is about to suspend too many is paused by it. `before_ms` is the latest firing by which the
-    /// rule suspended the subject, which is of `tenant`.
+    /// Returns what a firing leads to. `before_ms` is the latest firing by which the rule suspended the subject, which is of `tenant`.
     fn action(
         &mut self,
         key: &SubjectKey,
@@ -161,25 +160,33 @@ impl Enforcement<'_> {
         if self.context.now_ms.is_some_and(|now_ms| until_ms <= now_ms) {
             return Action::Lapsed;
         }
-        let (number, rule_state) = match self.states.get(&rule.id) {
-            Some(state) => (state.number, state),
-            None => return Action::WouldSuspend,
-        };
-        if !rule_state.pauses.is_for(tenant) {
-            let after_ms = rule_state.counted(before_ms.max(Some(found.at_ms)));
-            let before_ms = rule_state.counted(before_ms);
-            let since_ms = found.at_ms.saturating_sub(rule.timespan_ms);
+        if self.may_suspend(key.kind, (found.rule, rule), (tenant, before_ms), found.at_ms) { Action::Suspended } else { Action::Paused }
+    }
+
+    /// Counts a suspension by a firing at a time against a rule, and returns whether the subject may be suspended. A rule that is about to
+    /// suspend too many is paused by it. `before_ms` is the latest firing by which the rule suspended the subject, which is of `tenant`.
+    pub(super) fn may_suspend(
+        &mut self,
+        kind: KeyKind,
+        (at, rule): (usize, &Rule),
+        (tenant, before_ms): (Option<TenantTag>, Option<i64>),
+        at_ms: i64,
+    ) -> bool {
+        let Some(state) = self.states.get(&rule.id) else { return false };
+        if !state.pauses.is_for(tenant) {
+            let (number, after_ms) = (state.number, state.counted(before_ms.max(Some(at_ms))));
+            let before_ms = state.counted(before_ms);
             self.alerts.census.suspended(number, tenant, before_ms, after_ms);
-            let Some(scope) = self.alerts.census.too_many(number, key.kind, tenant, since_ms) else {
-                self.context.folded.counts.rule(found.rule, |counts| counts.suspensions += 1);
-                return Action::Suspended;
+            let Some(scope) = self.alerts.census.too_many(number, kind, tenant, at_ms.saturating_sub(rule.timespan_ms)) else {
+                self.context.folded.counts.rule(at, |counts| counts.suspensions += 1);
+                return true;
             };
             // This one is not suspended after all.
             self.alerts.census.suspended(number, tenant, after_ms, before_ms);
             self.pause(rule, scope);
         }
-        self.context.folded.counts.rule(found.rule, |counts| counts.paused += 1);
-        Action::Paused
+        self.context.folded.counts.rule(at, |counts| counts.paused += 1);
+        false
     }
 }
 

@@ -52,7 +52,7 @@ impl Counters {
             self.alerts.census.active(key.kind, subject.tenant, subject.active_ms, None);
             subject.active_ms = None;
         }
-        if subject.control_until_ms.is_some() {
+        if subject.control.is_some() {
             control::update(&mut subject, key, &self.program, Some(now_ms), &mut context.folded);
         }
         self.expect(at, key, &subject);

@@ -44,7 +44,7 @@ impl Counters {
         while !subject.counters.is_empty() {
             subject.remove(0);
         }
-        subject.control_until_ms = None;
+        subject.control = None;
         self.expect(at, key, &subject);
         let stamp = subject.stamp(&mut self.buffer);
         drop(subject);

@@ -77,7 +77,7 @@ impl Counters {
         subject.active_ms = subject.active_ms.filter(|_| self.program.active_ms(key.kind).is_some());
         self.tell_census(&key, &mut subject, |time_ms| (None, time_ms));
         self.expect(at, &key, &subject);
-        if is_changed && subject.control_until_ms.is_some() {
+        if is_changed && subject.control.is_some() {
             // Its suspension may have been that of a rule that is gone.
             let soon = self.state.own.done_s.saturating_add(1);
             self.state.subjects.expect(at, soon);

@@ -5,7 +5,6 @@ use tollgate_core::event::record::{Offset, Partition};
 
 use super::Counters;
 use crate::alerts::alert::Origin;
-use crate::alerts::control;
 use crate::alerts::firing::Found;
 use crate::context::FoldContext;
 use crate::program::Use;
@@ -144,22 +143,26 @@ impl Counters {
             self.alerts.census.active(key.kind, subject.tenant, subject.active_ms, latest_ms);
             subject.active_ms = latest_ms;
         }
-        let (mut found, mut counters, mut is_late) = (Vec::new(), 0, false);
+        let (mut added, mut counters) = (Vec::new(), 0);
         for used in uses {
-            let Some((id, added)) = self.count_in(&mut subject, used, counters, signal, context) else { continue };
+            let Some((id, what)) = self.count_in(&mut subject, used, counters, signal, context) else { continue };
             counters |= bit(id);
-            is_late |= added.is_late;
-            found.extend(added.finding.map(|finding| (id, self.found(used, finding, signal))));
+            if what != Added::default() {
+                added.push((id, used, what));
+            }
         }
         if let Some(witness) = witness.filter(|_| counters != 0) {
             subject.evidence.add(Witness { counters, ..witness });
         }
         context.folded.counts.counters_dropped += subject.crowded;
-        for (id, found) in found {
-            self.enforcement(context).fire(&key, &mut subject, id, &found);
-        }
-        if is_late {
-            control::update(&mut subject, &key, &self.program, context.now_ms, &mut context.folded);
+        for (id, used, Added { finding, is_late }) in added {
+            if is_late {
+                self.enforcement(context).climb_again(&key, &mut subject, (id, used.rule), finding.is_some());
+            }
+            if let Some(finding) = finding {
+                let found = self.found(used, finding, signal);
+                self.enforcement(context).fire(&key, &mut subject, id, &found);
+            }
         }
         self.expect(at, &key, &subject);
         let stamp = subject.stamp(&mut self.buffer);
@@ -187,7 +190,6 @@ impl Counters {
             None => return None,
         };
         let at = subject.counter(number, &group, busy, || Window::of(rule))?;
-        let tenant = subject.tenant;
         let opened = subject.open(at).ok()?;
         // While a source has not told its time, any time may come, so that a window may need everything.
         let certain_ms = context.now_ms.map_or(i64::MIN, |now_ms| self.certain_ms(now_ms));
@@ -195,9 +197,6 @@ impl Counters {
         let counted = Counted { time_ms: signal.time_ms, amount: signal.amount, value, part: used.part };
         opened.make_certain(rule, signal.subject.kind, certain_ms);
         let added = opened.window.add(rule, &counted, certain_ms, look_ms);
-        if added.is_late && !self.state.rules.get(&rule.id).is_some_and(|state| state.pauses.is_for(tenant)) {
-            opened.climb_again(rule, signal.subject.kind, usize::from(added.finding.is_some()));
-        }
         subject.settle(at, rule);
         Some((subject.counters.get(at)?.id, added))
     }
@@ -233,7 +232,7 @@ impl Counters {
     /// Has the clock look at a subject when the next thing of those counters is due that were opened. It looks at the others in any case.
     pub(crate) fn expect(&mut self, at: SlotKey, key: &SubjectKey, subject: &Subject<'_>) {
         let lateness_ms = self.program.rules().lateness_ms;
-        let mut due_ms = subject.control_until_ms;
+        let mut due_ms = subject.control.map(|control| control.until_ms);
         let mut sooner = |other_ms| due_ms = earlier(due_ms, other_ms);
         for (number, opened) in subject.opened() {
             let Some((_, rule)) = self.program.numbered(number) else { continue };

@@ -75,7 +75,9 @@ impl<'p> Counter<'p> {
                 Content::Opened(opened) => {
                     opened.window.write(base_ms, out);
                     opened.episode.iter().for_each(|episode| episode.write(out));
-                    opened.before.iter().for_each(|before| before.write(out));
+                    if opened.window.has_used() {
+                        opened.before.clone().flatten().write(out);
+                    }
                 }
             }
             length = out.len() - start;

@@ -33,8 +33,8 @@ pub(crate) struct Subject<'p> {
     pub applied: Offset,
     /// The time that its times are written as of, in milliseconds since the epoch.
     base_ms: i64,
-    /// The end of the suspension that its control says, in milliseconds since the epoch; `None` if there is no control.
-    pub control_until_ms: Option<i64>,
+    /// The suspension that its control says; `None` if there is no control.
+    pub control: Option<Suspension>,
     /// The time of its latest signal, where it matters how many subjects are active.
     pub active_ms: Option<i64>,
     /// Its tenant, where it matters how many subjects of it are active; `None` while no signal has named it.
@@ -45,6 +45,17 @@ pub(crate) struct Subject<'p> {
     pub evidence: Evidence<'p>,
     /// How many counters were dropped, or not made, for want of room since it was read.
     pub crowded: u64,
+}
+
+/// A suspension, as a control says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Suspension {
+    /// Its end, in milliseconds since the epoch.
+    pub until_ms: i64,
+    /// The number of the rule within the partition.
+    pub rule: u32,
+    /// The step of the rule's ladder.
+    pub step: u32,
 }
 
 /// What the store has to know of a subject.
@@ -62,7 +73,7 @@ impl<'p> Subject<'p> {
     /// Returns a subject of which nothing is known, at the time of its first signal.
     pub(crate) fn new(time_ms: i64) -> Self {
         let (counters, evidence) = (Vec::new(), Evidence::default());
-        Self { applied: Offset(0), base_ms: time_ms, control_until_ms: None, active_ms: None, tenant: None, counters, evidence, crowded: 0 }
+        Self { applied: Offset(0), base_ms: time_ms, control: None, active_ms: None, tenant: None, counters, evidence, crowded: 0 }
     }
 
     /// Returns a subject of which nothing is known, whose times are written as of the same one.
@@ -72,12 +83,12 @@ impl<'p> Subject<'p> {
 
     /// Returns whether nothing is left to remember.
     fn is_empty(&self) -> bool {
-        self.counters.is_empty() && self.control_until_ms.is_none() && self.active_ms.is_none()
+        self.counters.is_empty() && self.control.is_none() && self.active_ms.is_none()
     }
 
     /// Returns how close it is to any threshold; `None` if it is on a ladder or suspended, so that it must not be forgotten.
     fn closeness(&self) -> Option<u8> {
-        let is_held = self.control_until_ms.is_some() || self.counters.iter().any(|counter| counter.is_on_ladder);
+        let is_held = self.control.is_some() || self.counters.iter().any(|counter| counter.is_on_ladder);
         let closest = self.counters.iter().map(|counter| counter.closeness).max().unwrap_or_default();
         (!is_held).then_some(closest)
     }
@@ -177,14 +188,16 @@ impl<'p> Subject<'p> {
     fn write(&self, out: &mut Vec<u8>) {
         self.applied.0.write(out);
         self.base_ms.wrapping_sub(EPOCH_MS).write(out);
-        let has =
-            [(self.active_ms.is_some(), IS_ACTIVE), (self.control_until_ms.is_some(), HAS_CONTROL), (self.tenant.is_some(), HAS_TENANT)];
+        let has = [(self.active_ms.is_some(), IS_ACTIVE), (self.control.is_some(), HAS_CONTROL), (self.tenant.is_some(), HAS_TENANT)];
         let has = has.into_iter().filter(|(is_there, _)| *is_there).fold(0, |has, (_, bit)| has | bit);
         ((self.counters.len() as u64) << HAS_BITS | has).write(out);
         self.tenant.iter().for_each(|tenant| tenant.write(out));
-        for time_ms in [self.control_until_ms, self.active_ms].into_iter().flatten() {
-            time_ms.wrapping_sub(self.base_ms).write(out);
+        if let Some(Suspension { until_ms, rule, step }) = self.control {
+            until_ms.wrapping_sub(self.base_ms).write(out);
+            rule.write(out);
+            step.write(out);
         }
+        self.active_ms.iter().for_each(|time_ms| time_ms.wrapping_sub(self.base_ms).write(out));
         let mut before = None;
         for counter in &self.counters {
             before = Some((counter, counter.write(self.base_ms, before, out)));
@@ -200,9 +213,10 @@ impl<'p> Subject<'p> {
         let has = u64::read(&mut input)?;
         let count = usize::try_from(has >> HAS_BITS).map_err(|_| Malformed::Truncated)?;
         let tenant = (has & HAS_TENANT != 0).then(|| Wire::read(&mut input)).transpose()?;
-        let mut time =
-            |is_there| if is_there { i64::read(&mut input).map(|time_ms| Some(base_ms.wrapping_add(time_ms))) } else { Ok(None) };
-        let (control_until_ms, active_ms) = (time(has & HAS_CONTROL != 0)?, time(has & IS_ACTIVE != 0)?);
+        let time = |input: &mut Input<'p>| i64::read(input).map(|time_ms| base_ms.wrapping_add(time_ms));
+        let control = |input: &mut Input<'p>| Ok(Suspension { until_ms: time(input)?, rule: Wire::read(input)?, step: Wire::read(input)? });
+        let control = (has & HAS_CONTROL != 0).then(|| control(&mut input)).transpose()?;
+        let active_ms = (has & IS_ACTIVE != 0).then(|| time(&mut input)).transpose()?;
         if count > COUNTERS_MAX {
             return Err(Malformed::Invalid("the number of a subject's counters"));
         }
@@ -213,7 +227,7 @@ impl<'p> Subject<'p> {
             counters.push(counter);
         }
         let evidence = Evidence::read(&mut input, base_ms)?;
-        Ok(Self { applied, base_ms, control_until_ms, active_ms, tenant, counters, evidence, crowded: 0 })
+        Ok(Self { applied, base_ms, control, active_ms, tenant, counters, evidence, crowded: 0 })
     }
 
     /// Returns the offset of the last record with a signal of a subject that was written.

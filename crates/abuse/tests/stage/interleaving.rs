@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use serde_json::Value;
 use tollgate_abuse::{Correlation, Detection, GroupBy, Ladder, Mode, Rule, Step};
 use tollgate_core::decide::signal::{Dimension, KeyKind, PointKind};
 use tollgate_json::time::rfc_3339;
@@ -178,22 +179,31 @@ fn in_order(rules: &[Rule], sources: &[Vec<Event>], now_ms: i64) -> Standings {
     standings
 }
 
-/// Returns what the stage has come to, and until when its controls suspend each user.
-fn standings(bench: &Bench) -> (Standings, BTreeMap<&'static str, String>) {
+/// For each user, what its control says: until when it is suspended, by which rule, at which step.
+type Controls = BTreeMap<&'static str, (String, String, u64)>;
+
+/// Returns what the stage has come to, and what its controls say.
+fn standings(bench: &Bench) -> (Standings, Controls) {
     let views = USERS.iter().filter_map(|id| Some((*id, bench.stage.view(&user(id))?)));
     let counters = views.flat_map(|(id, view)| view.counters.into_iter().map(move |counter| (id, counter)));
     let standings =
         counters.filter_map(|(id, counter)| Some(((id, counter.rule, counter.group), (counter.step? as usize, counter.until)))).collect();
-    (standings, USERS.iter().filter_map(|id| Some((*id, bench.suspended_until(id)?.to_owned()))).collect())
+    let text = |control: &Value, name: &str| control[name].as_str().unwrap().to_owned();
+    let said = |control: &Value| (text(control, "until"), text(control, "rule"), control["step"].as_u64().unwrap());
+    let control = |id: &str| bench.controls.get(&format!("subject/{}/abuse", user(id))).map(said);
+    (standings, USERS.iter().filter_map(|id| Some((*id, control(id)?))).collect())
 }
 
-/// Returns until when the suspension of each user lasts that ends latest.
-fn suspended(standings: &Standings, now_ms: i64) -> BTreeMap<&'static str, String> {
-    let mut suspended = BTreeMap::<&str, String>::new();
-    for ((id, ..), (_, until)) in standings {
-        for until in until.iter().filter(|until| Some(*until) > rfc_3339(now_ms).as_ref()) {
-            let latest = suspended.entry(*id).or_default();
-            *latest = until.max(latest).clone();
+/// Returns the suspension of each user that ends latest, and among equals that of the first rule and group.
+fn suspended(rules: &[Rule], standings: &Standings, now_ms: i64) -> Controls {
+    let mut suspended = Controls::new();
+    for rule in rules {
+        for ((id, _, _), (step, until)) in standings.iter().filter(|((_, other, _), _)| *other == rule.id) {
+            for until in until.iter().filter(|until| Some(*until) > rfc_3339(now_ms).as_ref()) {
+                if suspended.get(id).is_none_or(|(latest, ..)| until > latest) {
+                    suspended.insert(*id, (until.clone(), rule.id.clone(), *step as u64));
+                }
+            }
         }
     }
     suspended
@@ -224,7 +234,7 @@ proptest! {
         let now_ms = newest_ms + later_ms / SECOND * SECOND;
         bench.fold(&(0..SOURCES as i32).map(|source| clock(source, 1_000, now_ms)).collect::<Vec<_>>());
         let expected = in_order(&rules_with_ladders(), &sources, now_ms);
-        let expected_suspended = suspended(&expected, now_ms);
+        let expected_suspended = suspended(&rules_with_ladders(), &expected, now_ms);
         prop_assert_eq!(standings(&bench), (expected, expected_suspended));
     }
 }

@@ -8,6 +8,7 @@ mod fleet;
 mod golden;
 mod interleaving;
 mod ladders;
+mod late;
 mod limits;
 mod pack;
 mod population;
