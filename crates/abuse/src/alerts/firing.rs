@@ -40,7 +40,7 @@ impl Enforcement<'_> {
         let from_ms = found.finding.from_ms;
         let evidence: Vec<Witness<'_>> = subject.evidence.of(id, from_ms).copied().collect();
         let Ok(opened) = subject.open(at) else { return };
-        opened.window.use_up(&found.finding, rule.timespan_ms);
+        opened.window.use_up(rule, &found.finding);
         let is_quiet = self.program.is_quiet(found.rule);
         let has_no_ladder = is_quiet || rule.mode == Mode::Shadow;
         if has_no_ladder {

@@ -82,10 +82,14 @@ impl BaselineCounts {
         f64::midpoint(lower, upper)
     }
 
-    /// Notes that the rule fired for the timespan that ends at `end_ms`.
+    /// Notes that the rule fired for the timespan that ends at `end_ms`. The last of the spans that it reaches into may have amounts only
+    /// later, and is not usual all the same.
     pub(super) fn fired(&mut self, end_ms: i64, timespan_ms: i64) {
         let timespan_ms = timespan_ms.max(1);
         let (first, last) = (end_ms.saturating_sub(timespan_ms).div_euclid(timespan_ms), end_ms.saturating_sub(1).div_euclid(timespan_ms));
+        if let Err(at) = self.spans.binary_search_by_key(&last, |span| span.number) {
+            self.spans.insert(at, Span { number: last, sum: 0, has_fired: true });
+        }
         self.spans.iter_mut().filter(|span| (first..=last).contains(&span.number)).for_each(|span| span.has_fired = true);
     }
 

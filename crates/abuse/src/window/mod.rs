@@ -213,17 +213,26 @@ impl Window {
         found.filter(|_| timer.has_held(end_ms, for_ms))
     }
 
-    /// Empties the window, because the rule has fired: that uses up its signals. A baseline remembers that it has.
-    pub(super) fn use_up(&mut self, finding: &Finding, timespan_ms: i64) {
-        match self {
-            // What counts for the next firing was parted from it where the rule fired.
-            Self::Times(_) | Self::Values(_) => {}
-            Self::Sums(buckets) => *buckets = Buckets::default(),
-            Self::Ratio(counts) => **counts = RatioCounts::default(),
-            Self::Baseline(counts) => {
-                counts.fired(finding.to_ms, timespan_ms);
-                (counts.now, counts.timer) = (Buckets::default(), Timer::default());
+    /// Takes out what is before the end of a finding, because the rule has fired: that uses it up. What is behind it, of a source that is
+    /// ahead, counts for the next firing. A baseline remembers that the rule has fired.
+    pub(super) fn use_up(&mut self, rule: &Rule, finding: &Finding) {
+        let (timespan_ms, end_ms) = (rule.timespan_ms, finding.to_ms);
+        let bucket = end_ms.div_euclid(buckets::width_ms(timespan_ms));
+        match (self, &rule.correlation) {
+            (Self::Sums(buckets), _) => buckets.prune(end_ms, timespan_ms),
+            (Self::Ratio(counts), Correlation::Ratio(ratio)) => {
+                counts.prune(end_ms, timespan_ms);
+                let (first, is_worth_a_look) = (counts.first(), counts.is_worth_a_look(ratio));
+                counts.timer.look(false, end_ms, bucket, first, is_worth_a_look);
             }
+            (Self::Baseline(counts), Correlation::Baseline(baseline)) => {
+                counts.fired(end_ms, timespan_ms);
+                counts.now.prune(end_ms, timespan_ms);
+                let (first, is_worth_a_look) = (counts.now.first(), counts.is_worth_a_look(baseline));
+                counts.timer.look(false, end_ms, bucket, first, is_worth_a_look);
+            }
+            // What counts for the next firing was parted from it where the rule fired.
+            _ => {}
         }
     }
 
