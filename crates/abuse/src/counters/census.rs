@@ -9,9 +9,17 @@ use crate::alerts::blast_radius;
 use crate::subjects::{Subject, TenantTag};
 
 impl Counters {
+    /// Notes that a subject was active at a time, in milliseconds since the epoch, and the tenant that its signal names.
+    pub(super) fn note_active(&mut self, key: &SubjectKey, subject: &mut Subject<'_>, tenant: Option<TenantTag>, time_ms: Option<i64>) {
+        self.learn_tenant(key, subject, tenant);
+        let latest_ms = subject.active_ms.max(time_ms);
+        self.alerts.census.active(key.kind, subject.tenant, subject.active_ms, latest_ms);
+        subject.active_ms = latest_ms;
+    }
+
     /// Notes the tenant of a subject, as a signal names it, unless it is known. Amounts name no tenant, so that it may come to be known later
     /// than the subject. A tenant is a subject of its own, and counts among all tenants.
-    pub(super) fn learn_tenant(&mut self, key: &SubjectKey, subject: &mut Subject<'_>, tenant: Option<TenantTag>) {
+    fn learn_tenant(&mut self, key: &SubjectKey, subject: &mut Subject<'_>, tenant: Option<TenantTag>) {
         if tenant.is_none() || subject.tenant.is_some() || key.kind == KeyKind::Tenant {
             return;
         }

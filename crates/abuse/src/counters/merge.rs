@@ -98,10 +98,7 @@ impl Counters {
         let mut subject = known.unwrap_or_else(|| other.beside());
         subject.merge(other, |number| self.program.numbered(number).map(|(_, rule)| rule));
         context.folded.counts.counters_dropped += subject.crowded;
-        self.learn_tenant(key, &mut subject, tenant);
-        let latest_ms = subject.active_ms.max(active_ms);
-        self.alerts.census.active(key.kind, subject.tenant, subject.active_ms, latest_ms);
-        subject.active_ms = latest_ms;
+        self.note_active(key, &mut subject, tenant, active_ms);
         self.expect(at, key, &subject);
         let stamp = subject.stamp(&mut self.buffer);
         drop(subject);

@@ -138,18 +138,14 @@ impl Counters {
         }
         subject.applied = subject.applied.max(context.offset);
         if active_ms.is_some() {
-            let latest_ms = subject.active_ms.max(Some(signal.time_ms));
-            self.learn_tenant(&key, &mut subject, signal.point.and_then(|point| point.tenant.as_ref().map(TenantTag::of)));
-            self.alerts.census.active(key.kind, subject.tenant, subject.active_ms, latest_ms);
-            subject.active_ms = latest_ms;
+            let tenant = signal.point.and_then(|point| point.tenant.as_ref().map(TenantTag::of));
+            self.note_active(&key, &mut subject, tenant, Some(signal.time_ms));
         }
         let (mut added, mut counters) = (Vec::new(), 0);
         for used in uses {
             let Some((id, what)) = self.count_in(&mut subject, used, counters, signal, context) else { continue };
             counters |= bit(id);
-            if what != Added::default() {
-                added.push((id, used, what));
-            }
+            added.extend((what != Added::default()).then_some((id, used, what)));
         }
         if let Some(witness) = witness.filter(|_| counters != 0) {
             subject.evidence.add(Witness { counters, ..witness });
