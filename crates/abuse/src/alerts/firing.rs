@@ -17,7 +17,7 @@ pub(crate) struct Found {
     pub rule: usize,
     /// What it has found.
     pub finding: Finding,
-    /// The time of the signal that it fired on, or of the clock, in milliseconds since the epoch.
+    /// The end of the window, in milliseconds since the epoch. The signal that it fired on may be earlier, and have come last.
     pub at_ms: i64,
     /// What it fired on.
     pub origin: Origin,

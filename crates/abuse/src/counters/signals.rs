@@ -8,10 +8,10 @@ use crate::alerts::alert::Origin;
 use crate::alerts::firing::Found;
 use crate::context::FoldContext;
 use crate::program::Use;
-use crate::rules::{Correlation, Rule};
+use crate::rules::Rule;
 use crate::subjects::{PackedId, SlotKey, Subject, TenantTag, Witness, bit};
 use crate::time_units::{NEVER_S, earlier, second_of, time_of, whole_minute};
-use crate::window::{Added, Counted, Finding, Window, width_ms};
+use crate::window::{Added, Counted, Window};
 
 /// A signal, as far as counters go.
 struct Signal<'s> {
@@ -156,7 +156,7 @@ impl Counters {
                 self.enforcement(context).climb_again(&key, &mut subject, (id, used.rule), finding.is_some());
             }
             if let Some(finding) = finding {
-                let found = self.found(used, finding, signal);
+                let found = Found { rule: used.rule, finding, at_ms: finding.to_ms, origin: signal.origin };
                 self.enforcement(context).fire(&key, &mut subject, id, &found);
             }
         }
@@ -195,18 +195,6 @@ impl Counters {
         let added = opened.window.add(rule, &counted, certain_ms, look_ms);
         subject.settle(at, rule);
         Some((subject.counters.get(at)?.id, added))
-    }
-
-    /// Returns what a rule has found on a signal. The signal may complete a window whose later signals came before it: the rule fires at the time
-    /// of the latest, as it would in order. Of a sum that time is known to a bucket.
-    fn found(&self, used: &Use, finding: Finding, signal: &Signal<'_>) -> Found {
-        let latest_ms = match self.program.rule(used.rule) {
-            Some(Rule { correlation: Correlation::ValueSum { .. }, timespan_ms, .. }) => {
-                finding.to_ms.saturating_sub(width_ms(*timespan_ms))
-            }
-            _ => finding.to_ms,
-        };
-        Found { rule: used.rule, finding, at_ms: signal.time_ms.max(latest_ms), origin: signal.origin }
     }
 
     /// Returns the time before which no signal can come any more that is not late, in milliseconds since the epoch.

@@ -1,4 +1,4 @@
-//! The signals of a counter that counts each of them, or distinct values: those that a window can still need, in order of time.
+//! The signals of a counter that counts each of them, distinct values, or amounts: those that a window can still need, in order of time.
 //!
 //! A firing uses up its signals and those before it. Sources are read in any order, so a signal may come that is earlier than a firing, and
 //! then the rule would have fired at another one. So what is used up stays as long as such a signal may come:
@@ -11,7 +11,9 @@
 
 use tollgate_core::engine::wire::{Input, Malformed, Wire};
 
-use super::{Finding, TIMES_MAX, read_times, write_times};
+use super::buckets::width_ms;
+use super::{BUCKETS, Finding, TIMES_MAX, read_times, write_times};
+use crate::rules::{Correlation, Rule};
 
 /// As many signals that are used up stay, or as many as one firing takes if that is more. Of a flood the earliest firings become certain.
 pub(crate) const USED_MAX: usize = 32;
@@ -21,6 +23,9 @@ pub(crate) trait Kind: Copy + Ord {
     /// What a window has counted.
     type Tally: Default;
 
+    /// Whether all signals of one time are kept as one.
+    const ADDS_UP: bool = false;
+
     /// Adds one to a window.
     fn enter(self, tally: &mut Self::Tally);
 
@@ -28,7 +33,10 @@ pub(crate) trait Kind: Copy + Ord {
     fn leave(self, tally: &mut Self::Tally);
 
     /// Returns how much there is in a window.
-    fn count(tally: &Self::Tally) -> usize;
+    fn count(tally: &Self::Tally) -> u64;
+
+    /// Adds another signal of the same time, if such signals are kept as one.
+    fn add_up(&mut self, _: Self) {}
 
     /// Appends it.
     fn write(&self, out: &mut Vec<u8>);
@@ -39,17 +47,17 @@ pub(crate) trait Kind: Copy + Ord {
 
 /// Every signal counts.
 impl Kind for () {
-    type Tally = usize;
+    type Tally = u64;
 
-    fn enter(self, tally: &mut usize) {
+    fn enter(self, tally: &mut u64) {
         *tally += 1;
     }
 
-    fn leave(self, tally: &mut usize) {
+    fn leave(self, tally: &mut u64) {
         *tally = tally.saturating_sub(1);
     }
 
-    fn count(tally: &usize) -> usize {
+    fn count(tally: &u64) -> u64 {
         *tally
     }
 
@@ -73,6 +81,7 @@ struct Fired {
     end: usize,
     from_ms: i64,
     to_ms: i64,
+    count: u64,
 }
 
 /// What follows from a signal.
@@ -87,8 +96,21 @@ pub(crate) struct Added {
 /// A rule's threshold, and the length of its windows in milliseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Threshold {
-    pub gte: usize,
+    pub gte: u64,
     pub timespan_ms: i64,
+}
+
+impl Rule {
+    /// Returns how much of a window it takes. Of amounts that wait for the clock, nobody asks for it.
+    pub(super) fn threshold(&self) -> Threshold {
+        let (gte, timespan_ms) = match &self.correlation {
+            Correlation::EventCount { gte } | Correlation::ValueCount { gte, .. } => (u64::from(*gte), self.timespan_ms),
+            // Two amounts that lie a timespan apart are in one window.
+            Correlation::ValueSum { gte } => (*gte, (BUCKETS + 1).saturating_mul(width_ms(self.timespan_ms))),
+            _ => (u64::MAX, self.timespan_ms),
+        };
+        Threshold { gte, timespan_ms }
+    }
 }
 
 impl<K: Kind> Default for Kept<K> {
@@ -154,7 +176,7 @@ impl<K: Kind> Kept<K> {
             return Vec::new();
         }
         let is_full = self.signals.len() >= TIMES_MAX;
-        let used_max = if is_full { 0 } else { USED_MAX.max(threshold.gte) };
+        let used_max = if is_full { 0 } else { USED_MAX.max(usize::try_from(threshold.gte).unwrap_or(TIMES_MAX)) };
         let (mut times, mut end) = (Vec::new(), 0);
         for fired in self.firings(0, self.used, threshold) {
             if fired.to_ms >= certain_ms && self.used - end <= used_max {
@@ -180,26 +202,32 @@ impl<K: Kind> Kept<K> {
         if self.signals.len() >= TIMES_MAX {
             self.drop_first(1);
         }
-        let at = self.signals.partition_point(|other| *other <= (time_ms, kind));
-        if at < self.used {
-            return self.add_before_firing(at, (time_ms, kind), threshold);
+        let first = self.signals.partition_point(|(other_ms, _)| *other_ms < time_ms);
+        let is_there = K::ADDS_UP && self.signals.get(first).is_some_and(|(other_ms, _)| *other_ms == time_ms);
+        let at = if is_there { first } else { self.signals.partition_point(|other| *other <= (time_ms, kind)) };
+        let is_late = at < self.used;
+        let known = if is_late { self.firings(0, self.used, threshold).len() } else { 0 };
+        match self.signals.get_mut(at).filter(|_| is_there) {
+            Some((_, there)) => there.add_up(kind),
+            None => self.signals.insert(at, (time_ms, kind)),
         }
-        self.signals.insert(at, (time_ms, kind));
+        if is_late {
+            return self.fire_again(known, threshold);
+        }
         let is_before = |other_ms: i64| other_ms <= time_ms.saturating_sub(threshold.timespan_ms);
         let start = self.signals.partition_point(|(other_ms, _)| is_before(*other_ms)).max(self.used);
         let end = self.signals.partition_point(|(other_ms, _)| *other_ms < time_ms.saturating_add(threshold.timespan_ms));
         // Most often there are not enough.
-        if end.saturating_sub(start) < threshold.gte {
+        if !K::ADDS_UP && (end.saturating_sub(start) as u64) < threshold.gte {
             return Added::default();
         }
         let finding = self.firings(start, end, threshold).into_iter().next().map(|fired| self.use_up(&fired, threshold));
         Added { finding, is_late: false }
     }
 
-    /// Adds a signal that is earlier than a firing. Each firing comes to be at the same signal or at an earlier one, and there may be one more.
-    fn add_before_firing(&mut self, at: usize, signal: (i64, K), threshold: Threshold) -> Added {
-        let known = self.firings(0, self.used, threshold).len();
-        self.signals.insert(at, signal);
+    /// Finds the firings again, behind a signal that is earlier than one of those that are `known`. Each of these comes to be at the same signal
+    /// or at an earlier one, and there may be one more.
+    fn fire_again(&mut self, known: usize, threshold: Threshold) -> Added {
         let firings = self.firings(0, self.signals.len(), threshold);
         self.used = known.checked_sub(1).and_then(|last| firings.get(last)).map_or(0, |fired| fired.end);
         let finding = firings.get(known).map(|fired| self.use_up(fired, threshold));
@@ -208,7 +236,7 @@ impl<K: Kind> Kept<K> {
 
     fn use_up(&mut self, fired: &Fired, threshold: Threshold) -> Finding {
         self.used = fired.end;
-        Finding::counted(fired.from_ms, fired.to_ms, threshold.gte as u64, threshold.gte as u64)
+        Finding::counted(fired.from_ms, fired.to_ms, fired.count, threshold.gte)
     }
 
     /// Returns the firings among some of the signals, in order: each is at the first signal that completes a window behind the one before.
@@ -220,9 +248,10 @@ impl<K: Kind> Kept<K> {
                 kind.leave(&mut tally);
                 first += 1;
             }
-            if K::count(&tally) >= gte {
+            let count = K::count(&tally);
+            if count >= gte {
                 let from_ms = self.signals.get(first).map_or(*to_ms, |(from_ms, _)| *from_ms);
-                firings.push(Fired { end: at + 1, from_ms, to_ms: *to_ms });
+                firings.push(Fired { end: at + 1, from_ms, to_ms: *to_ms, count });
                 (tally, first) = (K::Tally::default(), at + 1);
             }
         }
@@ -263,7 +292,7 @@ mod tests {
 
     const THREE: Threshold = Threshold { gte: 3, timespan_ms: 100 };
 
-    fn first_firing(times: &[i64], gte: usize) -> Option<usize> {
+    fn first_firing(times: &[i64], gte: u64) -> Option<usize> {
         let mut kept = Kept::default();
         times.iter().position(|time_ms| kept.add(*time_ms, (), Threshold { gte, ..THREE }).finding.is_some())
     }
@@ -337,7 +366,7 @@ mod tests {
         for time_ms in 0..1_000 {
             kept.take_certain(i64::MIN, THREE);
             kept.add(time_ms, (), THREE);
-            assert!(kept.signals.len() <= USED_MAX + 2 * THREE.gte, "{}", kept.signals.len());
+            assert!(kept.signals.len() <= USED_MAX + 6, "{}", kept.signals.len());
         }
         let large = Threshold { gte: 100, timespan_ms: 10_000 };
         let mut kept = Kept::default();

@@ -12,14 +12,16 @@ mod baseline;
 mod buckets;
 mod kept;
 mod ratio;
+mod sums;
 mod timer;
 mod values;
 
 use baseline::BaselineCounts;
-pub(super) use buckets::{Buckets, width_ms};
+use buckets::Buckets;
 pub(super) use kept::Added;
-use kept::{Kept, Threshold};
+use kept::Kept;
 use ratio::RatioCounts;
+use sums::Amount;
 use timer::Timer;
 pub(super) use values::Value;
 
@@ -126,7 +128,7 @@ pub(super) enum Window {
     /// Distinct values count.
     Values(Kept<Value>),
     /// Amounts count.
-    Sums(Buckets),
+    Sums(Kept<Amount>),
     /// A share counts.
     Ratio(Box<RatioCounts>),
     /// A multiple of what is usual counts.
@@ -139,7 +141,7 @@ impl Window {
         match rule.correlation {
             Correlation::EventCount { .. } => Self::Times(Kept::default()),
             Correlation::ValueCount { .. } => Self::Values(Kept::default()),
-            Correlation::ValueSum { .. } => Self::Sums(Buckets::default()),
+            Correlation::ValueSum { .. } => Self::Sums(Kept::default()),
             Correlation::Ratio(_) => Self::Ratio(Box::default()),
             Correlation::Baseline(_) => Self::Baseline(Box::default()),
         }
@@ -162,10 +164,9 @@ impl Window {
                 values.thin(&value, certain_ms, timespan_ms);
                 return added;
             }
-            (Self::Sums(buckets), Correlation::ValueSum { gte }) => {
-                buckets.prune(horizon_ms, timespan_ms);
-                let bucket = buckets.add(time_ms, amount, timespan_ms);
-                buckets.find(bucket, *gte, timespan_ms)
+            (Self::Sums(sums), _) => {
+                sums.prune(certain_ms, rule.threshold());
+                return sums.add_amount(time_ms, amount, timespan_ms, rule.threshold());
             }
             (Self::Ratio(counts), Correlation::Ratio(ratio)) => {
                 counts.prune(horizon_ms, timespan_ms);
@@ -219,7 +220,6 @@ impl Window {
         let (timespan_ms, end_ms) = (rule.timespan_ms, finding.to_ms);
         let bucket = end_ms.div_euclid(buckets::width_ms(timespan_ms));
         match (self, &rule.correlation) {
-            (Self::Sums(buckets), _) => buckets.prune(end_ms, timespan_ms),
             (Self::Ratio(counts), Correlation::Ratio(ratio)) => {
                 counts.prune(end_ms, timespan_ms);
                 let (first, is_worth_a_look) = (counts.first(), counts.is_worth_a_look(ratio));
@@ -241,6 +241,7 @@ impl Window {
         match self {
             Self::Times(times) => times.has_used(),
             Self::Values(values) => values.has_used(),
+            Self::Sums(sums) => sums.has_used(),
             _ => false,
         }
     }
@@ -250,6 +251,7 @@ impl Window {
         match self {
             Self::Times(times) => times.forget_used(),
             Self::Values(values) => values.forget_used(),
+            Self::Sums(sums) => sums.forget_used(),
             _ => {}
         }
     }
@@ -259,6 +261,7 @@ impl Window {
         match self {
             Self::Times(times) => times.used_ms(rule.threshold()),
             Self::Values(values) => values.used_ms(rule.threshold()),
+            Self::Sums(sums) => sums.used_ms(rule.threshold()),
             _ => Vec::new(),
         }
     }
@@ -268,6 +271,7 @@ impl Window {
         match self {
             Self::Times(times) => times.take_certain(certain_ms, rule.threshold()),
             Self::Values(values) => values.take_certain(certain_ms, rule.threshold()),
+            Self::Sums(sums) => sums.take_certain(certain_ms, rule.threshold()),
             _ => Vec::new(),
         }
     }
@@ -287,7 +291,7 @@ impl Window {
         let (last_ms, kept_ms) = match (self, &rule.correlation) {
             (Self::Times(times), _) => (times.over_ms(timespan_ms), 0),
             (Self::Values(values), _) => (values.over_ms(timespan_ms), 0),
-            (Self::Sums(buckets), _) => (buckets.end_ms(timespan_ms), timespan_ms),
+            (Self::Sums(sums), _) => (sums.over_ms(rule.threshold().timespan_ms), 0),
             (Self::Ratio(counts), _) => (counts.part.end_ms(timespan_ms).max(counts.whole.end_ms(timespan_ms)), timespan_ms),
             (Self::Baseline(counts), Correlation::Baseline(baseline)) => (counts.end_ms(timespan_ms), baseline.history_ms),
             (Self::Baseline(counts), _) => (counts.end_ms(timespan_ms), timespan_ms),
@@ -300,7 +304,7 @@ impl Window {
         let (count, threshold) = match (self, &rule.correlation) {
             (Self::Times(times), Correlation::EventCount { gte }) => (times.counting().len() as u64, u64::from(*gte)),
             (Self::Values(values), Correlation::ValueCount { gte, .. }) => (values.counting().len() as u64, u64::from(*gte)),
-            (Self::Sums(buckets), Correlation::ValueSum { gte }) => (buckets.total(), *gte),
+            (Self::Sums(sums), Correlation::ValueSum { gte }) => (sums.total(), *gte),
             (Self::Ratio(counts), Correlation::Ratio(ratio)) => (counts.whole.total(), ratio.min),
             (Self::Baseline(counts), Correlation::Baseline(baseline)) => (counts.now.total(), baseline.floor),
             _ => (0, 1),
@@ -320,7 +324,7 @@ impl Window {
             (Self::Values(values), Correlation::ValueCount { gte, .. }) => {
                 (values.counting().iter().filter(|(time_ms, _)| is_in(*time_ms)).count() as f64, f64::from(*gte))
             }
-            (Self::Sums(buckets), Correlation::ValueSum { gte }) => (buckets.total() as f64, *gte as f64),
+            (Self::Sums(sums), Correlation::ValueSum { gte }) => (sums.total() as f64, *gte as f64),
             (Self::Ratio(counts), Correlation::Ratio(ratio)) => {
                 (counts.part.total() as f64 / counts.whole.total().max(1) as f64, ratio.gte)
             }
@@ -344,7 +348,7 @@ impl Window {
         match self {
             Self::Times(times) => times.write(base_ms, out),
             Self::Values(values) => values.write(base_ms, out),
-            Self::Sums(buckets) => buckets.write(out),
+            Self::Sums(sums) => sums.write(base_ms, out),
             Self::Ratio(counts) => counts.write(out),
             Self::Baseline(counts) => counts.write(out),
         }
@@ -355,21 +359,10 @@ impl Window {
         Ok(match kind {
             WindowKind::Times => Self::Times(Kept::read(input, base_ms)?),
             WindowKind::Values => Self::Values(Kept::read(input, base_ms)?),
-            WindowKind::Sums => Self::Sums(Wire::read(input)?),
+            WindowKind::Sums => Self::Sums(Kept::read(input, base_ms)?),
             WindowKind::Ratio => Self::Ratio(Wire::read(input)?),
             WindowKind::Baseline => Self::Baseline(Wire::read(input)?),
         })
-    }
-}
-
-impl Rule {
-    /// Returns how many signals or values of a window it takes. Of amounts nobody asks for it.
-    fn threshold(&self) -> Threshold {
-        let gte = match &self.correlation {
-            Correlation::EventCount { gte } | Correlation::ValueCount { gte, .. } => *gte as usize,
-            _ => usize::MAX,
-        };
-        Threshold { gte, timespan_ms: self.timespan_ms }
     }
 }
 

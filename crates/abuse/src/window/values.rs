@@ -60,8 +60,8 @@ impl Kind for Value {
         }
     }
 
-    fn count(tally: &Self::Tally) -> usize {
-        tally.len()
+    fn count(tally: &Self::Tally) -> u64 {
+        tally.len() as u64
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -121,11 +121,11 @@ mod tests {
     use super::super::kept::Threshold;
     use super::*;
 
-    fn threshold(gte: usize) -> Threshold {
+    fn threshold(gte: u64) -> Threshold {
         Threshold { gte, timespan_ms: 100 }
     }
 
-    fn first_firing(signals: &[(i64, &str)], gte: usize) -> Option<usize> {
+    fn first_firing(signals: &[(i64, &str)], gte: u64) -> Option<usize> {
         let mut kept = Kept::default();
         signals.iter().position(|(time_ms, value)| kept.add(*time_ms, Value::of_text(value), threshold(gte)).finding.is_some())
     }
