@@ -56,9 +56,15 @@ pub(super) fn row() -> Row {
             .query("events", "sum (tollgate_waiting_events{@})")
             .query("asked: {{provider}}", "sum by (provider) (tollgate_provider_in_flight{@})")
             .query("queued: {{provider}}", "sum by (provider) (tollgate_provider_queued{@})"),
-            Panel::new("Held up", "How often members stopped taking records, and questions that were asked again.", "cps", 8)
-                .rate("too much in flight", "", "tollgate_backpressure_total{@, stage=\"\"}")
-                .rate("asked again: {{provider}}", "provider", "tollgate_provider_retries_total"),
+            held_up(),
         ],
     }
+}
+
+fn held_up() -> Panel {
+    let what = "How often members stopped taking records, of all partitions or of one, and questions that were asked again.";
+    Panel::new("Held up", what, "cps", 8)
+        .rate("too much in flight", "", "tollgate_backpressure_total{@, stage=\"\"}")
+        .rate("costly events", "", "tollgate_partition_yields_total{@, stage=\"\"}")
+        .rate("asked again: {{provider}}", "provider", "tollgate_provider_retries_total")
 }
