@@ -14,6 +14,13 @@ pub(super) fn ends_word(byte: Option<u8>) -> bool {
     byte.is_none_or(|byte| b" \t\n;&|)".contains(&byte))
 }
 
+/// Returns the braces of a revision that a text begins with, as in `@{u}` and `HEAD@{1}`: without a comma and dots they are text to every shell.
+fn revision(text: &str) -> Option<&str> {
+    let inner = text.strip_prefix('{')?.split('}').next()?;
+    let is_plain = !inner.is_empty() && inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    text.get(..inner.len() + 2).filter(|text| is_plain && text.ends_with('}'))
+}
+
 impl Word {
     /// Appends quoted text.
     pub(super) fn push_quoted(&mut self, text: &str) {
@@ -96,7 +103,16 @@ impl Parser<'_> {
                 word.push(char::from(byte).encode_utf8(&mut [0; 4]));
             }
             b'!' => return Err(self.refuse(Construct::History)),
-            b'{' | b'}' => return Err(self.refuse(Construct::Brace)),
+            b'{' if self.peek_at(1) == Some(b'}') => {
+                // With nothing in them they are text to every shell.
+                self.at += 2;
+                word.push("{}");
+            }
+            b'{' | b'}' => {
+                let revision = revision(self.rest()).filter(|_| self.before() == Some(b'@')).ok_or(self.refuse(Construct::Brace))?;
+                self.at += revision.len();
+                word.push(revision);
+            }
             b'(' => return Err(self.refuse(Construct::Parenthesis)),
             b'<' | b'>' if self.peek_at(1) == Some(b'(') => return Err(self.refuse(Construct::Process)),
             b'<' | b'>' => return Err(self.refuse(Construct::Redirection)),
