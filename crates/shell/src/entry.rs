@@ -1,7 +1,7 @@
 //! Reads a command's arguments behind the words of the list's entry that it matches: those are the author's, the rest is the table's.
 
 use super::argument::Argument;
-use super::tables::{self, Started, Unlisted};
+use super::tables::{self, Started, Unlisted, clone_operands};
 
 /// Reads the arguments of a program by its table. The first `given` words, the program with them, are the words of an entry of the list. Where
 /// the table refuses one of these, it is the author's word: it is passed over, and the table reads the rest. Behind a subcommand that the
@@ -12,6 +12,13 @@ use super::tables::{self, Started, Unlisted};
 pub fn read(name: &str, arguments: &[Argument], given: usize) -> Result<Vec<Started>, Unlisted> {
     if given > 1 && matches!(name, "tar" | "gtar" | "bsdtar") {
         return behind_operation(arguments, given);
+    }
+    if name == "git" && arguments.get(tables::git_subcommand(arguments)).is_some_and(|word| word.text == "clone") {
+        return behind_clone(arguments, given);
+    }
+    if let Some((tool, rest)) = tool(name, arguments, given) {
+        let words = arguments.len() - rest.len();
+        return read(tool, rest, given - words).map_err(|unlisted| Unlisted { index: unlisted.index + words, ..unlisted });
     }
     let mut unlisted = match tables::read(name, arguments) {
         Err(unlisted) if unlisted.index + 1 < given => unlisted,
@@ -37,6 +44,54 @@ pub fn read(name: &str, arguments: &[Argument], given: usize) -> Result<Vec<Star
             Err(next) => unlisted = next,
         }
     }
+}
+
+/// Returns the tool that an entry names behind a program that starts it (`python -m pytest`, `npx eslint`), and its arguments. Of the modules of
+/// Python only those are tools of the same name that have a table.
+fn tool<'a>(name: &str, arguments: &'a [Argument], given: usize) -> Option<(&'a str, &'a [Argument])> {
+    let (tool, rest) = match arguments {
+        [option, module, rest @ ..] if given > 2 && name.starts_with("python") && option.as_known() == Some("-m") => {
+            (module.as_known().filter(|module| tables::is_python_tool(module))?, rest)
+        }
+        [package, rest @ ..] if given > 1 && matches!(name, "npx" | "bunx") => (package.as_known()?, rest),
+        _ => return None,
+    };
+    let is_plain = tool.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)) && !tool.starts_with('-');
+    is_plain.then_some((tool, rest))
+}
+
+/// Reads what stands behind a `git clone` that an entry names: options that run and load nothing, one address that is no helper program's
+/// (`ext::`) and no path, and perhaps a folder.
+fn behind_clone(arguments: &[Argument], given: usize) -> Result<Vec<Started>, Unlisted> {
+    let subcommand = tables::git_subcommand(arguments);
+    let from = subcommand + 1;
+    let unlisted = |index: usize| Unlisted { index, what: tables::OPERAND };
+    // What stands in front of the subcommand is in the table, or the author's.
+    if given < from + 1 {
+        return Err(unlisted(subcommand));
+    }
+    let is_given = arguments.get(from..given - 1).is_some_and(|words| words.iter().any(Argument::is_operand));
+    let from = from.max(given - 1);
+    let rest = arguments.get(from..).unwrap_or_default();
+    let operands = clone_operands(rest).map_err(|unlisted| Unlisted { index: unlisted.index + from, ..unlisted })?;
+    let known: Option<Vec<&str>> = operands.iter().map(|at| rest.get(*at).and_then(Argument::as_known)).collect();
+    match (known.as_deref(), is_given) {
+        (Some([] | [_]), true) => Ok(Vec::new()),
+        (Some([address] | [address, _]), false) if is_cloned(address) => Ok(Vec::new()),
+        _ => Err(unlisted(operands.first().copied().unwrap_or_default() + from)),
+    }
+}
+
+/// Returns whether an operand of `git clone` is the address of another machine, in letters that mean nothing else.
+fn is_cloned(address: &str) -> bool {
+    let (is_remote, host) = match address.split_once("://") {
+        Some((scheme, rest)) => (["https", "http", "ssh", "git"].contains(&scheme), rest),
+        None => (address.split_once(':').is_some_and(|(host, _)| !host.contains('/')), address),
+    };
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-~/:@+".contains(&byte);
+    let host = host.split(['/', ':']).next().unwrap_or_default();
+    let begins = |part: &str| part.starts_with(|char: char| char.is_ascii_alphanumeric());
+    is_remote && !address.contains("::") && address.bytes().all(is_plain) && host.split('@').all(begins)
 }
 
 /// Reads what stands behind the operation of `tar` that an entry names, such as `tar xf`: names of archives and members, no options.

@@ -42,7 +42,9 @@ impl Walk<'_> {
                 Piece::Variable { name, quoted, at } => self.variable(name, *quoted, *at, &mut argument),
                 Piece::Output(list) => {
                     self.ways.push(Way::Substitution);
+                    let is_read_on = std::mem::replace(&mut self.is_read_on, true);
                     self.list(list);
+                    self.is_read_on = is_read_on;
                     self.ways.pop();
                     argument.text.push('*');
                     let is_found = found::is_found(list);

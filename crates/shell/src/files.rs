@@ -1,7 +1,7 @@
 //! Files that a command line opens by redirections, and the folders in which its relative paths may lie.
 
 use super::argument::Argument;
-use super::grammar::Access;
+use super::grammar::{Access, Command, Kind, List, Piece, Redirect, Word};
 use super::paths;
 
 /// A file that a redirection opens.
@@ -69,12 +69,38 @@ pub struct Directories {
     folders: Vec<(String, bool)>,
     has_moved: bool,
     is_lost: bool,
+    /// The folder at hand as it is seen from where the line begins, empty for the folder where the line begins. `None` if the folder depends on
+    /// what fails.
+    here: Option<String>,
 }
 
 impl Directories {
+    /// Begins to follow each `cd`: [`moves_openly`] says of which lines the folder is known at each command.
+    pub fn follow(&mut self) {
+        self.here = (!self.has_moved).then(String::new);
+    }
+
+    /// Ends to follow: from here on the folder at hand may be any that the line goes to.
+    pub fn lose(&mut self) {
+        self.here = None;
+    }
+
+    /// Returns a path as it is seen from where the line begins, if the folder at hand is known.
+    #[must_use]
+    pub fn resolved(&self, path: &str) -> String {
+        match self.here.as_deref() {
+            Some(folder) if !folder.is_empty() && is_relative(path) => format!("{folder}/{path}"),
+            _ => path.to_owned(),
+        }
+    }
+
     /// Notes a `cd` with these arguments. If it may be repeated, a relative one leads nobody knows where.
     pub fn go(&mut self, arguments: &[Argument], repeats: bool) {
         self.has_moved = true;
+        self.here = match arguments {
+            [folder] if self.here.is_some() && is_plain(folder) => Some(self.resolved(&folder.text)),
+            _ => None,
+        };
         let operands: Vec<&Argument> = arguments.iter().filter(|argument| argument.is_operand()).collect();
         let (target, is_glob) = match operands.as_slice() {
             [] if arguments.is_empty() => ("~", false),
@@ -104,13 +130,61 @@ impl Directories {
         self.is_lost
     }
 
-    /// Returns a path as it is written and, if it is relative, in every folder that the line goes to, with whether that is a glob.
+    /// Returns the places of a path that has been [`Self::resolved`]: itself and, if the folder at hand is not known at the end, the path in every
+    /// folder that the line goes to. With each comes whether it is a glob.
     #[must_use]
     pub fn all(&self, path: &str) -> Vec<(String, bool)> {
+        if self.here.is_some() { vec![(path.to_owned(), false)] } else { self.everywhere(path) }
+    }
+
+    /// Returns a path as it is written and, if it is relative, in every folder that the line goes to, with whether that is a glob.
+    #[must_use]
+    pub fn everywhere(&self, path: &str) -> Vec<(String, bool)> {
         let mut paths = vec![(path.to_owned(), false)];
         if is_relative(path) {
             paths.extend(self.folders.iter().map(|(folder, is_glob)| (format!("{folder}/{path}"), *is_glob)));
         }
         paths
     }
+}
+
+/// Returns whether all shells go to the same folder by this operand of `cd`. To zsh `+1` is a folder where it has been before.
+fn is_plain(folder: &Argument) -> bool {
+    let text = folder.text.as_str();
+    folder.is_literal() && !folder.many && !text.is_empty() && !text.starts_with(['-', '+']) && !text.contains(['*', '?', '[', '\\'])
+}
+
+/// Returns whether the folder is known at each command of a line whose pipelines are all joined by `&&`: every command is a simple one, and
+/// every `cd` stands alone. A loop could run a `cd` again, and a command in a pipe or a substitution has a folder of its own.
+#[must_use]
+pub fn moves_openly(list: &List) -> bool {
+    let is_alone = |command: &Command| match &command.kind {
+        Kind::Simple(simple) => command.redirects.is_empty() && simple.assignments.is_empty(),
+        _ => false,
+    };
+    list.iter().all(|pipeline| {
+        let is_move = pipeline.iter().any(|command| program(command).is_some_and(|program| program == "cd"));
+        pipeline.iter().all(|command| program(command).is_some() && !substitutes(command))
+            && (!is_move || pipeline.len() == 1 && pipeline.iter().all(is_alone))
+    })
+}
+
+/// Returns the program of a simple command, if it is written out.
+fn program(command: &Command) -> Option<&str> {
+    match &command.kind {
+        Kind::Simple(simple) => simple.words.first().and_then(Word::as_text),
+        _ => None,
+    }
+}
+
+fn substitutes(command: &Command) -> bool {
+    let targets = command.redirects.iter().filter_map(|redirect| match redirect {
+        Redirect::File { target, .. } => Some(target),
+        _ => None,
+    });
+    let words: Vec<&Word> = match &command.kind {
+        Kind::Simple(simple) => simple.words.iter().chain(simple.assignments.iter().map(|(_, value)| value)).collect(),
+        _ => Vec::new(),
+    };
+    words.into_iter().chain(targets).flat_map(|word| &word.pieces).any(|piece| matches!(piece, Piece::Output(_)))
 }

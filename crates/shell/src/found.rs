@@ -1,5 +1,6 @@
 //! Names that a program has found: the output of `find` and its like is names of files that are there, and no line computes them.
 
+use super::argument::Argument;
 use super::grammar::{Command, Kind, List, Redirect, Simple, Word};
 
 /// TABLE: what a finder may not have among its words: it prints other texts than names then, or reads names elsewhere.
@@ -19,6 +20,32 @@ pub fn are_found(pipeline: &[Command]) -> bool {
         && filters.iter().all(|filter| words(filter).is_some_and(|words| is_filter(&words)))
 }
 
+/// Returns whether these commands are a `find` that ends names by a NUL, and begins each with a folder that is written out: whole names of
+/// files, and no options.
+#[must_use]
+pub fn are_whole(pipeline: &[Command]) -> bool {
+    let [finder] = pipeline else { return false };
+    let Some(words) = words(finder) else { return false };
+    let begins = |word: &str| word.starts_with(|char: char| char.is_ascii_alphanumeric() || "./".contains(char));
+    let is_whole = matches!(words.as_slice(), ["find" | "gfind", start, ..] if begins(start));
+    let starts = words.iter().skip(1).take_while(|word| !word.starts_with(['-', '(', '!']));
+    is_whole
+        && starts.copied().all(begins)
+        && is_finder(&words)
+        && words.contains(&"-print0")
+        && !words.iter().any(|word| matches!(*word, "-print" | "-ls"))
+}
+
+/// Returns whether `xargs` takes whole names for arguments, by its first option and no other that takes that back. Nothing else among its
+/// arguments is unknown.
+#[must_use]
+pub fn takes_whole(arguments: &[Argument]) -> bool {
+    let options = arguments.iter().take_while(|argument| argument.text.starts_with('-')).map(|argument| argument.text.as_str());
+    options.enumerate().all(|(at, option)| if at == 0 { option == "-0" } else { matches!(option, "-r" | "-I{}" | "-n1") })
+        && arguments.first().is_some_and(|first| first.text == "-0")
+        && arguments.iter().all(|argument| argument.as_known().is_some())
+}
+
 /// Returns the words of a simple command that reads no file by a redirection. What is not literal is an empty text.
 fn words(command: &Command) -> Option<Vec<&str>> {
     let Command { kind: Kind::Simple(Simple { words, .. }), redirects } = command else { return None };
@@ -26,7 +53,9 @@ fn words(command: &Command) -> Option<Vec<&str>> {
     (!is_read).then(|| words.iter().map(|word| Word::as_text(word).unwrap_or_default()).collect())
 }
 
-fn is_finder(words: &[&str]) -> bool {
+/// Returns whether a command, whose words these are, prints names of files that it finds.
+#[must_use]
+pub fn is_finder(words: &[&str]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     if arguments.iter().any(|word| NO_NAMES.iter().any(|other| word.contains(other))) {
         return false;
@@ -78,6 +107,31 @@ fn has_only(word: &str, letters: &str) -> bool {
 mod tests {
     use super::*;
     use crate::grammar::parse;
+
+    #[test]
+    fn names_are_whole_behind_a_nul() {
+        let are = |line: &str| are_whole(&parse(line, 0).unwrap()[0]);
+        for line in ["find . -name '*.py' -print0", "find src tests -type f -print0"] {
+            assert!(are(line), "{line}");
+        }
+        for line in [
+            "find . -name x",
+            "find -print0",
+            "find -H x -print0",
+            "find . -print -print0",
+            "find . '@x' -print0",
+            "find . -print0 | head -1",
+        ] {
+            assert!(!are(line), "{line}");
+        }
+        let takes = |line: &str| takes_whole(&line.split(' ').map(Argument::known).collect::<Vec<_>>());
+        for line in ["-0 rm", "-0 -r sed -i x", "-0 -I{} cp {} y"] {
+            assert!(takes(line), "{line}");
+        }
+        for line in ["rm", "rm -0", "-n1 -0 rm", "-0 -d x rm", "-0 -I -d rm"] {
+            assert!(!takes(line), "{line}");
+        }
+    }
 
     #[test]
     fn names_are_found_or_computed() {

@@ -96,12 +96,14 @@ pub struct Checked {
     pub patterns: Vec<String>,
     /// Addresses in typed places of the list: whoever lets the line run has to allow them.
     pub urls: Vec<String>,
+    /// Whether a command prints secrets by its nature, such as the environment or a token.
+    pub prints_secrets: bool,
     words: Vec<(String, bool)>,
 }
 
 impl Checked {
-    /// Calls a function with every word of the line, which may be the name of a file, and with whether it is a glob: `*` then stands for
-    /// what is not known.
+    /// Calls a function with every word of the line that may be the name of a file, and with whether it is a glob: `*` then stands for
+    /// what is not known. Under a list, words that are texts to their programs are left out.
     pub fn each_word(&self, call: &mut impl FnMut(&str, bool)) {
         self.words.iter().for_each(|(word, is_glob)| call(word, *is_glob));
     }
@@ -148,9 +150,6 @@ impl CommandRules {
             checked.findings.push(CommandFinding::Unproven(unproven));
             return checked;
         }
-        if loose::has_self_starting_function(command) {
-            checked.findings.push(CommandFinding::SelfSpawning);
-        }
         // To a shell no other white space is a blank: it is the name of a program.
         if self.allow.allows_none() && !command.trim_matches([' ', '\t', '\n']).is_empty() {
             checked.findings.push(CommandFinding::NothingAllowed);
@@ -162,7 +161,12 @@ impl CommandRules {
             walk.operands.push(FileOperand { path: folder.to_owned(), access: grammar::Access::Read, is_glob: false, is_found: false });
             walk.directories.go(&[Argument::known(folder)], false);
         }
-        match walk.line(command) {
+        let read = walk.line(command);
+        // The grammar has no functions: a line that is wholly in it defines none, whatever its texts say.
+        if (read.is_err() || !walk.doubts.is_empty()) && loose::has_self_starting_function(command) {
+            checked.findings.insert(0, CommandFinding::SelfSpawning);
+        }
+        match read {
             Ok(()) if walk.reached.is_empty() && walk.doubts.is_empty() => checked.findings.push(CommandFinding::Empty),
             Ok(()) => self.proven(command, walk, is_list, &mut checked),
             Err(refusal) => self.unproven(command, refusal, is_list, &mut checked),
@@ -203,6 +207,7 @@ impl CommandRules {
             let unproven = Unproven { construct: Construct::TooMuch, place: 1, program: Program::default() };
             push(&mut checked.findings, CommandFinding::Unproven(unproven));
         }
+        checked.prints_secrets = walk.prints_secrets;
         (checked.operands, checked.patterns, checked.urls) = (walk.operands, walk.patterns, walk.urls);
         if is_list {
             checked.files = walk.files;

@@ -2,10 +2,14 @@
 
 use super::argument::{Argument, Certainty};
 use super::files::{self, FileOperand, FileUse};
+use super::found;
 use super::grammar::{Access, Construct, Piece, Word};
-use super::tables::{COMPUTED_NAME, Touch, touched};
+use super::tables::{self, COMPUTED_NAME, Touch, touched};
 use super::template::Place;
-use super::walk::Walk;
+use super::walk::{Walk, Way};
+
+/// TABLE: programs that find names of files below what they are given.
+const FINDERS: [&str; 9] = ["egrep", "fd", "fdfind", "fgrep", "find", "gfind", "git", "grep", "rg"];
 
 impl Walk<'_> {
     /// Notes the files that a program is given. Names that the line computes cannot be held to any rule.
@@ -16,7 +20,11 @@ impl Walk<'_> {
             return (0..arguments.len()).collect();
         }
         let mut places = Vec::new();
-        for touch in touched(name, arguments) {
+        let touches = touched(name, arguments);
+        if self.is_read_on && finds_others(name, arguments, &touches) {
+            self.patterns.push(tables::UNHELD.to_owned());
+        }
+        for touch in touches {
             match touch {
                 Touch::Pattern(pattern) => self.patterns.push(pattern),
                 Touch::File { index, path, access } => {
@@ -28,12 +36,64 @@ impl Walk<'_> {
                         self.doubt_of(Some(name.to_owned()), Construct::Argument(COMPUTED_NAME), argument.at);
                     }
                     let is_glob = argument.certainty != Certainty::Known && path.contains(['*', '?', '[']);
-                    self.operands.push(FileOperand { path, access, is_glob, is_found: argument.found });
+                    let path = self.directories.resolved(&path);
+                    let operand = FileOperand { path, access, is_glob, is_found: argument.found };
+                    if FINDERS.contains(&name) {
+                        self.searched.push(FileOperand { access: Access::Write, is_found: false, ..operand.clone() });
+                    }
+                    self.operands.push(operand);
                     places.push(index);
                 }
             }
         }
         places
+    }
+
+    /// Notes which arguments are texts, and refuses names that a program reads from an input that no program of the line has found.
+    pub(super) fn read_texts(&mut self, name: &str, arguments: &[Argument], reached: usize) {
+        if self.allow.is_none() {
+            return;
+        }
+        if let Some((at, is_input)) = tables::reads_names(name, arguments) {
+            self.reads_names = true;
+            if is_input && (name == "git" || !self.is_fed_found) {
+                let at = arguments.get(at).map_or(0, |argument| argument.at);
+                self.doubt_of(Some(name.to_owned()), Construct::Argument(COMPUTED_NAME), at);
+            }
+        }
+        let mut texts = tables::texts(name, arguments);
+        texts.sort_unstable();
+        // What `xargs` starts gets the names as arguments.
+        if self.is_fed_found && name.ends_with("grep") && !matches!(self.ways.last(), Some(Way::Behind(_))) {
+            // What names are chosen by looks for names itself.
+            let chosen = texts.iter().filter_map(|at| arguments.get(*at)).filter(|_| !arguments.iter().any(is_inverting));
+            self.patterns.extend(chosen.flat_map(|pattern| tables::chosen_names(&pattern.text)));
+        }
+        // What another program reads may be a list of names to it.
+        let is_read_on = self.is_read_on && matches!(name, "echo" | "printf");
+        if let Some(reached) = self.reached.get_mut(reached).filter(|_| !is_read_on) {
+            reached.texts = texts;
+        }
+    }
+
+    /// Notes what is known of the names that `xargs` puts among the words of a command.
+    pub(super) fn hand_on(&mut self, words: &mut [Argument]) {
+        // A name that was found is a whole word, or stands behind a folder that is written out.
+        let is_name = |text: &str| text == "*" || text.strip_suffix("/*").is_some_and(|folder| !folder.contains('*'));
+        let is_computed = |word: &Argument| word.text.contains('*') && (!self.is_fed_found || !is_name(&word.text));
+        words.iter_mut().filter(|word| is_computed(word)).for_each(|word| word.computed = true);
+        if std::mem::take(&mut self.is_fed_whole) {
+            let is_begun = |word: &&mut Argument| word.certainty == Certainty::Nothing && word.text.starts_with('*');
+            words.iter_mut().filter(is_begun).for_each(|word| word.certainty = Certainty::Operand);
+        }
+    }
+
+    /// Notes the folders from which a program loads code, as a variable in front of it says.
+    pub(super) fn load_from(&mut self, folders: &str) {
+        for folder in folders.split(':').filter(|folder| !folder.is_empty()) {
+            let path = self.directories.resolved(folder);
+            self.operands.push(FileOperand { path, access: Access::Read, is_glob: false, is_found: false });
+        }
     }
 
     /// Notes the files that `tee` writes, which are as good as redirections.
@@ -44,7 +104,8 @@ impl Walk<'_> {
                 Some(path) if files::is_special(path) => self.doubt(Construct::Device, argument.at),
                 Some(path) => {
                     let at = self.text_at.unwrap_or(argument.at);
-                    self.files.push(FileUse { path: path.to_owned(), access: Access::Write, bytes: None, at });
+                    let path = self.directories.resolved(path);
+                    self.files.push(FileUse { path, access: Access::Write, bytes: None, at });
                 }
                 None if self.allow.is_some() => self.doubt_of(Some("tee".to_owned()), Construct::Argument(COMPUTED_NAME), argument.at),
                 None => {}
@@ -61,7 +122,8 @@ impl Walk<'_> {
                 // A program that is not known may do both with it.
                 Place::Path if !touched.contains(&index) => {
                     for access in [Access::Read, Access::Write] {
-                        self.operands.push(FileOperand { path: argument.text.clone(), access, is_glob: false, is_found: false });
+                        let path = self.directories.resolved(&argument.text);
+                        self.operands.push(FileOperand { path, access, is_glob: false, is_found: false });
                     }
                 }
                 _ => {}
@@ -83,7 +145,45 @@ impl Walk<'_> {
         if files::is_special(&argument.text) {
             return self.doubt(Construct::Device, target.at);
         }
-        self.files.push(FileUse { path: argument.text, access, bytes, at: self.text_at.unwrap_or(target.at) });
+        let path = self.directories.resolved(&argument.text);
+        self.files.push(FileUse { path, access, bytes, at: self.text_at.unwrap_or(target.at) });
+    }
+
+    /// Notes the folder that a command goes to. That of an option is as good as that of `cd`.
+    pub(super) fn goes(&mut self, name: &str, arguments: &[Argument], at: usize) {
+        let globals = arguments.get(..tables::git_subcommand(arguments)).unwrap_or_default();
+        let folders: Vec<&[Argument]> = match name {
+            "cd" | "pushd" | "popd" => vec![arguments],
+            "git" => globals
+                .windows(2)
+                .filter(|pair| pair.iter().take(1).any(|word| word.text == "-C"))
+                .filter_map(|pair| pair.get(1..))
+                .collect(),
+            _ => return,
+        };
+        if !self.ways.is_empty() {
+            self.directories.lose();
+        }
+        for folder in folders {
+            let is_back = folder.iter().any(|argument| argument.text == "-");
+            if is_back && !self.directories.has_moved() && self.allow.is_some() {
+                self.doubt(Construct::Directory, at);
+            }
+            self.directories.go(folder, self.repeats > 0);
+        }
+    }
+
+    /// Calls a function with every word that may be a path, in every folder that the line goes to, and with whether it is a glob.
+    pub fn paths(&self, call: &mut impl FnMut(&str, bool)) {
+        let words = self.reached.iter().flat_map(|reached| reached.words_of_files(self.reads_names));
+        let words = words.map(|word| (word.text.as_str(), word.certainty != Certainty::Known));
+        for (path, is_glob) in words.chain(self.files.iter().map(|file| (file.path.as_str(), false))) {
+            if self.directories.has_moved() {
+                self.directories.everywhere(path).iter().for_each(|(path, in_glob)| call(path, is_glob || *in_glob));
+            } else {
+                call(path, is_glob);
+            }
+        }
     }
 
     /// Follows relative paths through the folders that the line goes to.
@@ -106,7 +206,11 @@ impl Walk<'_> {
             }
         }
         self.files = resolved;
-        let operands = std::mem::take(&mut self.operands);
+        let mut operands = std::mem::take(&mut self.operands);
+        if operands.iter().any(|operand| operand.is_found && operand.access == Access::Write) {
+            // What is found there is written.
+            operands.append(&mut self.searched);
+        }
         let in_folders = |operand: FileOperand| {
             let places = self.directories.all(&operand.path).into_iter();
             places
@@ -115,4 +219,26 @@ impl Walk<'_> {
         };
         self.operands = operands.into_iter().flat_map(in_folders).collect();
     }
+}
+
+/// Returns whether a command prints names that it finds and that no pattern holds. What it is given by others is held by theirs.
+fn finds_others(name: &str, arguments: &[Argument], touches: &[Touch]) -> bool {
+    let words: Vec<&str> = std::iter::once(name).chain(arguments.iter().map(|argument| argument.text.as_str())).collect();
+    let files = || {
+        touches.iter().filter_map(|touch| match touch {
+            Touch::File { index, path, .. } => Some((*index, path)),
+            Touch::Pattern(_) => None,
+        })
+    };
+    let is_found = |index: usize| arguments.get(index).is_some_and(|argument| argument.found);
+    let is_fed = files().next().is_some() && files().all(|(index, _)| is_found(index));
+    // To `git` an operand is a pattern or a folder, of which all names are found.
+    let has_folder = name == "git" && files().any(|(_, path)| !path.contains(['*', '?', '[']));
+    let is_held = touches.iter().any(|touch| matches!(touch, Touch::Pattern(_))) && !has_folder;
+    found::is_finder(&words) && !is_fed && !is_held
+}
+
+/// Returns whether `grep` prints what does not match.
+fn is_inverting(argument: &Argument) -> bool {
+    argument.text.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains('v'))
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::allow::Allow;
 use super::argument::{Argument, Certainty};
-use super::files::{Directories, FileOperand, FileUse};
+use super::files::{self, Directories, FileOperand, FileUse};
 use super::found;
 use super::grammar::{self, Command, Construct, Kind, List, Redirect, Refusal, Simple, Word};
 use super::tables::{self, Started};
@@ -32,6 +32,16 @@ pub struct Reached {
     pub ways: Vec<Way>,
     /// Whether the program's table knows all arguments, so that none of them is executed.
     pub is_proven: bool,
+    /// The places of the arguments that are texts to the program under a list, and no names of files, in order.
+    pub texts: Vec<usize>,
+}
+
+impl Reached {
+    /// Returns the words that may be names of files. Where a program reads such names from a list, texts are names too.
+    pub(super) fn words_of_files(&self, reads_names: bool) -> impl Iterator<Item = &Argument> {
+        let is_text = move |at: usize| !reads_names && at.checked_sub(1).is_some_and(|at| self.texts.binary_search(&at).is_ok());
+        self.words.iter().enumerate().filter(move |(at, _)| !is_text(*at)).map(|(_, word)| word)
+    }
 }
 
 /// How a command is reached.
@@ -77,6 +87,8 @@ pub struct Walk<'a> {
     pub files: Vec<FileUse>,
     /// The files that programs are given, by their tables.
     pub operands: Vec<FileOperand>,
+    /// The folders in which programs look for names of files, as if they wrote there.
+    pub(super) searched: Vec<FileOperand>,
     /// The patterns with which programs look for names of files themselves.
     pub patterns: Vec<String>,
     /// Addresses that typed places of the list hold.
@@ -87,6 +99,8 @@ pub struct Walk<'a> {
     pub not_allowed: Vec<usize>,
     /// What cannot be proven.
     pub doubts: Vec<Doubt>,
+    /// Whether a command prints secrets by its nature.
+    pub prints_secrets: bool,
     pub(super) ways: Vec<Way>,
     /// The variables of the loops around, with their values.
     pub(super) values: Vec<(String, Argument)>,
@@ -94,9 +108,15 @@ pub struct Walk<'a> {
     pub(super) text_at: Option<usize>,
     depth: usize,
     /// How many `while` loops are around.
-    repeats: usize,
+    pub(super) repeats: usize,
     /// Whether what the command reads is names of files that a program has found.
-    is_fed_found: bool,
+    pub(super) is_fed_found: bool,
+    /// Whether these names are whole, and none looks like an option.
+    pub(super) is_fed_whole: bool,
+    /// Whether another program may read what the command prints.
+    pub(super) is_read_on: bool,
+    /// Whether a program reads names of files from a list.
+    pub(super) reads_names: bool,
     /// The places of programs that are named by relative paths.
     pub(super) relative_programs: Vec<usize>,
     /// How many bytes of words may still be looked at.
@@ -112,17 +132,22 @@ impl<'a> Walk<'a> {
             reached: Vec::new(),
             files: Vec::new(),
             operands: Vec::new(),
+            searched: Vec::new(),
             patterns: Vec::new(),
             urls: Vec::new(),
             directories: Directories::default(),
             not_allowed: Vec::new(),
             doubts: Vec::new(),
+            prints_secrets: false,
             ways: Vec::new(),
             values: Vec::new(),
             text_at: None,
             depth: 0,
             repeats: 0,
             is_fed_found: false,
+            is_fed_whole: false,
+            is_read_on: false,
+            reads_names: false,
             relative_programs: Vec::new(),
             budget: WALKED_MAX,
         }
@@ -133,23 +158,13 @@ impl<'a> Walk<'a> {
     /// # Errors
     /// [`Refusal`] if it is not in the grammar.
     pub fn line(&mut self, text: &str) -> Result<(), Refusal> {
-        let list = grammar::parse(text, 0)?;
+        let (list, is_chain) = grammar::parse_line(text)?;
+        if is_chain && files::moves_openly(&list) {
+            self.directories.follow();
+        }
         self.list(&list);
         self.resolve_files();
         Ok(())
-    }
-
-    /// Calls a function with every word that may be a path, in every folder that the line goes to, and with whether it is a glob.
-    pub fn paths(&self, call: &mut impl FnMut(&str, bool)) {
-        let words = self.reached.iter().flat_map(|reached| reached.words.iter());
-        let words = words.map(|word| (word.text.as_str(), word.certainty != Certainty::Known));
-        for (path, is_glob) in words.chain(self.files.iter().map(|file| (file.path.as_str(), false))) {
-            if self.directories.has_moved() {
-                self.directories.all(path).iter().for_each(|(path, in_glob)| call(path, is_glob || *in_glob));
-            } else {
-                call(path, is_glob);
-            }
-        }
     }
 
     pub(super) fn doubt(&mut self, construct: Construct, at: usize) {
@@ -173,7 +188,7 @@ impl<'a> Walk<'a> {
 
     pub(super) fn list(&mut self, list: &List) {
         for pipeline in list {
-            let outer = self.is_fed_found;
+            let (outer, is_read_on) = (self.is_fed_found, self.is_read_on);
             for (place, command) in pipeline.iter().enumerate() {
                 if self.is_over() {
                     return self.doubt(Construct::TooMuch, 0);
@@ -181,11 +196,13 @@ impl<'a> Walk<'a> {
                 if place > 0 {
                     self.is_fed_found = found::are_found(pipeline.get(..place).unwrap_or_default());
                 }
+                self.is_fed_whole = found::are_whole(pipeline.get(..place).unwrap_or_default());
                 // What a command reads by a redirection is not what the pipe brings.
                 self.is_fed_found &= !streams::reads_elsewhere(command);
+                self.is_read_on = is_read_on || place + 1 < pipeline.len();
                 self.command(command);
             }
-            self.is_fed_found = outer;
+            (self.is_fed_found, self.is_read_on) = (outer, is_read_on);
         }
     }
 
@@ -253,6 +270,9 @@ impl<'a> Walk<'a> {
             if !value.as_text().is_some_and(|value| assignments::is_harmless_for(program, name, value)) {
                 self.doubt(Construct::Assignment, value.at);
             }
+            if matches!(name.as_str(), "PYTHONPATH" | "NODE_PATH") {
+                self.load_from(value.as_text().unwrap_or_default());
+            }
         }
         let words: Vec<Argument> = simple.words.iter().map(|word| self.argument(word)).collect();
         let written = streams::written(&words, redirects);
@@ -273,7 +293,7 @@ impl<'a> Walk<'a> {
         self.spend(words.iter().map(|word| word.text.len() + WORD_BYTES).sum());
         let index = self.reached.len();
         let words: Rc<[Argument]> = words.into();
-        self.reached.push(Reached { words: Rc::clone(&words), ways: self.ways.clone(), is_proven: true });
+        self.reached.push(Reached { words: Rc::clone(&words), ways: self.ways.clone(), is_proven: true, texts: Vec::new() });
         let filled = self.allow.and_then(|allow| allow.filled(&words));
         let given = filled.as_ref().map(|_| words.len()).or_else(|| self.given(&program, &words));
         let Some(given) = given else {
@@ -285,12 +305,19 @@ impl<'a> Walk<'a> {
             self.relative_programs.push(at);
         }
         let name = program.rsplit('/').next().unwrap_or_default();
+        if name == "git" && arguments.first().is_some_and(|word| word.text.starts_with('-')) {
+            // It may go to another folder, from which its operands are seen.
+            self.directories.lose();
+        }
         let touched = self.touch(name, arguments);
+        self.read_texts(name, arguments, index);
         let was_fed_found = self.is_fed_found;
         self.is_fed_found &= name != "xargs" || !arguments.iter().any(|word| word.text.starts_with("-a") || word.text.starts_with("--arg"));
+        self.is_fed_whole &= self.is_fed_found && found::takes_whole(arguments);
         self.fill(filled.unwrap_or_default(), arguments, &touched);
         // What an entry says word for word is its author's, whatever a table makes of it. An interpreter alone reads what it runs.
         let is_written_out = given > 1 && given == words.len();
+        self.prints_secrets |= !is_written_out && tables::prints_secrets(name, arguments);
         match if is_written_out { Ok(Vec::new()) } else { entry::read(name, arguments, given) } {
             Ok(started) => started.into_iter().for_each(|started| self.started(name, started)),
             // An interpreter that is listed by its name alone runs whatever it is given.
@@ -311,12 +338,7 @@ impl<'a> Walk<'a> {
             }
         }
         self.is_fed_found = was_fed_found;
-        match (name, arguments) {
-            ("cd" | "pushd" | "popd", _) => self.directories.go(arguments, self.repeats > 0),
-            // The folder of an option is as good as that of `cd`.
-            ("git", [option, folder, ..]) if option.text == "-C" => self.directories.go(std::slice::from_ref(folder), self.repeats > 0),
-            _ => {}
-        }
+        self.goes(name, arguments, at);
     }
 
     /// Returns how many words of a command an entry of the list has, with options that the program's table knows in front of a subcommand;
@@ -342,10 +364,7 @@ impl<'a> Walk<'a> {
         match started {
             Started::Command(mut words) => {
                 if matches!(program, "xargs" | "gxargs") {
-                    // A name that was found is a whole word, or stands behind a folder that is written out.
-                    let is_name = |text: &str| text == "*" || text.strip_suffix("/*").is_some_and(|folder| !folder.contains('*'));
-                    let is_computed = |word: &Argument| word.text.contains('*') && (!self.is_fed_found || !is_name(&word.text));
-                    words.iter_mut().filter(|word| is_computed(word)).for_each(|word| word.computed = true);
+                    self.hand_on(&mut words);
                 }
                 self.ways.push(Way::Behind(program.to_owned()));
                 self.run(words);
@@ -362,6 +381,8 @@ impl<'a> Walk<'a> {
     /// Walks a text that a shell executes. It has no variables of the line's loops.
     fn text(&mut self, text: &Argument) {
         let Some(known) = text.as_known() else { return self.doubt(Construct::ShellText, text.at) };
+        // It may go elsewhere, and in a loop.
+        self.directories.lose();
         let outer = self.text_at;
         let values = std::mem::take(&mut self.values);
         self.text_at = outer.or(Some(text.at));

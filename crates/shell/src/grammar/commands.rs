@@ -55,7 +55,7 @@ impl<'t> Parser<'t> {
     /// Reads pipelines up to a closing parenthesis, one of these words, or the end.
     pub(super) fn list(&mut self, ends: &[&str]) -> Result<List, Refusal> {
         let mut list = List::new();
-        let mut is_open = false;
+        let (mut is_open, mut is_and) = (false, false);
         loop {
             self.lines()?;
             let ended = self.peek().is_none_or(|byte| byte == b')') || ends.iter().any(|end| self.is_word(end));
@@ -70,9 +70,11 @@ impl<'t> Parser<'t> {
                 list.push(vec![Command { kind, redirects: Vec::new() }]);
                 return Ok(list);
             }
+            self.is_chain &= is_and || list.is_empty() || self.depth > self.base;
             list.push(self.pipeline()?);
             self.blanks()?;
             is_open = false;
+            is_and = self.peek() == Some(b'&') && self.peek_at(1) == Some(b'&');
             match (self.peek(), self.peek_at(1)) {
                 (None | Some(b'\n' | b')'), _) => {}
                 (Some(b';'), Some(b';' | b'&' | b'|')) => return Err(self.refuse(Construct::Operator)),
@@ -113,6 +115,8 @@ impl<'t> Parser<'t> {
 
     fn pipeline(&mut self) -> Result<Vec<Command>, Refusal> {
         if self.is_word("!") {
+            // What follows runs where this has failed.
+            self.is_chain = false;
             self.at += 1;
             self.blanks()?;
             if !self.before().is_some_and(|before| matches!(before, b' ' | b'\t')) || self.is_word("!") {

@@ -47,6 +47,18 @@ pub struct Refusal {
 /// # Errors
 /// [`Refusal`] names the first construct that is not in the grammar.
 pub fn parse(text: &str, depth: usize) -> Result<List, Refusal> {
+    read(text, depth).map(|(list, _)| list)
+}
+
+/// Reads a command line, and tells whether it is a chain: each of its pipelines runs only if those in front of it have succeeded (`&&`).
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_line(text: &str) -> Result<(List, bool), Refusal> {
+    read(text, 0)
+}
+
+fn read(text: &str, depth: usize) -> Result<(List, bool), Refusal> {
     if let Some(at) = text.find('\0') {
         return Err(Refusal { construct: Construct::Control, at });
     }

@@ -1,6 +1,6 @@
 //! `find`: tests and actions that only look and print, and commands that it starts.
 //!
-//! Left out: `-execdir` (runs in other folders), `-delete`, `-ok`, `-okdir` (ask), `-fprint`, `-fprint0`, `-fprintf`, `-fls` (write), `-files0-from`, `-f` (starting points that
+//! `-delete` is an `rm` of what is found. Left out: `-execdir` (runs in other folders), `-ok`, `-okdir` (ask), `-fprint`, `-fprint0`, `-fprintf`, `-fls` (write), `-files0-from`, `-f` (starting points that
 //! are not seen), `-D`, `-O`. A `+` that does not end a command to every version, and words of a command that may turn out to be its end.
 
 use super::reading::{COMPUTED, MISSING, OPERAND, OPTION};
@@ -44,6 +44,10 @@ fn find(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
                 return Err(Unlisted { index: at + 1, what: COMPUTED });
             }
             at += 2;
+        } else if word == "-delete" {
+            let found = Argument { text: "*".to_owned(), certainty: Certainty::Operand, many: true, found: true, ..argument.clone() };
+            started.push(Started::Command(vec![Argument { at: argument.at, ..Argument::known("rm") }, found]));
+            at += 1;
         } else if word == "-exec" {
             let (command, behind) = command(arguments, at + 1, true)?;
             started.push(Started::Command(command));

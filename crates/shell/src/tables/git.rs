@@ -10,9 +10,12 @@
 //! because an editor takes commands from a pipe: `-i`, `-p`, `-e`, `commit` without a message, `rebase --continue`.
 
 use super::git_options::{diff, log, references, revisions};
+use super::options::Options;
+use super::reading::{Unlisted, scan};
 use super::values::{is_git_setting, is_refspec, is_remote};
-use super::{PROGRAM, Program, Subcommand, any, checked, most};
+use super::{PROGRAM, Program, Style, Subcommand, any, checked, most};
 use crate::argument::Argument;
+use std::sync::LazyLock;
 
 pub const PROGRAMS: &[Program] = &[Program {
     names: &["git"],
@@ -33,6 +36,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     ),
     any("log show whatchanged", log!()),
     any("reflog reflog.show", log!()),
+    checked("reflog.delete reflog.drop reflog.expire reflog.write", refused, ""),
     any(
         "diff",
         concat!(diff!(), "--cached --staged --merge-base --no-index -0 -1 -2 -3 --base --ours --theirs --cc -c --combined-all-paths "),
@@ -274,6 +278,23 @@ const SUBCOMMANDS: &[Subcommand] = &[
     checked("ls-remote", remote, "--heads -h --branches --tags -t --refs -q --quiet --exit-code --get-url --sort=WORD --symref"),
 ];
 
+/// TABLE: options of a `git clone` that a list names. Left out is what runs (`-u`, `-c`), loads (`--template`, `--reference`) or writes elsewhere.
+static CLONE: LazyLock<Options> = LazyLock::new(|| {
+    Options::new(
+        "-q --quiet -v --verbose --progress -n --no-checkout --bare --mirror -b=WORD --branch=WORD --depth=WORD --shallow-since=WORD \
+         --single-branch --no-single-branch --no-tags --recurse-submodules --recursive --shallow-submodules --filter=WORD --sparse -j=WORD \
+         --jobs=WORD --no-hardlinks",
+    )
+});
+
+/// Returns the places of the operands behind `git clone`.
+///
+/// # Errors
+/// [`Unlisted`] is the first argument that is not known to be harmless.
+pub fn clone_operands(arguments: &[Argument]) -> Result<Vec<usize>, Unlisted> {
+    scan(arguments, &CLONE, Style::Gnu).map(|scan| scan.operands)
+}
+
 /// Accepts the name of a remote, then references.
 fn remote(operands: &[&Argument]) -> Result<(), &'static str> {
     let Some((first, references)) = operands.split_first() else { return Ok(()) };
@@ -281,6 +302,11 @@ fn remote(operands: &[&Argument]) -> Result<(), &'static str> {
         return Err("a repository that is not named as a remote");
     }
     if references.iter().all(|reference| is_refspec(reference)) { Ok(()) } else { Err("a reference that is not plain") }
+}
+
+/// Accepts nothing.
+fn refused(_operands: &[&Argument]) -> Result<(), &'static str> {
+    Err("a subcommand that is not known to be harmless")
 }
 
 /// Accepts names of remotes.

@@ -1,7 +1,7 @@
 //! `jq` and `yq`, whose filters run and write nothing.
 //!
 //! Left out: `-f` (some versions take the next argument, others the first operand), `-i` (writes in place), `-L` (loads), `-s` of `yq`
-//! (splits into files in one of the two programs of this name), filters of `yq` with `system`, and `--run-tests`. The formats of `yq` are taken for operands
+//! (splits into files in one of the two programs of this name), filters of `yq` with `system`, `load` or `eval`, and `--run-tests`. The formats of `yq` are taken for operands
 //! where they are not attached, since one of the two programs knows no such options.
 
 use super::reading::OPERAND;
@@ -37,6 +37,7 @@ fn jq(operands: &[&Argument]) -> Result<(), &'static str> {
 
 /// Each may be the filter, and options may stand behind it.
 fn yq(operands: &[&Argument]) -> Result<(), &'static str> {
-    let is_harmless = |text: &str| !text.contains("system") && !text.starts_with('-');
+    let reads = |text: &str| text.contains("system") || text.contains('(') && (text.contains("load") || text.contains("eval"));
+    let is_harmless = |text: &str| !reads(text) && !text.starts_with('-');
     operands.iter().all(|operand| operand.as_known().is_some_and(is_harmless)).then_some(()).ok_or(OPERAND)
 }

@@ -25,11 +25,13 @@ mod interpreters;
 mod java;
 mod jq;
 mod lines;
+mod looking;
 mod node;
 mod options;
 mod patterns;
 mod plain;
 mod printf;
+mod printing;
 mod python_tools;
 mod reading;
 mod rust;
@@ -40,6 +42,7 @@ mod shells;
 mod starters;
 mod system;
 mod system_packages;
+mod texts;
 mod touches;
 mod values;
 mod xargs;
@@ -55,9 +58,13 @@ use rustc_hash::FxHashMap;
 
 use super::argument::Argument;
 pub use builtins::is_refused;
+pub use git::clone_operands;
+pub use looking::UNHELD;
 use options::Options;
-pub use patterns::braces;
+pub use patterns::{braces, chosen_names};
+pub use printing::prints_secrets;
 pub use reading::{COMPUTED, COMPUTED_NAME, LITERAL, OPERAND, SUBCOMMAND, Started, Unlisted, read, subcommand_behind_options};
+pub use texts::{git_subcommand, reads_names, texts};
 pub use touches::{Touch, touched};
 
 /// What is known of a program.
@@ -253,6 +260,12 @@ pub fn runs(name: &str) -> Option<&'static str> {
 #[must_use]
 pub fn is_known(name: &str) -> bool {
     table(name).is_some() || plain::is_plain(name)
+}
+
+/// Returns whether a program of this name is one of the tools that Python runs as a module of the same name.
+#[must_use]
+pub fn is_python_tool(name: &str) -> bool {
+    python_tools::PROGRAMS.iter().any(|program| program.names.contains(&name))
 }
 
 /// TABLE: the shells, and the builtins that execute a text.

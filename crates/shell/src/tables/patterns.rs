@@ -47,6 +47,17 @@ pub fn glob_of_regex(regex: &str) -> Option<String> {
     Some(glob)
 }
 
+/// Returns the names that a regular expression chooses among names that a program has found, as far as it says how they begin; with the hidden
+/// name that it may mean, if it is a plain word: `env` chooses `.env`.
+pub fn chosen_names(regex: &str) -> Vec<String> {
+    let begin = regex.trim_start_matches(['^', '/']);
+    let dotted = begin.strip_prefix("\\.").or_else(|| begin.strip_prefix('.')).map(|rest| format!("\\.{rest}"));
+    let begin = dotted.unwrap_or_else(|| begin.to_owned());
+    let hidden = (!begin.is_empty() && begin.bytes().all(|byte| byte.is_ascii_alphanumeric())).then(|| format!(".{begin}"));
+    let names = glob_of_regex(&format!("^{begin}")).unwrap_or(begin);
+    std::iter::once(names).chain(hidden).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +70,13 @@ mod tests {
         assert_eq!(found, ["abf", "acdf", "acef"]);
         assert_eq!(braces("*.py"), ["*.py"]);
         assert_eq!([braces("{"), braces(&"{a,b}".repeat(9))], [[".*"], [".*"]]);
+    }
+
+    #[test]
+    fn expressions_choose_names() {
+        assert_eq!(chosen_names(r"^\.en"), [".en*"]);
+        assert_eq!(chosen_names("/.env$"), [".env"]);
+        assert_eq!(chosen_names("env"), ["env*", ".env"]);
     }
 
     #[test]

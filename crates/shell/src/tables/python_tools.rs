@@ -160,6 +160,11 @@ fn project_or_packages(operands: &[&Argument]) -> Checked {
         let is_extra = |byte: u8| byte.is_ascii_alphanumeric() || b",_-".contains(&byte);
         folder.starts_with('.') && is_below(folder) && extras.strip_suffix(']').is_some_and(|extras| extras.bytes().all(is_extra))
     };
-    let is_fine = |operand: &&Argument| operand.as_known().is_some_and(|text| is_project(text) || is_package(text));
+    // Without quotes the extras are a glob, which finds them or a folder beside the project.
+    let has_extras = |text: &str| text.starts_with(".[") && is_project(text);
+    let is_fine = |operand: &&Argument| match operand.as_known() {
+        Some(text) => is_project(text) || is_package(text),
+        None => has_extras(&operand.text),
+    };
     accept(operands.iter().all(is_fine), "a package that is not a plain name")
 }

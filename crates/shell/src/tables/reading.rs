@@ -75,7 +75,7 @@ pub fn read(program: &str, arguments: &[Argument]) -> Result<Vec<Started>, Unlis
     };
     reader.is_met = false;
     let unlisted = Unlisted { index: reader.at, what: SUBCOMMAND };
-    let name = name.as_known().ok_or(unlisted)?;
+    let name = name.as_known().filter(|name| !name.contains('.')).ok_or(unlisted)?;
     let second = reader.arguments.get(reader.at + 1).and_then(Argument::as_known);
     let pair = second.and_then(|second| table.subcommands.get(format!("{name}.{second}").as_str()));
     let (options, subcommand) = pair.or_else(|| table.subcommands.get(name)).ok_or(unlisted)?;
@@ -115,7 +115,7 @@ pub fn scan_subcommand(program: &str, arguments: &[Argument]) -> Option<Scan> {
     reader.at += if pair.is_some() { 2 } else { 1 };
     let mut operands = reader.options(options, table.program.style).ok()?;
     operands.extend(reader.at..arguments.len());
-    Some(Scan { given: reader.given, operands, ended: reader.ended })
+    Some(Scan { given: reader.given, places: reader.places, operands, ended: reader.ended })
 }
 
 /// Reads the arguments of a program of which nothing is known but its name: they must be literal. What a glob finds below a folder is as
@@ -141,6 +141,8 @@ pub fn nothing(_arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
 pub struct Scan {
     /// The options that are given, as the table names them without their dashes, with their values.
     pub given: Vec<(&'static str, Option<Argument>)>,
+    /// The places of their values, or of themselves.
+    pub places: Vec<usize>,
     /// The places of the operands. For [`Style::First`] it is all that stands behind the options.
     pub operands: Vec<usize>,
     /// Whether `--` stands in front of the operands, or of the last of them.
@@ -175,7 +177,7 @@ pub fn scan(arguments: &[Argument], options: &Options, style: Style) -> Result<S
     let mut reader = Reader::new(arguments);
     let mut operands = reader.options(options, style)?;
     operands.extend(reader.at..arguments.len());
-    Ok(Scan { given: reader.given, operands, ended: reader.ended })
+    Ok(Scan { given: reader.given, places: reader.places, operands, ended: reader.ended })
 }
 
 /// Reads arguments in order.
@@ -183,6 +185,7 @@ struct Reader<'a> {
     arguments: &'a [Argument],
     at: usize,
     given: Vec<(&'static str, Option<Argument>)>,
+    places: Vec<usize>,
     ended: bool,
     started: Vec<Started>,
     /// Whether an option stands there that others need.
@@ -193,7 +196,8 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(arguments: &'a [Argument]) -> Self {
-        Self { arguments, at: 0, given: Vec::new(), ended: false, started: Vec::new(), is_met: false, is_needing: false }
+        let (given, places, started) = (Vec::new(), Vec::new(), Vec::new());
+        Self { arguments, at: 0, given, places, ended: false, started, is_met: false, is_needing: false }
     }
 
     /// Reads options: the places of the operands among them. Unless they stand anywhere, it stops in front of the first operand.
@@ -295,6 +299,7 @@ impl<'a> Reader<'a> {
 
     fn flag(&mut self, name: &'static str) -> Result<(), Unlisted> {
         self.given.push((name, None));
+        self.places.push(self.at);
         Ok(())
     }
 
@@ -311,6 +316,7 @@ impl<'a> Reader<'a> {
 
     fn value(&mut self, name: &'static str, value: &Argument, kind: Value) -> Result<(), Unlisted> {
         self.given.push((name, Some(value.clone())));
+        self.places.push(self.at);
         self.text(value, kind, self.at)
     }
 

@@ -45,8 +45,11 @@ fn number(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     numbers(arguments)
 }
 
-/// Variables that may be set, with their values.
+/// Variables that may be set, with their values. Without any it prints them all.
 fn export(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+    if arguments.is_empty() {
+        return Err(Unlisted { index: 0, what: MISSING });
+    }
     first_not(arguments, |text| text.split_once('=').is_some_and(|(name, value)| crate::assignments::is_harmless(name, value)))
 }
 

@@ -6,9 +6,11 @@
 //!
 //! Where a word may be a file or the value of an option, it counts as a file.
 
-use super::patterns::{braces, glob_of_regex};
+use super::looking::{of_fd, of_find};
+use super::patterns::braces;
 use super::reading::{Scan, scan, scan_subcommand};
-use super::{Operands, table};
+use super::texts::{git_subcommand, gives_script};
+use super::{Operands, runs, table};
 use crate::argument::Argument;
 use crate::grammar::Access;
 
@@ -51,11 +53,11 @@ const ROWS: &[(&str, Kind)] = &[
         "cat tac nl rev ls tree du df stat file readlink realpath wc md5sum md5 sha1sum sha224sum sha256sum sha384sum sha512sum shasum b2sum \
          cksum sum head tail less more bat batcat zcat bzcat xzcat zstdcat gzcat lz4cat strings hexdump od xxd base32 base64 sort uniq cut \
          paste join comm column expand unexpand fmt fold pr shuf tsort iconv diff cmp sdiff cd pushd gunzip gzip bzip2 xz zstd unxz unzstd \
-         pigz unzip zipinfo tar gtar bsdtar nm size openssl gpg",
+         pigz unzip zipinfo tar gtar bsdtar nm size openssl gpg yq",
         Kind::Reads,
     ),
     (
-        "grep egrep fgrep ggrep zgrep zegrep zfgrep bzgrep xzgrep zstdgrep ag rg sed gsed awk gawk mawk nawk original-awk jq gojq yq",
+        "grep egrep fgrep ggrep zgrep zegrep zfgrep bzgrep xzgrep zstdgrep ag rg sed gsed awk gawk mawk nawk original-awk jq gojq",
         Kind::Searches,
     ),
     ("touch mkdir rmdir rm unlink truncate shred mkfifo mknod", Kind::Writes),
@@ -65,7 +67,7 @@ const ROWS: &[(&str, Kind)] = &[
 ];
 
 /// TABLE: subcommands of `git` whose operands are written. Those of the others may be files, and are read.
-const GIT_WRITES: [&str; 7] = ["mv", "rm", "restore", "checkout", "clean", "init", "apply"];
+const GIT_WRITES: [&str; 8] = ["mv", "rm", "restore", "checkout", "clean", "clone", "init", "apply"];
 
 /// TABLE: long options whose value is a file that is read, whatever the program.
 const FILE_OPTIONS: [&str; 16] = [
@@ -105,13 +107,6 @@ const FILE_LETTERS: [(&str, &str); 11] = [
 /// TABLE: options of which each value is a pattern of names that the program looks for.
 const PATTERN_OPTIONS: [&str; 6] = ["g", "glob", "iglob", "include", "type-add", "i"];
 
-/// TABLE: tests of `find` whose value is a pattern of names.
-const FIND_PATTERNS: [&str; 10] =
-    ["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-lname", "-ilname", "-regex", "-iregex"];
-
-/// A pattern that finds everything hidden: it stands for one that cannot be told.
-const ANY: &str = ".*";
-
 /// Returns what the arguments of a program name of files.
 #[must_use]
 pub fn touched(program: &str, arguments: &[Argument]) -> Vec<Touch> {
@@ -125,12 +120,29 @@ pub fn touched(program: &str, arguments: &[Argument]) -> Vec<Touch> {
             let writes = arguments.iter().any(|argument| argument.text == "-w");
             touched.extend(all_words(arguments, if writes { Access::Write } else { Access::Read }));
         }
+        "helm" if arguments.iter().any(|argument| argument.text == "lint") => touched.extend(all_words(arguments, Access::Read)),
         _ => touched.extend(of_row(program, arguments)),
+    }
+    if runs(program).is_some() {
+        touched.extend(outside(arguments));
     }
     touched
 }
 
-fn file(arguments: &[Argument], index: usize, access: Access) -> Option<Touch> {
+/// What a program that runs code is given from elsewhere: words, and values of options, that begin at the root or a home, or climb. A text
+/// of code is none.
+fn outside(arguments: &[Argument]) -> Vec<Touch> {
+    let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-+/~*?@".contains(&byte));
+    let is_elsewhere = |text: &str| text.starts_with(['/', '~']) || text.split('/').any(|component| component == "..");
+    let found = arguments.iter().enumerate().filter_map(|(index, argument)| {
+        let text = argument.text.as_str();
+        let path = if text.starts_with('-') { text.split_once('=')?.1 } else { text };
+        (is_plain(path) && is_elsewhere(path)).then(|| Touch::File { index, path: path.to_owned(), access: Access::Read })
+    });
+    found.collect()
+}
+
+pub(super) fn file(arguments: &[Argument], index: usize, access: Access) -> Option<Touch> {
     let path = arguments.get(index)?.text.clone();
     Some(Touch::File { index, path, access })
 }
@@ -158,11 +170,15 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     if program.ends_with("grep") {
         touched.extend(abbreviated_patterns(arguments));
     }
+    if matches!(program, "unzip" | "zip") {
+        let is_pattern = |argument: &&Argument| argument.as_known().is_some_and(|text| text.contains(['*', '?', '[']));
+        touched.extend(arguments.iter().filter(is_pattern).map(|argument| Touch::Pattern(argument.text.clone())));
+    }
     let mut operands = scanned.as_ref().map_or_else(|| words(arguments), |scan| scan.operands.clone());
     let last = operands.len().saturating_sub(1);
     let others = if program == "mv" { Access::Write } else { Access::Read };
     let is_mode = |index: &usize| arguments.get(*index).is_some_and(|argument| is_mode(program, &argument.text));
-    let has_script = |scan: &Scan| !scan.has(&["e", "f", "regexp", "file", "expression", "from-file", "files", "type-list"]);
+    let has_script = |scan: &Scan| !gives_script(program, scan);
     match kind {
         Kind::Searches if scanned.as_ref().is_some_and(has_script) && !operands.is_empty() => drop(operands.remove(0)),
         Kind::Changes if operands.first().is_some_and(is_mode) => drop(operands.remove(0)),
@@ -187,8 +203,13 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     touched
 }
 
+/// Returns whether the first operand of a program is what it searches for, or a script.
+pub(super) fn searches(program: &str) -> bool {
+    ROWS.iter().any(|(names, kind)| *kind == Kind::Searches && names.split_ascii_whitespace().any(|name| name == program))
+}
+
 /// Tells options from operands by the program's own table, or by that of a program with the same options.
-fn scan_of(program: &str, arguments: &[Argument]) -> Option<Scan> {
+pub(super) fn scan_of(program: &str, arguments: &[Argument]) -> Option<Scan> {
     let (options, style) = match program {
         "sed" | "gsed" => super::sed::options(),
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => super::awk::options(),
@@ -257,8 +278,12 @@ fn abbreviated_patterns(arguments: &[Argument]) -> Vec<Touch> {
 fn files_of_options(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     let letters =
         FILE_LETTERS.iter().filter(|(names, _)| names.split_ascii_whitespace().any(|name| name == program)).map(|(_, letters)| *letters);
-    let subcommand = arguments.iter().find(|argument| !argument.text.starts_with('-')).map_or("", |argument| argument.text.as_str());
-    let of_git = if program == "git" && matches!(subcommand, "commit" | "tag" | "merge" | "notes") { "F" } else { "" };
+    let of_git = match arguments.get(git_subcommand(arguments)).map_or("", |subcommand| subcommand.text.as_str()) {
+        "commit" | "tag" | "merge" | "notes" if program == "git" => "F",
+        "grep" if program == "git" => "f",
+        "ls-files" if program == "git" => "X",
+        _ => "",
+    };
     let letters: String = letters.chain([of_git]).collect();
     let mut touched = Vec::new();
     let mut note = |index: usize, path: String| touched.push(Touch::File { index, path, access: Access::Read });
@@ -287,61 +312,11 @@ fn files_of_options(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     touched
 }
 
-/// What `find` enters, and what it looks for. What stands behind an odd number of `!`, or in front of `-prune -o`, is left out.
-fn of_find(arguments: &[Argument]) -> Vec<Touch> {
-    let starts = arguments.iter().enumerate().skip_while(|(_, argument)| argument.text.starts_with('-'));
-    let starts = starts.take_while(|(_, argument)| !argument.text.starts_with(['-', '(', '!', ')']));
-    let mut touched: Vec<Touch> =
-        starts.map(|(index, argument)| Touch::File { index, path: argument.text.clone(), access: Access::Read }).collect();
-    let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
-    for (index, argument) in arguments.iter().enumerate().filter(|(_, argument)| FIND_PATTERNS.contains(&argument.text.as_str())) {
-        let negations =
-            arguments.get(..index).unwrap_or_default().iter().rev().take_while(|word| matches!(word.text.as_str(), "!" | "-not")).count();
-        let is_pruned = text(index + 2) == "-prune" && matches!(text(index + 3), "-o" | "-or");
-        if negations % 2 == 0 && !is_pruned {
-            let value = text(index + 1);
-            touched.push(Touch::Pattern(if argument.text.ends_with("regex") {
-                glob_of_regex(value).unwrap_or_else(|| ANY.to_owned())
-            } else {
-                value.to_owned()
-            }));
-        }
-    }
-    touched
-}
-
-/// What `fd` enters and looks for: a regular expression, or a glob with `-g`; with `-e` an extension.
-fn of_fd(arguments: &[Argument]) -> Vec<Touch> {
-    let Some(compiled) = table("fd") else { return Vec::new() };
-    let Ok(scan) = scan(arguments, &compiled.options, compiled.program.style) else { return Vec::new() };
-    let extensions = scan.given.iter().filter(|(name, _)| matches!(*name, "e" | "extension")).filter_map(|(_, value)| value.as_ref());
-    let mut touched: Vec<Touch> = extensions.map(|value| Touch::Pattern(format!("*.{}", value.text.trim_start_matches('.')))).collect();
-    for (at, index) in scan.operands.iter().enumerate() {
-        let Some(argument) = arguments.get(*index) else { continue };
-        match at {
-            0 if scan.has(&["g", "glob"]) => touched.extend(braces(&argument.text).into_iter().map(Touch::Pattern)),
-            0 if scan.has(&["F", "fixed-strings"]) => touched.push(Touch::Pattern(argument.text.clone())),
-            // It is found anywhere in a name, and hidden files only where that is asked for.
-            0 if scan.has(&["H", "hidden", "I", "no-ignore"]) => {
-                touched.push(Touch::Pattern(glob_of_regex(&argument.text).unwrap_or_else(|| ANY.to_owned())));
-            }
-            0 => {}
-            _ => touched.extend(file(arguments, *index, Access::Read)),
-        }
-    }
-    touched
-}
-
 /// What `git` touches: the folders of `-C`, and operands that may be files or patterns of them.
 fn of_git(arguments: &[Argument]) -> Vec<Touch> {
-    let mut touched = Vec::new();
-    let mut at = 0;
-    while let Some(argument) = arguments.get(at).filter(|argument| argument.text.starts_with('-')) {
-        if argument.text == "-C" {
-            touched.extend(file(arguments, at + 1, Access::Read));
-        }
-        at += if matches!(argument.text.as_str(), "-C" | "-c") { 2 } else { 1 };
-    }
+    let at = git_subcommand(arguments);
+    let folders = arguments.iter().take(at).enumerate().filter(|(_, argument)| argument.text == "-C");
+    let mut touched: Vec<Touch> = folders.filter_map(|(index, _)| file(arguments, index + 1, Access::Read)).collect();
     let subcommand = arguments.get(at).map_or("", |argument| argument.text.as_str());
     let access = if GIT_WRITES.contains(&subcommand) { Access::Write } else { Access::Read };
     let scanned = scan_subcommand("git", arguments);
@@ -353,12 +328,25 @@ fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     }
     for index in operands {
         let Some(text) = arguments.get(index).map(|argument| argument.text.as_str()) else { continue };
+        if subcommand == "clone" && text.contains(':') {
+            touched.extend(cloned(text).map(|path| Touch::File { index, path, access }));
+            continue;
+        }
         touched.extend(file(arguments, index, access));
         if text.contains(['*', '?', '[']) {
             touched.push(Touch::Pattern(text.to_owned()));
         }
     }
     touched
+}
+
+/// Returns the folders that `git clone` may make of an address, where it is given none.
+fn cloned(address: &str) -> impl Iterator<Item = String> {
+    let address = address.trim_end_matches('/');
+    let address = address.strip_suffix("/.git").unwrap_or(address);
+    let name = address.rsplit(['/', ':']).find(|name| !name.is_empty()).unwrap_or(".");
+    let short = name.strip_suffix(".git").or_else(|| name.strip_suffix(".bundle")).unwrap_or(name);
+    [name.to_owned(), short.to_owned(), format!("{short}.git")].into_iter()
 }
 
 /// What a builder enters by an option.

@@ -1,0 +1,397 @@
+//! Commands that print secrets by their nature: the environment, tokens that a tool keeps, and settings that hold passwords.
+//!
+//! No path gives them away, so that no rule of files holds them. What is known to leave secrets out passes: `docker inspect` of a state,
+//! `kubectl get secrets` without a format, `git config user.name`, `printenv PATH`.
+//!
+//! Not seen are logs, plain files, the history of a repository, and addresses of remotes, which hold secrets only where somebody put them.
+
+use crate::argument::Argument;
+
+/// TABLE: programs with the words that make them print secrets, wherever options stand between.
+const COMMANDS: &[(&str, &str)] = &[
+    ("ansible-vault", "decrypt | view"),
+    (
+        "aws",
+        "configure export-credentials | configure get | ecr get-login-password | eks get-token | kms decrypt | rds \
+         generate-db-auth-token | secretsmanager batch-get-secret-value | secretsmanager get-secret-value | ssm get-parameter | \
+         ssm get-parameters | ssm get-parameters-by-path | sts assume-role | sts get-session-token",
+    ),
+    ("az", "account get-access-token | keyvault secret show | acr login"),
+    ("bw", "get"),
+    ("chamber", "export | list | read"),
+    ("doctl", "auth token"),
+    ("doppler", "secrets"),
+    ("dotnet", "user-secrets list"),
+    ("fly", "auth token"),
+    ("flyctl", "auth token"),
+    (
+        "gcloud",
+        "auth application-default print-access-token | auth print-access-token | auth print-identity-token | config config-helper \
+         | secrets versions access",
+    ),
+    ("gh", "auth token"),
+    ("git", "credential fill | credential-cache get | credential-store get"),
+    ("glab", "config get"),
+    ("helm", "env | get all | get hooks | get manifest | get values"),
+    ("heroku", "auth:token | config | config:get"),
+    ("infisical", "export | secrets"),
+    ("kubectl", "create token"),
+    ("lpass", "show"),
+    ("netlify", "env:get | env:list"),
+    ("npm", "run env | token list | run-script env | rum env | urn env"),
+    ("oc", "create token | whoami"),
+    ("op", "inject | item get | read"),
+    ("pass", "show"),
+    ("pip", "config debug | config get | config list"),
+    ("pnpm", "config get | config list | run env"),
+    ("pulumi", "stack export"),
+    ("secret-tool", "lookup | search"),
+    ("security", "find-generic-password | find-internet-password"),
+    ("sops", "decrypt"),
+    ("systemctl", "show-environment"),
+    ("terraform", "state pull"),
+    ("tofu", "state pull"),
+    ("vault", "kv get | print token | read | token lookup | token create"),
+    ("vercel", "env pull"),
+    ("yarn", "config get | config list | env | run env"),
+];
+
+/// TABLE: programs with a word and an option, in its forms, that together make them print secrets.
+const OPTIONS: &[(&str, &str, &[&str])] = &[
+    ("gh", "auth", &["-t", "--show-token"]),
+    ("glab", "auth", &["-t", "--show-token"]),
+    ("gpg", "", &["--export-secret-keys", "--export-secret-subkeys"]),
+    ("gmake", "", &["-p", "--print-data-base"]),
+    ("kubectl", "view", &["--raw"]),
+    ("make", "", &["-p", "--print-data-base"]),
+    ("podman", "inspect", &["--showsecret"]),
+    ("sops", "", &["-d", "--decrypt"]),
+    ("terraform", "output", &["-json", "-raw", "--json", "--raw"]),
+    ("terraform", "show", &["-json", "--json"]),
+    ("tofu", "output", &["-json", "-raw", "--json", "--raw"]),
+    ("tofu", "show", &["-json", "--json"]),
+];
+
+/// TABLE: variables of the environment that hold no secret.
+const HARMLESS_VARIABLES: &str = "CI COLUMNS EDITOR GOPATH GOROOT HOME HOSTNAME JAVA_HOME LANG LC_ALL LINES LOGNAME MAKEFLAGS NODE_ENV OLDPWD PAGER PATH PWD \
+     PYTHONPATH SHELL SHLVL TERM TMPDIR TZ USER VIRTUAL_ENV";
+
+/// TABLE: sections of the settings of `git` in which nothing secret stands. Addresses of remotes are read by `git remote -v` all the same.
+const GIT_SECTIONS: &str = "advice alias apply blame branch checkout clone color column commit core diff extensions feature fetch fsck gc gpg grep help \
+     i18n index init interactive lfs log merge notes pack pager pull push rebase remote rerere safe stash status submodule tag \
+     user versionsort worktree";
+
+/// Returns whether a command prints secrets by its nature.
+#[must_use]
+pub fn prints_secrets(program: &str, arguments: &[Argument]) -> bool {
+    let texts: Vec<&str> = arguments.iter().map(|argument| argument.text.as_str()).collect();
+    prints(program, &texts)
+}
+
+fn prints(program: &str, texts: &[&str]) -> bool {
+    let unversioned = program.trim_end_matches(|char: char| char.is_ascii_digit() || matches!(char, '.' | '-'));
+    if let ("python", ["-m", module, rest @ ..]) = (unversioned, texts) {
+        return prints(module, rest);
+    }
+    let words: Vec<&str> = texts.iter().copied().filter(|text| !text.starts_with('-')).collect();
+    let has_words = |wanted: &str| {
+        let wanted: Vec<&str> = wanted.split(' ').collect();
+        words.windows(wanted.len()).any(|window| window == wanted)
+    };
+    let is_named = |name: &str| name == program || name == unversioned;
+    let listed = COMMANDS.iter().any(|(name, rows)| is_named(name) && rows.split(" | ").any(has_words));
+    let is_option = |text: &&str, options: &[&str]| options.contains(&text.split('=').next().unwrap_or_default());
+    let optional = OPTIONS.iter().any(|(name, word, options)| {
+        is_named(name) && (word.is_empty() || words.contains(word)) && texts.iter().any(|text| is_option(text, options))
+    });
+    listed || optional || prints_settings(program, texts, &words)
+}
+
+/// Returns whether a program that says more than a table can shows the environment or settings. `words` are the texts without options.
+fn prints_settings(program: &str, texts: &[&str], words: &[&str]) -> bool {
+    match program {
+        "env" | "genv" => prints_environment(texts),
+        "printenv" => words.is_empty() || words.iter().any(|name| !is_in(HARMLESS_VARIABLES, name)),
+        "export" | "declare" | "typeset" | "readonly" => words.is_empty(),
+        "set" => texts.is_empty(),
+        "ps" => shows_environments(texts),
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => texts.iter().any(|text| text.contains("ENVIRON")),
+        "jq" | "gojq" | "jaq" => reads_environment(filter(texts)),
+        "yq" => words.iter().any(|text| text.contains("env(") || text.contains("envsubst") || reads_environment(text)),
+        _ if words.contains(&"exec") && words.iter().any(|word| matches!(*word, "env" | "printenv")) => true,
+        "docker" | "podman" | "nerdctl" => inspects(texts, words) || shows_project(texts, words.strip_prefix(&["compose"])),
+        "docker-compose" | "podman-compose" => shows_project(texts, Some(words)),
+        "kubectl" | "oc" => gets_secrets(texts, words),
+        "git" => shows_settings(texts),
+        "npm" => words.windows(2).any(|pair| pair == ["config", "get"]) && words.iter().any(|name| is_secret_name(name)),
+        "systemctl" => words.contains(&"show") && !is_property_named(texts),
+        // A value that is named is printed, although the whole list leaves it out.
+        "terraform" | "tofu" => words.split_first().is_some_and(|(first, rest)| *first == "output" && !rest.is_empty()),
+        _ => false,
+    }
+}
+
+fn is_in(table: &str, word: &str) -> bool {
+    table.split(' ').any(|known| known == word)
+}
+
+/// `env` without a command prints what it would hand on.
+fn prints_environment(texts: &[&str]) -> bool {
+    let mut rest = texts.iter();
+    while let Some(text) = rest.next() {
+        match *text {
+            "-u" | "--unset" | "-C" | "--chdir" => drop(rest.next()),
+            "--help" | "--version" => return false,
+            text if text.starts_with('-') || text.contains('=') => {}
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// `ps e` shows the environment of each process. Letters without a dash are options, unless an option in front takes them for its value.
+fn shows_environments(texts: &[&str]) -> bool {
+    let is_value = |at: usize| at.checked_sub(1).and_then(|before| texts.get(before)).is_some_and(|before| takes_next(before));
+    texts.iter().enumerate().any(|(at, text)| match text.strip_prefix('-') {
+        Some(letters) => !letters.starts_with('-') && letters.contains('E'),
+        None => text.contains('e') && text.bytes().all(|byte| byte.is_ascii_alphabetic()) && !is_value(at),
+    })
+}
+
+/// Returns whether a word of `ps` takes the next one for its value.
+fn takes_next(word: &str) -> bool {
+    let valued = if word.starts_with('-') { "opuUgGtCsqOkN" } else { "oOpktU" };
+    matches!(word, "--sort" | "--format" | "--user" | "--pid") || word.ends_with(|last: char| valued.contains(last))
+}
+
+/// Returns the filter of `jq`: the first word that is no option and no value of one.
+fn filter<'t>(texts: &[&'t str]) -> &'t str {
+    let mut rest = texts.iter();
+    while let Some(text) = rest.next() {
+        match *text {
+            "--arg" | "--argjson" | "--slurpfile" | "--rawfile" | "--argfile" => drop(rest.nth(1)),
+            "--indent" | "-L" => drop(rest.next()),
+            text if text.starts_with('-') => {}
+            text => return text,
+        }
+    }
+    ""
+}
+
+/// Returns whether a filter of `jq` reads the environment: `$ENV`, or `env` that is neither a field, a key nor a text.
+fn reads_environment(filter: &str) -> bool {
+    let is_part = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    let is_use = |(at, word): (usize, &str)| {
+        let (before, behind) = (filter.get(..at).unwrap_or_default(), filter.get(at + word.len()..).unwrap_or_default());
+        let is_other = before.ends_with(|last: char| is_part(last) || ".$@".contains(last)) || behind.starts_with(is_part);
+        let is_key = behind.trim_start().starts_with(':') || before.ends_with('"') && behind.starts_with('"');
+        !is_other && !is_key
+    };
+    filter.contains("$ENV") || ["env", "ENV"].iter().any(|word| filter.match_indices(word).any(is_use))
+}
+
+/// `docker inspect` shows the environment of a container or an image, unless its format leaves that out.
+fn inspects(texts: &[&str], words: &[&str]) -> bool {
+    // Networks and their like have none.
+    let others = ["network", "volume", "node", "manifest", "buildx", "plugin"];
+    let at = words.iter().position(|word| *word == "inspect");
+    let is_inspected =
+        at.is_some_and(|at| !at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|kind| others.contains(kind)));
+    let format = texts.iter().enumerate().find_map(|(at, text)| match text.split_once('=') {
+        Some(("--format" | "-f", format)) => Some(format),
+        _ if matches!(*text, "--format" | "-f") => texts.get(at + 1).copied(),
+        _ => text.strip_prefix("-f").filter(|format| !format.is_empty()),
+    });
+    is_inspected && !format.is_some_and(leaves_environment_out)
+}
+
+/// Returns whether a template names fields, and none that holds an environment.
+fn leaves_environment_out(template: &str) -> bool {
+    const HOLDERS: [&str; 7] = ["Env", "ContainerConfig", "Spec", "PreviousSpec", "ContainerSpec", "TaskTemplate", "Data"];
+    const OF_CONFIG: [&str; 9] = ["Image", "Labels", "Cmd", "Entrypoint", "WorkingDir", "User", "ExposedPorts", "Healthcheck", "Hostname"];
+    let actions = template.split("{{").skip(1).map(|rest| rest.split("}}").next().unwrap_or_default());
+    let words = actions.flat_map(|action| action.split(|char: char| char.is_whitespace() || "(),|".contains(char)));
+    template.contains("{{")
+        && words.filter(|word| word.starts_with(['.', '$', '-']) && *word != "-").all(|word| {
+            let fields: Vec<&str> = word.trim_start_matches('-').split('.').skip(1).filter(|field| !field.is_empty()).collect();
+            let is_variable = word.starts_with('$') && word.len() > 1 && fields.is_empty();
+            let is_config = |at: usize| fields.get(at + 1).is_some_and(|field| OF_CONFIG.contains(field));
+            let is_shown = |(at, field): (usize, &&str)| !HOLDERS.contains(field) && (*field != "Config" || is_config(at));
+            is_variable || !fields.is_empty() && fields.iter().enumerate().all(is_shown)
+        })
+}
+
+/// `docker compose config` fills in what `.env` says, unless it is asked for names alone.
+fn shows_project(texts: &[&str], words: Option<&[&str]>) -> bool {
+    const NAMES: [&str; 7] = ["-q", "--quiet", "--services", "--volumes", "--images", "--profiles", "--hash"];
+    let is_asked_for_names = texts.iter().any(|text| NAMES.contains(&text.split('=').next().unwrap_or_default()));
+    words.is_some_and(|words| words.first().is_some_and(|first| matches!(*first, "config" | "convert"))) && !is_asked_for_names
+}
+
+/// `kubectl get secret` in a format that shows data. What a file names may be a secret.
+fn gets_secrets(texts: &[&str], words: &[&str]) -> bool {
+    let is_secret = |word: &&str| word.split([',', '/', '=']).any(|kind| kind.to_ascii_lowercase().starts_with("secret"));
+    let is_file = |text: &&str| text.starts_with("-f") || text.starts_with("-k") || text.starts_with("--filename");
+    let is_plain = |format: &str| matches!(format, "name" | "wide");
+    let is_shown = texts.iter().enumerate().any(|(at, text)| {
+        let next = || texts.get(at + 1).copied().unwrap_or_default();
+        match text.strip_prefix("--") {
+            Some(long) => match long.split_once('=') {
+                Some(("output", format)) => !is_plain(format),
+                Some((name, _)) => name == "template" || name == "raw",
+                None => long == "template" || long == "raw" || long == "output" && !is_plain(next()),
+            },
+            None => text
+                .strip_prefix('-')
+                .and_then(|letters| letters.split_once('o'))
+                .is_some_and(|(_, format)| !is_plain(if format.is_empty() { next() } else { format.trim_start_matches('=') })),
+        }
+    });
+    words.contains(&"get") && is_shown && (texts.iter().any(is_secret) || texts.iter().any(is_file))
+}
+
+/// `git config` that lists settings, or reads one of a section in which secrets stand, and `git var -l`.
+fn shows_settings(texts: &[&str]) -> bool {
+    let mut rest = texts;
+    while let [option, behind @ ..] = rest {
+        rest = match *option {
+            "-C" | "-c" => behind.get(1..).unwrap_or_default(),
+            option if option.starts_with('-') => behind,
+            _ => break,
+        };
+    }
+    let Some((subcommand, arguments)) = rest.split_first() else { return false };
+    const LISTS: [&str; 8] = ["-l", "--list", "--get-regexp", "--get-urlmatch", "--regexp", "--url", "list", "edit"];
+    let is_list = |text: &&str| LISTS.contains(&text.split('=').next().unwrap_or_default());
+    let is_open = |name: &str| name.split('.').next().is_some_and(|section| is_in(GIT_SECTIONS, &section.to_ascii_lowercase()));
+    let is_value =
+        |at: usize| at.checked_sub(1).and_then(|at| arguments.get(at)).is_some_and(|word| matches!(*word, "--default" | "--type"));
+    let words = arguments.iter().enumerate().filter(|(at, text)| !text.starts_with('-') && !is_value(*at));
+    let setting = words.map(|(_, text)| text).find(|text| text.contains('.'));
+    match *subcommand {
+        "config" => arguments.iter().any(is_list) || setting.is_some_and(|name| !is_open(name)),
+        "var" => arguments.iter().any(is_list),
+        _ => false,
+    }
+}
+
+/// Returns whether the name of a setting is that of a secret.
+fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with(['_', '/']) || ["auth", "token", "password", "secret", "key", "cert"].iter().any(|part| name.contains(part))
+}
+
+/// Returns whether properties of a service are named, and its environment is not among them.
+fn is_property_named(texts: &[&str]) -> bool {
+    let is_named = texts.iter().any(|text| text.starts_with("-p") || text.starts_with("--property"));
+    is_named && !texts.iter().any(|text| text.contains("Environment") || text.contains("ExecStart"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prints(line: &str) -> bool {
+        let words = crate::literal_words(line).unwrap();
+        let arguments: Vec<Argument> = words.iter().skip(1).map(Argument::known).collect();
+        prints_secrets(&words[0], &arguments)
+    }
+
+    #[test]
+    fn commands_that_print_secrets_are_known() {
+        for line in [
+            "env",
+            "env A=1",
+            "env -u A",
+            "printenv",
+            "printenv GITHUB_TOKEN",
+            "export",
+            "export -p",
+            "declare -p",
+            "ps e",
+            "ps auxe",
+            "ps -E",
+            "awk 'BEGIN{print ENVIRON[\"X\"]}'",
+            "jq env",
+            "jq -n '$ENV.X'",
+            "jq '[env]'",
+            "jq -n 'env.PATH'",
+            "jq '.a | env'",
+            "yq -n 'strenv(X)'",
+            "kubectl get secret x -o yaml",
+            "kubectl get -Aojson pods,secrets",
+            "kubectl get secret/x --template='{{.data}}'",
+            "kubectl get -f x -o yaml",
+            "kubectl config view --raw",
+            "docker inspect x",
+            "docker inspect -f '{{json .}}' x",
+            "docker image inspect --format '{{.Config.Env}}' x",
+            "docker inspect -f '{{with .Config}}{{.Env}}{{end}}' x",
+            "docker inspect -f '{{$c := .Config}}{{$c}}' x",
+            "docker compose config",
+            "git config --list",
+            "git -C x config -l",
+            "git config http.extraheader",
+            "git config --get credential.helper",
+            "git var -l",
+            "gh auth token",
+            "docker compose exec web env",
+            "gh auth status --show-token",
+            "npm config get //registry.npmjs.org/:_authToken",
+            "aws --profile x configure get aws_secret_access_key",
+            "helm get values x",
+            "systemctl show x",
+            "systemctl show -p Environment x",
+            "terraform output password",
+            "vault kv get x",
+            "python3 -m pip config list",
+            "pip3.11 config list",
+            "jq -n '$ ENV'",
+            "yq env",
+            "docker --context x inspect y",
+            "kubectl get --raw=/api/v1/namespaces/x/secrets",
+            "git config --default user.name http.extraheader",
+        ] {
+            assert!(prints(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn commands_that_leave_secrets_out_are_known() {
+        for line in [
+            "env LANG=C ls",
+            "printenv PATH",
+            "export LANG=C",
+            "ps aux",
+            "ps -ef",
+            "ps -C node",
+            "ps -o pid,time",
+            "awk '{print $1}' x",
+            "jq .env x",
+            "jq '.a.env.b' x",
+            "jq '{env: .x}' x",
+            "jq '.[\"env\"]' x",
+            "jq --arg x y '$env' z",
+            "kubectl get secrets",
+            "kubectl get secret x -o name",
+            "kubectl get pods -o yaml",
+            "kubectl config view",
+            "docker inspect -f '{{.State.Status}}' x",
+            "docker inspect --format='{{json .State}}' x",
+            "docker inspect -f '{{.Config.Image}}' x",
+            "docker inspect -f '{{range .Mounts}}{{.Source}}{{end}}' x",
+            "docker network inspect x",
+            "docker compose config --services",
+            "git config user.name",
+            "git config --get remote.origin.url",
+            "git log -l 5",
+            "gh pr view 1",
+            "npm config get registry",
+            "systemctl show -p ActiveState x",
+            "terraform output",
+            "helm list",
+        ] {
+            assert!(!prints(line), "{line}");
+        }
+    }
+}
