@@ -24,6 +24,8 @@ pub enum ArgumentRole {
     Pattern,
     /// A URL.
     Url,
+    /// A host, or a URL.
+    Host,
     /// The method of a request.
     Method,
     /// The body of a request.
@@ -42,7 +44,9 @@ pub enum ArgumentRole {
     Refused,
 }
 
-use ArgumentRole::{Body, Channel, Command, Folder, Headers, Language, Method, Path, Pattern, Recipient, Refused, SessionType, Text, Url};
+use ArgumentRole::{
+    Body, Channel, Command, Folder, Headers, Host, Language, Method, Path, Pattern, Recipient, Refused, SessionType, Text, Url,
+};
 
 impl ArgumentRole {
     /// The roles that configuration can give to an argument, with their names.
@@ -81,7 +85,7 @@ const COMMAND_TOOLS: &[Names] = &[
     (
         Refused,
         "args argv arguments env envs environment env_vars variables shell executable interpreter user stdin input code script cmd commands \
-         command_line program source data host container image",
+         command_line program source data host container image sudo root elevated privileged run_as as_root",
     ),
 ];
 
@@ -100,11 +104,10 @@ const FILE_TOOLS: &[Names] = &[
     (
         Text,
         "exclude excludes exclude_pattern exclude_patterns ignore ignore_patterns ignore_globs content contents text new_str old_str new_string old_string new_text old_text insert_text file_text new_content old_content \
-         replacement replace search find query regex regexp needle question prompt encoding mode command language content_type mime_type \
-         newline line_ending format type view_type output_mode edits operation view_range lines line_range sort order sort_by unit \
-         instruction instructions code_edit new_source cell_id cell_type edit_mode",
+         replacement replace search find query regex regexp needle question prompt content_type mime_type edits view_range lines line_range \
+         instruction instructions code_edit new_source cell_id cell_type",
     ),
-    (Refused, "patch diff patches patch_text patch_content unified_diff changes"),
+    (Refused, "patch diff patches patch_text patch_content unified_diff changes diffs hunk hunks"),
 ];
 
 /// TABLE: tools that fetch URLs, search, or drive a browser.
@@ -115,21 +118,43 @@ const WEB_TOOLS: &[Names] = &[
          https_proxy proxy_url callback_url redirect_url webhook webhook_url src",
     ),
     (Method, "method http_method request_method verb http_verb x_http_method x_http_method_override x_method_override method_override"),
-    (Body, "body data json form form_data payload post_data raw_body raw_data request_body json_body post_body multipart content"),
+    (
+        Host,
+        "host hostname server ip ip_address address authority origin remote remote_host forwarded_host x_forwarded_host connect_to resolve",
+    ),
+    (
+        Body,
+        "body data json form form_data payload post_data raw_body raw_data request_body json_body post_body multipart content post put patch \
+         delete is_post post_fields fields form_fields xml graphql mutation variables bytes attachment attachments message urlencoded \
+         json_data request_data",
+    ),
     (Headers, "headers header http_headers request_headers extra_headers"),
     (
         Refused,
         "script scripts code expression javascript js function output_file save_to save_path download_path output_path output file file_path \
-         filename files upload uploads cookies_file actions steps",
+         filename files upload uploads cookies_file actions steps socket unix_socket socket_path cert certificate ca ca_cert ca_bundle \
+         client_cert key_file user_data_dir profile_dir download download_dir storage_state init_script js_code evaluate eval page_function \
+         wait_for_function args argv",
     ),
     (
         Text,
         "query queries q question prompt instruction instructions search search_query keywords keyword text value selector ref element key \
-         keys direction action format output_format return_format response_format extract_mode mode type language lang locale country \
-         region category topic freshness date_range time_range safe_search safesearch provider engine device viewport sort order name \
-         extract_schema goal size color layout license site allowed_domains blocked_domains include_domains exclude_domains domains",
+         keys topic freshness date_range time_range extract_schema goal size color viewport license user_agent cookie cookies \
+         accept accept_language",
     ),
 ];
+
+/// TABLE: names of domains to which a search is limited.
+const SEARCHED_DOMAINS: &[Names] = &[(Text, "site allowed_domains blocked_domains include_domains exclude_domains domains")];
+
+/// TABLE: texts of tools of MCP servers: what is said, looked for or asked of an interface, which may look like a path.
+const MCP_TOOLS: &[Names] = &[(
+    Text,
+    "content contents text body message messages query queries q search search_query sql jql cql cypher graphql filter pattern regex prompt \
+     instruction instructions question name names subject html markdown endpoint route api_path method_path ref branch base head sha tag \
+     owner repo repository state status labels expression selector value values data code script new_str old_str new_string old_string \
+     new_text old_text edits",
+)];
 
 /// TABLE: tools that send messages.
 const MESSAGE_TOOLS: &[Names] = &[
@@ -156,12 +181,15 @@ fn table(pack: Pack) -> &'static [Names] {
         Pack::WebFetch | Pack::WebBrowser => WEB_TOOLS,
         Pack::Messaging => MESSAGE_TOOLS,
         Pack::Session => SESSION_TOOLS,
-        Pack::Mcp => &[],
+        Pack::Mcp => MCP_TOOLS,
     }
 }
 
 /// Tools that look for a text in files: their `pattern` is a regular expression. What they call `target` says where to look.
 const TEXT_SEARCHES: [&str; 6] = ["grep", "searchfiles", "searchfilecontent", "searchcontent", "ripgrep", "grepsearch"];
+
+/// Tools that search the web.
+pub(super) const WEB_SEARCHES: [&str; 2] = ["web_search", "image_search"];
 
 /// The names of arguments that a configuration adds, by tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -205,7 +233,9 @@ impl<'c> ArgumentNames<'c> {
             "target" if self.pack == Pack::FileRead && is_search() => return None,
             _ => {}
         }
-        table(self.pack).iter().chain(ANY_TOOL).find_map(|(role, names)| {
+        let is_web_search = self.pack == Pack::WebFetch && WEB_SEARCHES.contains(&self.tool);
+        let searched = if is_web_search { SEARCHED_DOMAINS } else { &[] };
+        table(self.pack).iter().chain(ANY_TOOL).chain(searched).find_map(|(role, names)| {
             let name = names.split_ascii_whitespace().find(|name| is_folded_as(name, folded))?;
             Some((*role, name))
         })

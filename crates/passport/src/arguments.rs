@@ -87,6 +87,19 @@ impl<'v> Arguments<'v> {
         self.value(key).map(read).transpose()
     }
 
+    /// Returns whether one of the texts in the arguments, at any depth, is what a function says.
+    pub(super) fn has_text(&self, is_it: impl Fn(&str) -> bool) -> bool {
+        let mut open: Vec<Value<'v>> = self.0.into_iter().collect();
+        while let Some(value) = open.pop() {
+            if value.as_text().and_then(Text::into_str).is_some_and(|text| is_it(&text)) {
+                return true;
+            }
+            open.extend(value.items());
+            open.extend(value.members().map(|(_, value)| value));
+        }
+        false
+    }
+
     /// Returns how many bytes the texts in the arguments have together, at any depth, but for strings and lists of strings under keys that
     /// are to be left out. A list of lines may be written with an end behind each, so an item counts as one byte more.
     pub(super) fn text_bytes(&self, is_left_out: impl Fn(&str) -> bool) -> usize {
@@ -115,6 +128,10 @@ pub(super) struct Sorted<'v> {
     texts: Vec<(ArgumentRole, Cow<'v, str>)>,
     /// Texts under names that no table has.
     pub(super) unknown: Vec<Cow<'v, str>>,
+    /// Values of headers that no table has.
+    pub(super) headers: Vec<Cow<'v, str>>,
+    /// Addresses among the texts of which no tool is known to make anything.
+    pub(super) said: Vec<Cow<'v, str>>,
     /// Names that no table has. They may be data themselves, such as the files of a patch.
     pub(super) unknown_names: Vec<Cow<'v, str>>,
     /// An argument that cannot be judged, by the name of the table.
@@ -151,8 +168,12 @@ impl<'v> Sorted<'v> {
             };
             match role {
                 Some(role @ (ArgumentRole::Text, _)) => self.inner(value, role, names)?,
-                Some((ArgumentRole::Headers, name)) if !value.is_object() => self.refused = self.refused.or(Some(name)),
-                Some((ArgumentRole::Headers, _)) => self.members(value, None, names)?,
+                Some(_) if named.is_none() && matches!(outer, Some((ArgumentRole::Headers, _))) && value.shape() == Shape::String => {
+                    self.unknown_names.push(key);
+                    self.headers.push(text("of a header", value, "a string")?);
+                }
+                Some(role @ (ArgumentRole::Headers, _)) if value.is_object() => self.members(value, Some(role), names)?,
+                Some((ArgumentRole::Headers, name)) => self.refused = self.refused.or(Some(name)),
                 Some((ArgumentRole::Refused, name)) => self.refused = self.refused.or_else(|| holds(value).then_some(name)),
                 Some((ArgumentRole::Body, name)) => {
                     self.has_body |= holds(value);
@@ -188,7 +209,11 @@ impl<'v> Sorted<'v> {
         match value.shape() {
             Shape::Array => value.items().try_for_each(|item| self.inner(item, role, names)),
             Shape::Object => self.members(value, Some(role), names),
-            _ => Ok(()),
+            _ => {
+                let said = value.as_text().and_then(Text::into_str).filter(|_| role.0 == ArgumentRole::Text);
+                self.said.extend(said.filter(|text| text.contains("://") && !text.trim().contains(char::is_whitespace)));
+                Ok(())
+            }
         }
     }
 

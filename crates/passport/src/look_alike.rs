@@ -1,17 +1,54 @@
-//! Other spellings of a name that some file systems take for the same name: compatibility forms, case beyond ASCII, invisible characters.
+//! Other spellings of a name that some file systems take for the same name: compatibility forms, case beyond ASCII, invisible characters, and
+//! those of Windows.
 //!
 //! macOS compares names without case and after normalisation, and its older file system leaves invisible characters out. On ext4 a folder
 //! can be set to fold case. Which file system a tool writes to is not known, so a place that is blocked is so in every spelling.
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
-/// Returns the spelling in ASCII letters, as far as there is such, of a text with characters beyond ASCII. `None` for a text without.
+/// Returns another spelling under which some system may know a name: in ASCII letters, as far as there are such, and without what Windows leaves
+/// out (dots and blanks at the end of a component, and the name of a stream behind a colon). `None` for a text that is spelled so itself.
 pub(super) fn plain_spelling(text: &str) -> Option<String> {
-    if text.is_ascii() {
-        return None;
-    }
-    let visible: String = text.chars().filter(|character| !is_invisible(*character)).collect();
-    Some(ComposingNormalizerBorrowed::new_nfkc().normalize(&visible).to_lowercase())
+    let folded = match text.is_ascii() {
+        true => text.to_owned(),
+        false => {
+            let visible: String = text.chars().filter(|character| !is_invisible(*character)).collect();
+            let folded = ComposingNormalizerBorrowed::new_nfkc().normalize(&visible).to_lowercase();
+            // A dotless i, and one that lowering has left with a dot above it.
+            folded.replace('\u{131}', "i").replace("i\u{307}", "i")
+        }
+    };
+    let plain: Vec<&str> = folded.split('/').map(without_end).collect();
+    let plain = plain.join("/");
+    (!text.is_ascii() || plain != text).then_some(plain)
+}
+
+/// Returns a component without a stream, and without dots and blanks at its end.
+fn without_end(component: &str) -> &str {
+    let name = component.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+    if name.is_empty() { component } else { name }
+}
+
+/// Returns whether a path that a tool is given may be another place than its text says to some system: a URL, a drive, a short name,
+/// several paths in one, or a path with percent signs or variables that are replaced.
+pub(super) fn is_ambiguous(path: &str) -> bool {
+    let lower = path.to_ascii_lowercase();
+    let is_drive = lower.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && lower.as_bytes().get(1) == Some(&b':');
+    let is_short_name = |component: &str| {
+        component.split_once('~').is_some_and(|(stem, rest)| {
+            let digits = rest.split('.').next().unwrap_or_default();
+            let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            (1..=6).contains(&stem.len()) && !stem.contains('.') && is_number
+        })
+    };
+    let parts = [":/", ",/", ";/", "%2e", "%2f", "%5c"];
+    let climbs = |text: &str| text.split('/').any(|component| component == "..");
+    is_drive
+        || lower.starts_with("file:")
+        || lower.starts_with(['$', '%'])
+        || parts.iter().any(|part| lower.contains(part))
+        || lower.split('/').any(is_short_name)
+        || plain_spelling(path).is_some_and(|spelling| climbs(&spelling) && !climbs(path))
 }
 
 /// Returns whether Unicode calls a character default-ignorable: it is not shown, and some systems compare names without it.
@@ -39,7 +76,7 @@ fn is_invisible(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::plain_spelling;
+    use super::{is_ambiguous, plain_spelling};
 
     #[test]
     fn other_spellings_of_a_name_are_the_name() {
@@ -47,6 +84,35 @@ mod tests {
             assert_eq!(plain_spelling(text).as_deref(), Some(".ssh"), "{text:?}");
         }
         assert_eq!(plain_spelling(".ssh"), None);
+        for text in [".git.", ".git ", ".git::$INDEX_ALLOCATION", ".g\u{131}t", ".G\u{130}T", ".git\u{3000}"] {
+            assert_eq!(plain_spelling(text).as_deref(), Some(".git"), "{text:?}");
+        }
+        assert_eq!([plain_spelling(".."), plain_spelling("./.../a")], [None, None]);
         assert_eq!(plain_spelling("na\u{ef}ve").as_deref(), Some("na\u{ef}ve"));
+    }
+
+    #[test]
+    fn paths_that_systems_read_differently_are_ambiguous() {
+        for path in [
+            "file:/etc/passwd",
+            "FILE:x",
+            "C:/Windows",
+            "c:x",
+            "/w/GIT~1/config",
+            "ENV~1",
+            "/w/%2e%2e/x",
+            "/w/..%2Fx",
+            "/w/a:/etc/passwd",
+            "/w/a,/etc/passwd",
+            "$HOME/x",
+            "%USERPROFILE%/x",
+            "/w/\u{ff0e}\u{ff0e}/x",
+            "/w/\u{2025}/x",
+        ] {
+            assert!(is_ambiguous(path), "{path}");
+        }
+        for path in ["/w/a.txt", "a/../b", "~/x", "/w/na\u{ef}ve.txt", "/w/100%.txt", "/w/foo.~1~", "/w/a:b", "/w/$x"] {
+            assert!(!is_ambiguous(path), "{path}");
+        }
     }
 }

@@ -71,6 +71,12 @@ impl NormalPath {
         Self { root, text: joined(root, &components), climbs, passed, behind }
     }
 
+    /// Returns the folder that it lies in; the root of a path that is one component.
+    pub(super) fn folder(&self) -> Self {
+        let root = if self.root == Root::Absolute { "/" } else { "." };
+        Self::new(above(&self.text).unwrap_or(root))
+    }
+
     /// Returns the last component; empty for a root.
     pub(super) fn name(&self) -> &str {
         let name = self.text.rsplit('/').next().unwrap_or_default();
@@ -202,10 +208,36 @@ impl PathSet {
     /// Returns whether a glob could find a name with which an entry ends. A name behind other names is found by a glob of the last of them: what
     /// is asked is whether any component of the glob could be the last literal name of an entry.
     pub(super) fn may_be_found_by(&self, glob: &str) -> bool {
-        let last_name = |entry: &String| entry.rsplit('/').find(|name| !name.is_empty() && !glob::has_wildcards(name)).map(str::to_owned);
-        let names: Vec<String> = self.entries.iter().filter_map(last_name).collect();
         let components = glob.split('/').filter(|component| component.contains(['*', '?', '[']));
-        components.map(ShellGlob::new).any(|component| names.iter().any(|name| component.meets(name)))
+        components.map(ShellGlob::new).any(|component| self.last_names().any(|name| component.meets(name)))
+    }
+
+    /// Returns whether a pattern of names looks for a name with which an entry ends: one of its components is that name, or is a glob that finds
+    /// it although it is hidden.
+    pub(super) fn is_named_by(&self, pattern: &str) -> bool {
+        let names = |component: &str| {
+            // To a program `*` stands for nothing too, and a dot needs no dot.
+            let glob = ShellGlob::new(component.strip_prefix('*').filter(|rest| rest.starts_with('.')).unwrap_or(component));
+            self.last_names().any(|name| name.eq_ignore_ascii_case(component) || name.starts_with('.') && glob.meets(name))
+        };
+        pattern.split('/').any(names)
+    }
+
+    /// Returns whether a name of a file or folder, which may be a glob, could be a part of an entry: what lies below it may be blocked.
+    pub(super) fn has_part(&self, name: &str) -> bool {
+        let glob = ShellGlob::new(name);
+        let parts = self.entries.iter().flat_map(|entry| entry.split('/')).filter(|part| !part.is_empty() && !glob::has_wildcards(part));
+        parts.into_iter().any(|part| glob.meets(part))
+    }
+
+    /// Returns whether all entries lie at the root or a home, so that a path below the working folder is in none by its text.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        !self.entries.is_empty() && self.entries.iter().all(|entry| entry.starts_with(['/', '~']))
+    }
+
+    /// Returns the last literal names of the entries.
+    fn last_names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().filter_map(|entry| entry.rsplit('/').find(|name| !name.is_empty() && !glob::has_wildcards(name)))
     }
 
     fn lookup(&self, root: Root, text: &str) -> Option<usize> {

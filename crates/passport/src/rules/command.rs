@@ -16,6 +16,9 @@ use super::{
 /// Names of the languages that command lines are proven in.
 const SHELL_LANGUAGES: [&str; 8] = ["bash", "sh", "shell", "zsh", "dash", "ash", "posix", "shellscript"];
 
+/// Tools that run code of several languages.
+const CODE_TOOLS: [&str; 1] = ["execute_code"];
+
 /// The longest word that is taken for one path, in bytes. In a longer one every piece is.
 const WORD_BYTES_MAX: usize = 512;
 
@@ -62,6 +65,16 @@ impl CommandLimits {
         matches!(&self.rules, Field::Valid(rules) if rules.allows_all())
     }
 
+    /// Checks that a tool for code is told the language: it may take another one by itself.
+    fn check_language(&self, call: &RuleCall<'_>, sorted: &Sorted<'_>) -> Result<(), Denial> {
+        let is_told = !CODE_TOOLS.contains(&call.tool_name) || sorted.of(ArgumentRole::Language).next().is_some();
+        if is_told || self.allows_all() {
+            return Ok(());
+        }
+        const MESSAGE: &str = "Argument 'language' is missing, and the tool may take the command for another language than a shell's";
+        Err(Denial::new("oap.invalid_tool_arguments", MESSAGE))
+    }
+
     /// Reports what the rules say of a command line that runs in a folder, then of the files that it names and opens.
     fn check_command(&self, command: &str, folder: Option<&str>, call: &RuleCall<'_>, to: &mut dyn Report) {
         let Field::Valid(rules) = &self.rules else {
@@ -77,6 +90,9 @@ impl CommandLimits {
         report(to, "secrets", check_words(&checked, command));
         checked.files.iter().for_each(|file| call.files.check(file, to));
         checked.urls.iter().for_each(|url| call.files.check_address(url, to));
+        if !checked.patterns.is_empty() {
+            report(to, "patterns", call.files.check_patterns(&checked.patterns));
+        }
         if !checked.operands.is_empty() {
             let checked = checked.operands.iter().try_for_each(|operand| call.files.check_operand(operand, &checked.patterns));
             report(to, "files of arguments", checked);
@@ -104,8 +120,13 @@ fn is_foreign_pattern(pattern: &str) -> bool {
     is_anchored || is_rule || is_prefix || classes.iter().any(|class| pattern.contains(class))
 }
 
-/// Checks that no word of a command line names a place of secrets, or a place by another name.
+/// Checks that no word of a command line names a place of secrets, or a place by another name, and that no command prints secrets.
 fn check_words(checked: &Checked, command: &str) -> Result<(), Denial> {
+    if checked.prints_secrets {
+        const MESSAGE: &str =
+            "Command prints what holds secrets by its nature, such as the environment, tokens or settings; ask for what is needed by name";
+        return Err(Denial::new("oap.blocked_pattern", MESSAGE));
+    }
     let mut steps = STEPS + command.len() * STEPS_PER_BYTE;
     let mut is_secret = checked.patterns.iter().any(|pattern| pattern.len() > PATH_BYTES_MAX || secrets::secret_pattern(pattern));
     let (mut is_other_name, mut is_too_long) = (false, false);
@@ -160,7 +181,7 @@ impl Rules for CommandLimits {
             Ok(sorted) => sorted,
             Err(denial) => return report(to, "command", Err(denial)),
         };
-        match read_command(&sorted) {
+        match read_command(&sorted).and_then(|command| self.check_language(call, &sorted).map(|()| command)) {
             Ok(command) => self.check_command(command, sorted.of(ArgumentRole::Folder).next().map(|folder| &**folder), call, to),
             Err(denial) => report(to, "command", Err(denial)),
         }

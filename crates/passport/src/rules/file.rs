@@ -9,9 +9,9 @@ use super::super::argument_names::{ArgumentRole, fold};
 use super::super::arguments::Sorted;
 use super::super::fields::without;
 use super::super::glob::{self, Case, GlobIndex, Wildcards};
-use super::super::links;
 use super::super::look_alike::plain_spelling;
 use super::super::path::{NormalPath, PathSet, Purpose};
+use super::file_path::{check_pattern, is_patch, read_path};
 use super::secrets;
 use super::{
     Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, quoted, report, unknown_argument,
@@ -39,8 +39,8 @@ const EDITORS: [&str; 2] = ["str_replace", "patch"];
 /// Tools that use the working directory if they are given none.
 const DIRECTORY_TOOLS: [&str; 2] = ["ls", "search_files"];
 
-/// The longest path, in bytes, which is the limit of Linux.
-const PATH_BYTES_MAX: usize = 4096;
+/// Folders that builds leave behind, and that lie in no place that is worth blocking.
+const BUILT: [&str; 2] = ["__pycache__", "node_modules"];
 
 #[derive(Debug)]
 pub(super) struct FileLimits {
@@ -107,11 +107,16 @@ impl FileLimits {
     }
 
     fn check_path(&self, text: &str, reads: bool, to: &mut dyn Report) {
-        let path = match read_path(text) {
-            Ok(path) => path,
+        match read_path(text) {
+            Ok(path) => report(to, "allowed_paths", self.check_allowed(&path)),
             Err(denial) => return report(to, "path", Err(denial)),
-        };
-        report(to, "allowed_paths", self.check_allowed(&path));
+        }
+        self.check_place(text, reads, to);
+    }
+
+    /// Reports every check of a path but whether it is in an allowed place.
+    fn check_place(&self, text: &str, reads: bool, to: &mut dyn Report) {
+        let path = NormalPath::new(text);
         if text.contains(['*', '?', '[', '{']) {
             // Some tools expand what others take for a name.
             let is_secret = reads && bash_commands::braces(text).iter().any(|text| secrets::secret_glob(text));
@@ -172,6 +177,14 @@ impl FileLimits {
         }
     }
 
+    /// Checks that a path that a command names is allowed. A path below the working folder is taken to be, as the folder is, unless the list
+    /// itself has paths below it.
+    fn check_allowed_here(&self, text: &str, path: &NormalPath) -> Result<(), Denial> {
+        let is_below = !text.starts_with(['/', '~']) && !path.climbs;
+        let is_elsewhere = matches!(&self.allowed_paths, Field::Valid(allowed) if allowed.is_elsewhere());
+        if is_below && is_elsewhere { Ok(()) } else { self.check_allowed(path) }
+    }
+
     fn check_allowed(&self, path: &NormalPath) -> Result<(), Denial> {
         let denial = |message| Err(Denial::new("oap.path_not_allowed", message));
         if path.climbs && self.has_places() {
@@ -212,7 +225,11 @@ impl Rules for FileLimits {
     /// Reports the same checks as for a tool with this path. Where sizes are limited and the command does not tell the size of what it
     /// writes, the write is denied.
     fn check_redirect(&self, path: &str, bytes: Option<usize>, to: &mut dyn Report) {
-        self.check_path(path, self.is_read, to);
+        match read_path(path) {
+            Ok(normal) => report(to, "allowed_paths", self.check_allowed_here(path, &normal)),
+            Err(denial) => return report(to, "path", Err(denial)),
+        }
+        self.check_place(path, self.is_read, to);
         if self.is_read {
             return;
         }
@@ -227,9 +244,7 @@ impl Rules for FileLimits {
     /// taken to be allowed, as the folder is.
     fn check_operand(&self, text: &str, is_glob: bool) -> Result<(), Denial> {
         let path = NormalPath::new(text);
-        if text.starts_with(['/', '~']) || path.climbs {
-            self.check_allowed(&path)?;
-        }
+        self.check_allowed_here(text, &path)?;
         self.check_places(&path, text)?;
         if let Some(spelling) = plain_spelling(text) {
             self.check_places(&NormalPath::new(&spelling), &spelling)?;
@@ -237,17 +252,30 @@ impl Rules for FileLimits {
         if is_glob { self.check_finds(text) } else { Ok(()) }
     }
 
-    /// Only what is written has to be told apart: a search reads what lies below its folder in any case.
+    /// A pattern may not name a blocked place. A search reads what lies below its folder in any case.
+    fn check_patterns(&self, patterns: &[String]) -> Result<(), Denial> {
+        check_limit(&self.blocked_paths, |blocked| match patterns.iter().any(|pattern| blocked.is_named_by(pattern)) {
+            true => Err(Denial::new("oap.path_blocked", "A pattern of names looks for a blocked path")),
+            false => Ok(()),
+        })
+    }
+
+    /// Only what is written has to be told apart.
     fn check_found(&self, patterns: &[String]) -> Result<(), Denial> {
         if self.is_read {
             return Ok(());
         }
         check_limit(&self.blocked_paths, |blocked| {
             let finds = |pattern: &String| {
+                let hidden = |rest: &str| blocked.may_be_found_by(&format!(".*{rest}"));
                 let last = pattern.rsplit('/').next().unwrap_or_default();
-                blocked.may_be_found_by(pattern) || last.strip_prefix('*').is_some_and(|rest| blocked.may_be_found_by(&format!(".*{rest}")))
+                blocked.has_part(last)
+                    || blocked.is_named_by(pattern)
+                    || blocked.may_be_found_by(pattern)
+                    || last.strip_prefix('*').is_some_and(hidden)
             };
-            let is_harmless = !patterns.is_empty() && !patterns.iter().any(finds) && patterns.iter().all(|pattern| pattern.contains('.'));
+            let is_plain = |pattern: &String| pattern.contains('.') || BUILT.contains(&pattern.as_str());
+            let is_harmless = !patterns.is_empty() && !patterns.iter().any(finds) && patterns.iter().all(is_plain);
             let message = "Command writes names that a program finds, and blocked paths may be among them; look for names such as '*.log'";
             if is_harmless { Ok(()) } else { Err(Denial::new("oap.path_blocked", message)) }
         })
@@ -272,17 +300,30 @@ impl Rules for FileLimits {
         match read_arguments(call, self.is_read) {
             Ok((sorted, paths)) => {
                 paths.iter().for_each(|path| self.check_path(path, reads, to));
-                for pattern in sorted.of(ArgumentRole::Pattern) {
-                    report(to, "pattern", check_pattern(pattern).and_then(|()| self.check_finds(pattern)));
+                let names = names_looked_for(call);
+                for pattern in sorted.of(ArgumentRole::Pattern).chain(&names) {
+                    let checked = check_pattern(pattern).and_then(|()| self.check_finds(pattern));
+                    report(to, "pattern", checked.and_then(|()| self.check_patterns(&bash_commands::braces(pattern))));
                 }
                 sorted.unknown.iter().chain(&sorted.unknown_names).for_each(|text| self.check_unknown(text, reads, to));
             }
             Err(denial) => report(to, "path", Err(denial)),
         }
+        if call.tool_name == "patch" && call.arguments.has_text(is_patch) {
+            const MESSAGE: &str = "A text of the call is a patch, which names files of its own, and cannot be judged";
+            report(to, "patch", Err(Denial::new("oap.invalid_tool_arguments", MESSAGE)));
+        }
         if !self.is_read {
             report(to, "max_file_size", self.check_size(call));
         }
     }
+}
+
+/// Returns the pattern of a search that looks for names of files and not for a text: `target` says so.
+fn names_looked_for<'c>(call: &RuleCall<'c>) -> Option<Cow<'c, str>> {
+    let target = call.arguments.text("target").ok().flatten()?;
+    let is_names = DIRECTORY_TOOLS.contains(&call.tool_name) && fold(&target).is_none_or(|target| target != "content");
+    call.arguments.text("pattern").ok().flatten().filter(|_| is_names)
 }
 
 /// Reads the arguments, with the working directory as the path of a tool that needs no path.
@@ -297,50 +338,6 @@ fn read_arguments<'c>(call: &RuleCall<'c>, is_read: bool) -> Result<(Sorted<'c>,
             Err(Denial::new("oap.missing_file_path", what))
         }
     }
-}
-
-/// Reads a pattern of paths below the folder that the call names. One that starts elsewhere or leaves the folder is judged as no path could
-/// be, and refused.
-fn check_pattern(pattern: &str) -> Result<(), Denial> {
-    let is_strange = ["@(", "*(", "+(", "?(", "!("].iter().any(|group| pattern.contains(group));
-    let leaves = |choice: &String| {
-        let climbs = |component: &str| matches!(component, ".." | ".?" | "?." | "??");
-        choice.starts_with(['/', '~']) || choice.split(['/', '\\']).any(climbs)
-    };
-    let choices = bash_commands::braces(pattern);
-    if is_strange || pattern.len() > PATH_BYTES_MAX || pattern.chars().any(char::is_control) || choices.iter().any(leaves) {
-        let message = "Pattern of paths leaves the folder that the call names, or has more than `*`, `**`, `?`, `[]` and `{}`";
-        return Err(Denial::new("oap.path_not_allowed", message));
-    }
-    let is_secret = |text: &String| secrets::secret_pattern(text) || secrets::secret_word(text);
-    let spellings: Vec<String> = choices.iter().filter_map(|choice| plain_spelling(choice)).collect();
-    if choices.iter().chain(&spellings).any(is_secret) {
-        return Err(Denial::new("oap.blocked_pattern", "Pattern of paths matches default sensitive read pattern"));
-    }
-    Ok(())
-}
-
-/// Reads a path that can be understood in one way only.
-fn read_path(text: &str) -> Result<NormalPath, Denial> {
-    let invalid = |message| Err(Denial::new("oap.invalid_tool_arguments", message));
-    if text.trim().is_empty() {
-        return Err(Denial::new("oap.missing_file_path", "File path is empty"));
-    }
-    if text.len() > PATH_BYTES_MAX {
-        return invalid("File path is too long");
-    }
-    if text.chars().any(|character| character.is_control() || character == '\\') {
-        return invalid("File path holds a control character or a backslash");
-    }
-    if text.contains("://") {
-        return invalid("File path is a URL");
-    }
-    if links::is_other_name(text) || links::is_stream(text) {
-        const WHAT: &str =
-            "File path is another name of a place: write the place itself, not through `/proc/PROCESS`, `/dev/fd` or `~user`";
-        return Err(Denial::new("oap.path_not_allowed", WHAT));
-    }
-    Ok(NormalPath::new(text))
 }
 
 fn deny_found(found: Option<&str>, code: &'static str, what: &str) -> Result<(), Denial> {

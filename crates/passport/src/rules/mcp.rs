@@ -2,12 +2,19 @@
 //!
 //! Both come from the tool's name, `mcp__<server>__<tool>`. A tool of another name that the configuration maps here has them in its
 //! arguments. A missing list does not restrict, an empty one allows nothing.
+//!
+//! What a tool does with its arguments is not known. Those that look like a path or an address are held to the limits of files and of the
+//! web: secrets are not read and private networks not reached through a server either.
 
 use std::borrow::Cow;
 
+use super::super::arguments::Sorted;
 use super::super::fields::without;
 use super::super::names::NameSet;
-use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report};
+use super::super::path::NormalPath;
+use super::file_path::read_path;
+use super::web::check_said;
+use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report, secrets};
 
 const SERVER_DENIED: &str = "oap.mcp_server_not_allowed";
 const TOOL_DENIED: &str = "oap.mcp_tool_not_allowed";
@@ -76,7 +83,64 @@ impl Rules for McpLimits {
             }
             Err(denial) => report(to, "servers", Err(denial)),
         }
+        match call.arguments.sorted(&call.names) {
+            Ok(sorted) => check_arguments(call, &sorted, to),
+            Err(denial) => report(to, "arguments", Err(denial)),
+        }
     }
+}
+
+/// First words of names of tools that change nothing.
+const READING: [&str; 10] = ["get", "list", "read", "search", "find", "view", "show", "describe", "fetch", "query"];
+
+/// Reports what the limits of files and of the web say of arguments that look like a path or an address.
+fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut dyn Report) {
+    let tool = call.tool_name.rsplit("__").next().unwrap_or_default();
+    let writes = !READING.contains(&tool.split(['_', '-']).next().unwrap_or_default());
+    for text in sorted.unknown.iter().map(|text| text.trim()) {
+        let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+        match scheme.as_deref() {
+            Some("http" | "https" | "ws" | "wss") => {
+                call.files.check_address(&text.replacen("ws", "http", usize::from(text.starts_with("ws"))), to);
+            }
+            Some("file") => report(to, "path", read_path(text).map(drop)),
+            Some(_) => {}
+            None => report(to, "path", check_path(call, text, writes)),
+        }
+    }
+    // Whatever the argument is called: no text that is said begins and ends so.
+    let is_secret = |text: &str| {
+        let text = text.trim();
+        let is_path = text.contains('/') && !text.contains("://") && !text.contains(char::is_whitespace);
+        is_path && secrets::is_secret(&NormalPath::new(text))
+    };
+    if call.arguments.has_text(is_secret) {
+        report(to, "secrets", Err(secret()));
+    }
+    report(to, "private network", check_said(&sorted.said));
+}
+
+fn secret() -> Denial {
+    Denial::new("oap.blocked_pattern", "An argument names a file that matches default sensitive read pattern")
+}
+
+/// Checks a text that may be a path. A path below some folder may be one of the server's: it may be no secret, and no blocked place.
+fn check_path(call: &RuleCall<'_>, text: &str, writes: bool) -> Result<(), Denial> {
+    let has_blank = text.contains(char::is_whitespace);
+    let is_home = text.starts_with("~/") || text.starts_with('~') && !has_blank;
+    let begins = is_home || text.starts_with(['/', '\\', '.']) || text.to_ascii_lowercase().starts_with("file:");
+    if !begins && (has_blank || !text.contains(['/', '\\', '.'])) {
+        return Ok(());
+    }
+    if secrets::secret_word(text) || secrets::is_secret(&NormalPath::new(text)) {
+        return Err(secret());
+    }
+    let is_elsewhere = begins || text.split('/').any(|component| component == "..");
+    if is_elsewhere && !has_blank {
+        read_path(text)?;
+    }
+    // Without a slash it is a version or a name as well.
+    if begins || text.contains('/') { call.files.check_path(text, writes) } else { Ok(()) }
 }
 
 /// The readings of server and tool, the most likely one first. A name with several double underscores can be cut in several ways.
@@ -110,7 +174,9 @@ fn check(
         Some(name) if allowed.contains(name) => Ok(()),
         _ => Err(Denial::new(code, format!("{what} is not in allowed list"))),
     })?;
-    check_limit(blocked, |blocked| match readings.iter().any(|name| blocked.contains(name)) {
+    // Clients differ in whether they tell names apart by case.
+    let is_blocked = |blocked: &NameSet, name: &str| blocked.contains(name) || blocked.contains(&name.to_ascii_lowercase());
+    check_limit(blocked, |blocked| match readings.iter().any(|name| is_blocked(blocked, name)) {
         true => Err(Denial::new(code, format!("{what} is blocked"))),
         false => Ok(()),
     })

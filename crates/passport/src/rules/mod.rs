@@ -2,6 +2,7 @@
 
 mod command;
 mod file;
+mod file_path;
 mod mcp;
 mod messaging;
 mod secrets;
@@ -98,13 +99,28 @@ impl FileRules<'_> {
         }
     }
 
+    /// Checks a path that a tool is given that may read it, and may write it.
+    fn check_path(&self, path: &str, writes: bool) -> Result<(), Denial> {
+        let packs: &[Pack] = if writes { &[Pack::FileRead, Pack::FileWrite] } else { &[Pack::FileRead] };
+        packs.iter().try_for_each(|pack| self.limits.rules(*pack).try_for_each(|rules| rules?.check_operand(path, false)))
+    }
+
+    /// Checks the patterns with which programs look for names of files.
+    fn check_patterns(&self, patterns: &[String]) -> Result<(), Denial> {
+        self.limits.rules(Pack::FileRead).try_for_each(|rules| rules?.check_patterns(patterns))
+    }
+
     /// Checks a file that a program is given by an argument. That the program may be run at all is for the list of commands: no capability for
     /// files is asked for.
     fn check_operand(&self, operand: &FileOperand, patterns: &[String]) -> Result<(), Denial> {
         let pack = if operand.access == Access::Read { Pack::FileRead } else { Pack::FileWrite };
         self.limits.rules(pack).try_for_each(|rules| {
             let rules = rules?;
-            rules.check_operand(&operand.path, operand.is_glob)?;
+            // A whole name that is written is judged by the patterns that have found it.
+            let is_whole =
+                operand.path.strip_suffix('*').is_some_and(|folder| folder.is_empty() || folder.ends_with('/') && !folder.contains('*'));
+            let is_judged = is_whole && operand.is_found && operand.access == Access::Write;
+            rules.check_operand(&operand.path, operand.is_glob && !is_judged)?;
             if operand.is_found { rules.check_found(patterns) } else { Ok(()) }
         })
     }
@@ -124,6 +140,11 @@ trait Rules: std::fmt::Debug + Send + Sync {
 
     /// Checks a file that a program is given by an argument; only packs for files have something to say.
     fn check_operand(&self, _path: &str, _is_glob: bool) -> Result<(), Denial> {
+        Ok(())
+    }
+
+    /// Checks patterns with which programs look for names; only packs for files have something to say.
+    fn check_patterns(&self, _patterns: &[String]) -> Result<(), Denial> {
         Ok(())
     }
 

@@ -116,9 +116,13 @@ const BUNDLE_LETTERS_MAX: usize = 8;
 static SECRET_PLACES: LazyLock<Option<PathSet>> =
     LazyLock::new(|| PathSet::new(SECRETS.map(str::to_owned).to_vec(), Purpose::Guard, "secrets").ok());
 
+/// Names of files that show which variables a project has, and hold none of their values.
+const EXAMPLES: [&str; 4] = [".env.example", ".env.sample", ".env.template", ".env.dist"];
+
 /// Returns whether a path lies in a place of secrets.
 pub(super) fn is_secret(path: &NormalPath) -> bool {
-    SECRET_PLACES.as_ref().is_none_or(|secrets| secrets.find(path).is_some())
+    let is_in = |path: &NormalPath| SECRET_PLACES.as_ref().is_none_or(|secrets| secrets.find(path).is_some());
+    if EXAMPLES.contains(&path.name()) { is_in(&path.folder()) } else { is_in(path) }
 }
 
 /// Returns whether a word of a command, taken as a path, lies in a place of secrets, or holds such a path: behind or between `=`, `@`, `:`
@@ -259,6 +263,8 @@ mod tests {
         for word in [
             ".env",
             "./.env.local",
+            ".env.example.local",
+            ".ssh/.env.example",
             "~/.ssh/id_rsa",
             "/root/.ssh",
             "--key=~/.ssh/x",
@@ -282,9 +288,20 @@ mod tests {
         ] {
             assert!(secret_word(word), "{word}");
         }
-        for word in
-            ["", "-", "a=b", "src/main.rs", "environment", "keys.rs", "-la", "--color=auto", "HEAD~1", "user@host:dir", "/etc/hosts"]
-        {
+        for word in [
+            "",
+            "-",
+            "a=b",
+            "src/main.rs",
+            "a/.env.example",
+            "environment",
+            "keys.rs",
+            "-la",
+            "--color=auto",
+            "HEAD~1",
+            "user@host:dir",
+            "/etc/hosts",
+        ] {
             assert!(!secret_word(word), "{word}");
         }
     }

@@ -4,14 +4,11 @@
 
 use std::borrow::Cow;
 
-use super::super::argument_names::ArgumentRole;
+use super::super::argument_names::{ArgumentRole, WEB_SEARCHES};
 use super::super::arguments::Sorted;
 use super::super::destination::{DomainSet, Host};
 use super::super::names::NameSet;
 use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report, unknown_argument};
-
-/// Tools that search, so that there is no URL to check.
-const SEARCH_TOOLS: [&str; 2] = ["web_search", "image_search"];
 
 /// The only action of a browser that needs a URL.
 const NAVIGATE: &str = "navigate";
@@ -96,7 +93,7 @@ impl Rules for WebLimits {
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         let actions = actions(call);
         let needs_url = match (&self.kind, &actions) {
-            (Kind::Fetch { .. }, _) => !SEARCH_TOOLS.contains(&call.tool_name),
+            (Kind::Fetch { .. }, _) => !WEB_SEARCHES.contains(&call.tool_name),
             (Kind::Browser { .. }, Ok(actions)) => actions.iter().any(|action| action == NAVIGATE),
             (Kind::Browser { .. }, Err(_)) => false,
         };
@@ -108,7 +105,15 @@ impl Rules for WebLimits {
             report(to, "url", Err(Denial::new("oap.missing_required_context", "Web context must include url")));
         }
         sorted.of(ArgumentRole::Url).for_each(|url| self.check_url(url, to));
-        sorted.unknown.iter().chain(&sorted.unknown_names).for_each(|text| self.check_unknown(text, to));
+        for host in sorted.of(ArgumentRole::Host) {
+            let url = if host.contains("://") { host.to_string() } else { format!("http://{host}") };
+            self.check_url(&url, to);
+        }
+        sorted.unknown.iter().chain(&sorted.unknown_names).chain(&sorted.headers).for_each(|text| self.check_unknown(text, to));
+        report(to, "private network", check_said(&sorted.said));
+        if !sorted.unknown.iter().all(|text| is_plain(text)) {
+            report(to, "unknown arguments", Err(unknown_argument("a file, a script or the body of a request")));
+        }
         match &self.kind {
             Kind::Fetch { allowed_methods } => report(to, "allowed_methods", check_methods(allowed_methods, &sorted)),
             Kind::Browser { allowed_actions, blocked_actions } => {
@@ -116,6 +121,19 @@ impl Rules for WebLimits {
             }
         }
     }
+}
+
+/// Refuses addresses of the private network among texts.
+pub(super) fn check_said(said: &[Cow<'_, str>]) -> Result<(), Denial> {
+    match said.iter().any(|url| Host::of_url(url.trim()).is_ok_and(|host| host.is_private())) {
+        true => Err(Denial::new("oap.private_network_destination", "Private network destination is blocked")),
+        false => Ok(()),
+    }
+}
+
+/// Returns whether a text is words and numbers: no path, no script and no form. What may be a URL or a host is judged as such.
+fn is_plain(text: &str) -> bool {
+    text.contains("://") || !text.starts_with(['/', '~', '.', '-']) && !text.contains(|char| "(){};=&<>|`$\\".contains(char))
 }
 
 /// Returns whether a text may be a host: a name with a dot, an address, or a number that is the address of a host.

@@ -1,0 +1,66 @@
+//! Paths and patterns of paths, as tools are given them: only what can be understood in one way.
+
+use super::super::links;
+use super::super::look_alike::{is_ambiguous, plain_spelling};
+use super::super::path::NormalPath;
+use super::super::shell_glob::ShellGlob;
+use super::{Denial, secrets};
+
+/// The longest path, in bytes, which is the limit of Linux.
+const PATH_BYTES_MAX: usize = 4096;
+
+/// Beginnings of lines by which a patch names files.
+const PATCHED: [&str; 6] = ["*** Begin Patch", "*** Update File:", "*** Add File:", "*** Delete File:", "*** Move to:", "diff --git "];
+
+/// Returns whether a text is a patch, which names files itself.
+pub(super) fn is_patch(text: &str) -> bool {
+    let has = |beginning: &str| text.lines().any(|line| line.trim_start().starts_with(beginning));
+    PATCHED.iter().any(|beginning| has(beginning)) || has("--- ") && has("+++ ")
+}
+
+/// Reads a pattern of paths below the folder that the call names. One that starts elsewhere or leaves the folder is judged as no path could
+/// be, and refused.
+pub(super) fn check_pattern(pattern: &str) -> Result<(), Denial> {
+    let is_strange = ["@(", "*(", "+(", "?(", "!("].iter().any(|group| pattern.contains(group));
+    let leaves = |choice: &String| {
+        let climbs = |component: &str| component == "??" || component == "?." || ShellGlob::new(component).meets("..");
+        choice.starts_with(['/', '~']) || is_ambiguous(choice) || choice.split(['/', '\\']).any(climbs)
+    };
+    let choices = bash_commands::braces(pattern);
+    if is_strange || pattern.len() > PATH_BYTES_MAX || pattern.chars().any(char::is_control) || choices.iter().any(leaves) {
+        let message = "Pattern of paths leaves the folder that the call names, or has more than `*`, `**`, `?`, `[]` and `{}`";
+        return Err(Denial::new("oap.path_not_allowed", message));
+    }
+    let is_secret = |text: &String| secrets::secret_pattern(text) || secrets::secret_word(text);
+    let spellings: Vec<String> = choices.iter().filter_map(|choice| plain_spelling(choice)).collect();
+    if choices.iter().chain(&spellings).any(is_secret) {
+        return Err(Denial::new("oap.blocked_pattern", "Pattern of paths matches default sensitive read pattern"));
+    }
+    Ok(())
+}
+
+/// Reads a path that can be understood in one way only.
+pub(super) fn read_path(text: &str) -> Result<NormalPath, Denial> {
+    let invalid = |message| Err(Denial::new("oap.invalid_tool_arguments", message));
+    if text.trim().is_empty() {
+        return Err(Denial::new("oap.missing_file_path", "File path is empty"));
+    }
+    if text.len() > PATH_BYTES_MAX {
+        return invalid("File path is too long");
+    }
+    if text.chars().any(|character| character.is_control() || character == '\\') {
+        return invalid("File path holds a control character or a backslash");
+    }
+    if text.contains("://") {
+        return invalid("File path is a URL");
+    }
+    if is_ambiguous(text) {
+        return invalid("File path may be another place to some systems: a URL, a drive, a short name, or one with percent signs");
+    }
+    if links::is_other_name(text) || links::is_stream(text) {
+        const WHAT: &str =
+            "File path is another name of a place: write the place itself, not through `/proc/PROCESS`, `/dev/fd` or `~user`";
+        return Err(Denial::new("oap.path_not_allowed", WHAT));
+    }
+    Ok(NormalPath::new(text))
+}
