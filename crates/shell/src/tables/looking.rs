@@ -44,9 +44,9 @@ pub(super) fn of_find(arguments: &[Argument]) -> Vec<Touch> {
 /// Returns whether a test for a name stands here that is neither negated nor pruned.
 fn is_looked_for(arguments: &[Argument], index: usize) -> bool {
     let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
-    let negations = arguments.get(..index).unwrap_or_default().iter().rev().take_while(|word| is_not(&word.text)).count();
-    let is_pruned = text(index + 2) == "-prune" && matches!(text(index + 3), "-o" | "-or");
-    FIND_PATTERNS.contains(&text(index)) && negations % 2 == 0 && !is_pruned
+    let negations = || arguments.get(..index).unwrap_or_default().iter().rev().take_while(|word| is_not(&word.text)).count();
+    let is_pruned = || text(index + 2) == "-prune" && matches!(text(index + 3), "-o" | "-or");
+    FIND_PATTERNS.contains(&text(index)) && negations() % 2 == 0 && !is_pruned()
 }
 
 fn is_not(word: &str) -> bool {

@@ -197,12 +197,14 @@ fn inspects(texts: &[&str], words: &[&str]) -> bool {
     let at = words.iter().position(|word| *word == "inspect");
     let is_inspected =
         at.is_some_and(|at| !at.checked_sub(1).and_then(|before| words.get(before)).is_some_and(|kind| others.contains(kind)));
-    let format = texts.iter().enumerate().find_map(|(at, text)| match text.split_once('=') {
+    // Behind `--` a format is the name of something to inspect.
+    let mut formats = texts.iter().enumerate().filter_map(|(at, text)| match text.split_once('=') {
         Some(("--format" | "-f", format)) => Some(format),
         _ if matches!(*text, "--format" | "-f") => texts.get(at + 1).copied(),
         _ => text.strip_prefix("-f").filter(|format| !format.is_empty()),
     });
-    is_inspected && !format.is_some_and(leaves_environment_out)
+    let is_left_out = formats.next().is_some_and(leaves_environment_out) && formats.all(leaves_environment_out);
+    is_inspected && (!is_left_out || texts.contains(&"--"))
 }
 
 /// Returns whether a template names fields, and none that holds an environment.
@@ -323,8 +325,8 @@ mod tests {
             "kubectl get secret/x --template='{{.data}}'",
             "kubectl get -f x -o yaml",
             "kubectl config view --raw",
-            "docker inspect x",
-            "docker inspect -f '{{json .}}' x",
+            "docker inspect -f '{{.State}}' -f '{{.Config.Env}}' x",
+            "docker inspect -- -f '{{.State}}' x",
             "docker image inspect --format '{{.Config.Env}}' x",
             "docker inspect -f '{{with .Config}}{{.Env}}{{end}}' x",
             "docker inspect -f '{{$c := .Config}}{{$c}}' x",
