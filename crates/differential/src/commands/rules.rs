@@ -108,7 +108,8 @@ impl Rules {
             "limits": {
                 "system.command.execute": {"allowed_commands": set.listed},
                 "data.file.read": {},
-                "data.file.write": {"allowed_paths": [format!("{WORK}/{OUT}")]},
+                // With a place below the working folder on the list, no other relative path is taken to be allowed as the folder is.
+                "data.file.write": {"allowed_paths": [format!("{WORK}/{OUT}"), "nowhere"]},
             },
             "never_expires": true,
             "created_at": "2026-01-05T09:00:00Z",
