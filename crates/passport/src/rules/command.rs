@@ -94,8 +94,9 @@ impl CommandLimits {
             report(to, "patterns", call.files.check_patterns(&checked.patterns));
         }
         if !checked.operands.is_empty() {
-            let checked = checked.operands.iter().try_for_each(|operand| call.files.check_operand(operand, &checked.patterns));
-            report(to, "files of arguments", checked);
+            let judged = checked.operands.iter().try_for_each(|operand| call.files.check_operand(operand));
+            let judged = judged.and_then(|()| call.files.check_found(&checked.operands, &checked.patterns));
+            report(to, "files of arguments", judged);
         }
     }
 }

@@ -260,11 +260,8 @@ impl Rules for FileLimits {
         })
     }
 
-    /// Only what is written has to be told apart.
+    /// What is found and written may have no name of a blocked path, nor of a folder above it.
     fn check_found(&self, patterns: &[String]) -> Result<(), Denial> {
-        if self.is_read {
-            return Ok(());
-        }
         check_limit(&self.blocked_paths, |blocked| {
             let finds = |pattern: &String| {
                 let hidden = |rest: &str| blocked.may_be_found_by(&format!(".*{rest}"));

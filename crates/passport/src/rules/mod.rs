@@ -112,18 +112,27 @@ impl FileRules<'_> {
 
     /// Checks a file that a program is given by an argument. That the program may be run at all is for the list of commands: no capability for
     /// files is asked for.
-    fn check_operand(&self, operand: &FileOperand, patterns: &[String]) -> Result<(), Denial> {
+    fn check_operand(&self, operand: &FileOperand) -> Result<(), Denial> {
         let pack = if operand.access == Access::Read { Pack::FileRead } else { Pack::FileWrite };
-        self.limits.rules(pack).try_for_each(|rules| {
-            let rules = rules?;
-            // A whole name that is written is judged by the patterns that have found it.
-            let is_whole =
-                operand.path.strip_suffix('*').is_some_and(|folder| folder.is_empty() || folder.ends_with('/') && !folder.contains('*'));
-            let is_judged = is_whole && operand.is_found && operand.access == Access::Write;
-            rules.check_operand(&operand.path, operand.is_glob && !is_judged)?;
-            if operand.is_found { rules.check_found(patterns) } else { Ok(()) }
-        })
+        // A whole name that is written is judged by the patterns that have found it.
+        let is_whole =
+            operand.path.strip_suffix('*').is_some_and(|folder| folder.is_empty() || folder.ends_with('/') && !folder.contains('*'));
+        let is_glob = operand.is_glob && !(is_whole && is_found(operand));
+        self.limits.rules(pack).try_for_each(|rules| rules?.check_operand(&operand.path, is_glob))
     }
+
+    /// Checks the names that programs have found by some patterns, or by none, if such names are written.
+    fn check_found(&self, operands: &[FileOperand], patterns: &[String]) -> Result<(), Denial> {
+        if !operands.iter().any(is_found) {
+            return Ok(());
+        }
+        self.limits.rules(Pack::FileWrite).try_for_each(|rules| rules?.check_found(patterns))
+    }
+}
+
+/// Returns whether a name that a program has found is written. What is read may be found in any case.
+fn is_found(operand: &FileOperand) -> bool {
+    operand.is_found && operand.access == Access::Write
 }
 
 /// The compiled rules of one capability.
