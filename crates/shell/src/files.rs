@@ -69,9 +69,12 @@ pub struct Directories {
     folders: Vec<(String, bool)>,
     has_moved: bool,
     is_lost: bool,
+    is_beyond: bool,
     /// The folder at hand as it is seen from where the line begins, empty for the folder where the line begins. `None` if the folder depends on
     /// what fails.
     here: Option<String>,
+    /// The folder before that one, to which `cd -` goes back.
+    before: Option<String>,
 }
 
 impl Directories {
@@ -88,34 +91,60 @@ impl Directories {
     /// Returns a path as it is seen from where the line begins, if the folder at hand is known.
     #[must_use]
     pub fn resolved(&self, path: &str) -> String {
-        match self.here.as_deref() {
-            Some(folder) if !folder.is_empty() && is_relative(path) => format!("{folder}/{path}"),
-            _ => path.to_owned(),
-        }
+        self.here.as_deref().map_or_else(|| path.to_owned(), |folder| joined(folder, path))
     }
 
     /// Notes a `cd` with these arguments. If it may be repeated, a relative one leads nobody knows where.
     pub fn go(&mut self, arguments: &[Argument], repeats: bool) {
         self.has_moved = true;
-        self.here = match arguments {
-            [folder] if self.here.is_some() && is_plain(folder) => Some(self.resolved(&folder.text)),
-            _ => None,
-        };
+        if self.follows(arguments) {
+            return;
+        }
         let operands: Vec<&Argument> = arguments.iter().filter(|argument| argument.is_operand()).collect();
         let (target, is_glob) = match operands.as_slice() {
             [] if arguments.is_empty() => ("~", false),
             [target] if target.text != "-" => (target.text.as_str(), target.as_known().is_none() && target.text.contains(['*', '?', '['])),
             _ => return self.is_lost = true,
         };
-        self.is_lost |= is_glob || (repeats && is_relative(target));
+        self.is_beyond |= repeats && is_relative(target);
+        self.is_lost |= is_glob || self.is_beyond;
         let from = if is_relative(target) { self.folders.clone() } else { Vec::new() };
         let mut targets: Vec<(String, bool)> =
             from.iter().map(|(folder, in_glob)| (format!("{folder}/{target}"), *in_glob || is_glob)).collect();
         targets.push((target.to_owned(), is_glob));
         targets.retain(|target| !self.folders.contains(target));
         self.folders.append(&mut targets);
-        self.is_lost |= self.folders.len() > FOLLOWED_MAX;
+        self.hold();
+    }
+
+    /// Follows a `cd` with these arguments from a folder that is known, and returns whether the folder is known behind it too.
+    fn follows(&mut self, arguments: &[Argument]) -> bool {
+        let Some(here) = self.here.take() else { return false };
+        let there = match arguments {
+            [back] if back.as_known() == Some("-") => self.before.take(),
+            [folder] if is_plain(folder) => Some(joined(&here, &folder.text)),
+            _ => None,
+        };
+        let Some(there) = there else { return false };
+        if !there.is_empty() && !self.folders.iter().any(|(folder, _)| *folder == there) {
+            self.folders.push((there.clone(), false));
+            self.hold();
+        }
+        (self.here, self.before) = (Some(there), Some(here));
+        true
+    }
+
+    /// Keeps only as many folders as are followed.
+    fn hold(&mut self) {
+        self.is_beyond |= self.folders.len() > FOLLOWED_MAX;
+        self.is_lost |= self.is_beyond;
         self.folders.truncate(FOLLOWED_MAX);
+    }
+
+    /// Returns whether it goes to more folders than are followed, or always further: then nothing is known of any path.
+    #[must_use]
+    pub fn is_beyond(&self) -> bool {
+        self.is_beyond
     }
 
     /// Returns whether the line goes to another folder.
@@ -146,6 +175,11 @@ impl Directories {
         }
         paths
     }
+}
+
+/// Returns a path as it is seen from the folder in which another one lies; an empty text is that folder.
+fn joined(folder: &str, path: &str) -> String {
+    if folder.is_empty() || !is_relative(path) { path.to_owned() } else { format!("{folder}/{path}") }
 }
 
 /// Returns whether all shells go to the same folder by this operand of `cd`. To zsh `+1` is a folder where it has been before.

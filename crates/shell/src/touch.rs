@@ -36,6 +36,7 @@ impl Walk<'_> {
                         self.doubt_of(Some(name.to_owned()), Construct::Argument(COMPUTED_NAME), argument.at);
                     }
                     let is_glob = argument.certainty != Certainty::Known && path.contains(['*', '?', '[']);
+                    self.names_relative |= name != "cd" && !path.starts_with(['/', '~']);
                     let path = self.directories.resolved(&path);
                     let operand = FileOperand { path, access, is_glob, is_found: argument.found };
                     if FINDERS.contains(&name) {
@@ -188,6 +189,9 @@ impl Walk<'_> {
 
     /// Follows relative paths through the folders that the line goes to.
     pub(super) fn resolve_files(&mut self) {
+        if self.directories.is_beyond() && self.names_relative && self.allow.is_some() {
+            self.doubt(Construct::Directory, 0);
+        }
         if self.directories.has_moved() {
             for at in std::mem::take(&mut self.relative_programs) {
                 self.doubt(Construct::RelativeProgram, at);

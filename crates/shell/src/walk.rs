@@ -117,6 +117,8 @@ pub struct Walk<'a> {
     pub(super) is_read_on: bool,
     /// Whether a program reads names of files from a list.
     pub(super) reads_names: bool,
+    /// Whether a program other than `cd` is given a relative path.
+    pub(super) names_relative: bool,
     /// The places of programs that are named by relative paths.
     pub(super) relative_programs: Vec<usize>,
     /// How many bytes of words may still be looked at.
@@ -148,6 +150,7 @@ impl<'a> Walk<'a> {
             is_fed_whole: false,
             is_read_on: false,
             reads_names: false,
+            names_relative: false,
             relative_programs: Vec::new(),
             budget: WALKED_MAX,
         }

@@ -117,7 +117,7 @@ fn prints_settings(program: &str, texts: &[&str], words: &[&str]) -> bool {
         "ps" => shows_environments(texts),
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => texts.iter().any(|text| text.contains("ENVIRON")),
         "jq" | "gojq" | "jaq" => reads_environment(filter(texts)),
-        "yq" => words.iter().any(|text| text.contains("env(") || text.contains("envsubst") || reads_environment(text)),
+        "yq" => words.iter().any(|text| text.contains("strenv") || text.contains("envsubst") || reads_environment(text)),
         _ if words.contains(&"exec") && words.iter().any(|word| matches!(*word, "env" | "printenv")) => true,
         "docker" | "podman" | "nerdctl" => inspects(texts, words) || shows_project(texts, words.strip_prefix(&["compose"])),
         "docker-compose" | "podman-compose" => shows_project(texts, Some(words)),
@@ -151,17 +151,24 @@ fn prints_environment(texts: &[&str]) -> bool {
 
 /// `ps e` shows the environment of each process. Letters without a dash are options, unless an option in front takes them for its value.
 fn shows_environments(texts: &[&str]) -> bool {
-    let is_value = |at: usize| at.checked_sub(1).and_then(|before| texts.get(before)).is_some_and(|before| takes_next(before));
-    texts.iter().enumerate().any(|(at, text)| match text.strip_prefix('-') {
-        Some(letters) => !letters.starts_with('-') && letters.contains('E'),
-        None => text.contains('e') && text.bytes().all(|byte| byte.is_ascii_alphabetic()) && !is_value(at),
-    })
-}
-
-/// Returns whether a word of `ps` takes the next one for its value.
-fn takes_next(word: &str) -> bool {
-    let valued = if word.starts_with('-') { "opuUgGtCsqOkN" } else { "oOpktU" };
-    matches!(word, "--sort" | "--format" | "--user" | "--pid") || word.ends_with(|last: char| valued.contains(last))
+    let mut rest = texts.iter();
+    while let Some(text) = rest.next() {
+        let (letters, shows, valued) = match text.strip_prefix('-') {
+            Some(letters) => (letters, 'E', "opuUgGtCsqOkN"),
+            None => (*text, 'e', "oOpktU"),
+        };
+        if text.starts_with("--") {
+            continue;
+        }
+        let value = letters.find(|letter| valued.contains(letter));
+        if letters.contains(shows) && letters.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+            return true;
+        }
+        if value.is_some_and(|at| at + 1 == letters.len()) {
+            rest.next();
+        }
+    }
+    false
 }
 
 /// Returns the filter of `jq`: the first word that is no option and no value of one.
@@ -313,6 +320,8 @@ mod tests {
             "ps e",
             "ps auxe",
             "ps -E",
+            "ps -o pid,stat e",
+            "ps -opid,stat e",
             "awk 'BEGIN{print ENVIRON[\"X\"]}'",
             "jq env",
             "jq -n '$ENV.X'",
