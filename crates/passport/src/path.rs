@@ -230,6 +230,26 @@ impl PathSet {
         parts.into_iter().any(|part| glob.meets(part))
     }
 
+    /// Returns whether a place of an entry lies below a path, which may be a glob, as far as the entry is written out. A path that is relative may
+    /// lie in every directory above the entry but the root.
+    pub(super) fn has_below(&self, path: &NormalPath) -> bool {
+        let parts = |path: &str| -> Vec<String> {
+            path.split('/').filter(|part| !matches!(*part, "" | ".")).map(str::to_ascii_lowercase).collect()
+        };
+        let globs: Vec<ShellGlob> = parts(&path.text).iter().map(|part| ShellGlob::new(part)).collect();
+        self.entries.iter().any(|entry| {
+            let names = parts(entry);
+            let written = names.iter().take_while(|name| !glob::has_wildcards(name)).count();
+            let first = usize::from(entry.starts_with('/'));
+            let starts = if path.root == Root::Relative { first..=written } else { 0..=0 };
+            starts.into_iter().any(|start| {
+                let rest = names.get(start..written).unwrap_or_default();
+                let is_above = globs.len() <= rest.len() && start + globs.len() < names.len();
+                is_above && globs.iter().zip(rest).all(|(glob, name)| glob.meets(name))
+            })
+        })
+    }
+
     /// Returns whether all entries lie at the root or a home, so that a path below the working folder is in none by its text.
     pub(super) fn is_elsewhere(&self) -> bool {
         !self.entries.is_empty() && self.entries.iter().all(|entry| entry.starts_with(['/', '~']))

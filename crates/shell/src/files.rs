@@ -36,6 +36,16 @@ pub struct FileOperand {
     pub is_glob: bool,
     /// Whether the path is a name that a program has found.
     pub is_found: bool,
+    /// Whether what lies below it is taken away or changed with it.
+    pub is_tree: bool,
+}
+
+impl FileOperand {
+    /// Returns a file of which only the path is known.
+    #[must_use]
+    pub fn new(path: String, access: Access) -> Self {
+        Self { path, access, is_glob: false, is_found: false, is_tree: false }
+    }
 }
 
 fn is_relative(path: &str) -> bool {

@@ -158,7 +158,7 @@ impl CommandRules {
         let mut walk = Walk::new(is_list.then_some(&self.allow));
         if let Some(folder) = folder {
             checked.words.push((folder.to_owned(), false));
-            walk.operands.push(FileOperand { path: folder.to_owned(), access: grammar::Access::Read, is_glob: false, is_found: false });
+            walk.operands.push(FileOperand::new(folder.to_owned(), grammar::Access::Read));
             walk.directories.go(&[Argument::known(folder)], false);
         }
         let read = walk.line(command);
@@ -213,7 +213,7 @@ impl CommandRules {
             checked.files = walk.files;
         } else {
             // Whoever allows every command has not been asked for the right to open files.
-            let operand = |file: FileUse| FileOperand { path: file.path, access: file.access, is_glob: false, is_found: false };
+            let operand = |file: FileUse| FileOperand::new(file.path, file.access);
             checked.operands.extend(walk.files.into_iter().map(operand));
         }
     }

@@ -38,9 +38,10 @@ impl Walk<'_> {
                     let is_glob = argument.certainty != Certainty::Known && path.contains(['*', '?', '[']);
                     self.names_relative |= name != "cd" && !path.starts_with(['/', '~']);
                     let path = self.directories.resolved(&path);
-                    let operand = FileOperand { path, access, is_glob, is_found: argument.found };
+                    let is_tree = access == Access::Write && tables::takes_trees(name, arguments, index);
+                    let operand = FileOperand { path, access, is_glob, is_found: argument.found, is_tree };
                     if FINDERS.contains(&name) {
-                        self.searched.push(FileOperand { access: Access::Write, is_found: false, ..operand.clone() });
+                        self.searched.push(FileOperand::new(operand.path.clone(), Access::Write));
                     }
                     self.operands.push(operand);
                     places.push(index);
@@ -93,7 +94,7 @@ impl Walk<'_> {
     pub(super) fn load_from(&mut self, folders: &str) {
         for folder in folders.split(':').filter(|folder| !folder.is_empty()) {
             let path = self.directories.resolved(folder);
-            self.operands.push(FileOperand { path, access: Access::Read, is_glob: false, is_found: false });
+            self.operands.push(FileOperand::new(path, Access::Read));
         }
     }
 
@@ -124,7 +125,7 @@ impl Walk<'_> {
                 Place::Path if !touched.contains(&index) => {
                     for access in [Access::Read, Access::Write] {
                         let path = self.directories.resolved(&argument.text);
-                        self.operands.push(FileOperand { path, access, is_glob: false, is_found: false });
+                        self.operands.push(FileOperand::new(path, access));
                     }
                 }
                 _ => {}

@@ -252,6 +252,13 @@ impl Rules for FileLimits {
         if is_glob { self.check_finds(text) } else { Ok(()) }
     }
 
+    fn check_tree(&self, text: &str) -> Result<(), Denial> {
+        check_limit(&self.blocked_paths, |blocked| match blocked.has_below(&NormalPath::new(text)) {
+            true => Err(Denial::new("oap.path_blocked", "A blocked path lies below what is taken away or changed")),
+            false => Ok(()),
+        })
+    }
+
     /// A pattern may not name a blocked place. A search reads what lies below its folder in any case.
     fn check_patterns(&self, patterns: &[String]) -> Result<(), Denial> {
         check_limit(&self.blocked_paths, |blocked| match patterns.iter().any(|pattern| blocked.is_named_by(pattern)) {

@@ -118,7 +118,12 @@ impl FileRules<'_> {
         let is_whole =
             operand.path.strip_suffix('*').is_some_and(|folder| folder.is_empty() || folder.ends_with('/') && !folder.contains('*'));
         let is_glob = operand.is_glob && !(is_whole && is_found(operand));
-        self.limits.rules(pack).try_for_each(|rules| rules?.check_operand(&operand.path, is_glob))
+        self.limits.rules(pack).try_for_each(|rules| {
+            let rules = rules?;
+            rules.check_operand(&operand.path, is_glob)?;
+            // What is found has been chosen by its name.
+            if operand.is_tree && !operand.is_found { rules.check_tree(&operand.path) } else { Ok(()) }
+        })
     }
 
     /// Checks the names that programs have found by some patterns, or by none, if such names are written.
@@ -149,6 +154,11 @@ trait Rules: std::fmt::Debug + Send + Sync {
 
     /// Checks a file that a program is given by an argument; only packs for files have something to say.
     fn check_operand(&self, _path: &str, _is_glob: bool) -> Result<(), Denial> {
+        Ok(())
+    }
+
+    /// Checks that nothing blocked lies below a file that is taken away; only packs for files have something to say.
+    fn check_tree(&self, _path: &str) -> Result<(), Denial> {
         Ok(())
     }
 

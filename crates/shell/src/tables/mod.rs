@@ -65,7 +65,7 @@ pub use patterns::{braces, chosen_names};
 pub use printing::prints_secrets;
 pub use reading::{COMPUTED, COMPUTED_NAME, LITERAL, OPERAND, SUBCOMMAND, Started, Unlisted, read, subcommand_behind_options};
 pub use texts::{git_subcommand, reads_names, texts};
-pub use touches::{Touch, touched};
+pub use touches::{Touch, takes_trees, touched};
 
 /// What is known of a program.
 #[derive(Debug)]

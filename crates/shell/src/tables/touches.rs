@@ -349,6 +349,23 @@ fn cloned(address: &str) -> impl Iterator<Item = String> {
     [name.to_owned(), short.to_owned(), format!("{short}.git")].into_iter()
 }
 
+/// Returns whether a program takes away or changes all that lies below an argument that it writes. The last operand of `mv` is where things go.
+#[must_use]
+pub fn takes_trees(program: &str, arguments: &[Argument], index: usize) -> bool {
+    let has = |letters: &[char], word: &str| {
+        arguments.iter().map(|argument| argument.text.as_str()).any(|text| match text.strip_prefix("--") {
+            Some(long) => !long.is_empty() && word.starts_with(long),
+            None => text.starts_with('-') && text.contains(letters),
+        })
+    };
+    match program {
+        "mv" => index + 1 < arguments.len(),
+        "rm" => has(&['r', 'R'], "recursive"),
+        "chmod" | "chown" | "chgrp" | "chattr" => has(&['R'], "recursive"),
+        _ => false,
+    }
+}
+
 /// What a builder enters by an option.
 fn of_folder_option(arguments: &[Argument]) -> Vec<Touch> {
     let mut touched = Vec::new();
