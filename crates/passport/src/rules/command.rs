@@ -65,10 +65,10 @@ impl CommandLimits {
         matches!(&self.rules, Field::Valid(rules) if rules.allows_all())
     }
 
-    /// Checks that a tool for code is told the language: it may take another one by itself.
+    /// Checks that a call of a tool for code names the language: the tool may take another language by itself.
     fn check_language(&self, call: &RuleCall<'_>, sorted: &Sorted<'_>) -> Result<(), Denial> {
-        let is_told = !CODE_TOOLS.contains(&call.tool_name) || sorted.of(ArgumentRole::Language).next().is_some();
-        if is_told || self.allows_all() {
+        let is_named = !CODE_TOOLS.contains(&call.tool_name) || sorted.of(ArgumentRole::Language).next().is_some();
+        if is_named || self.allows_all() {
             return Ok(());
         }
         const MESSAGE: &str = "Argument 'language' is missing, and the tool may take the command for another language than a shell's";

@@ -1,8 +1,8 @@
 //! `jq` and `yq`, whose filters run and write nothing.
 //!
 //! Left out: `-f` (some versions take the next argument, others the first operand), `-i` (writes in place), `-L` (loads), `-s` of `yq`
-//! (splits into files in one of the two programs of this name), filters of `yq` with `system`, `load` or `eval`, and `--run-tests`. The formats of `yq` are taken for operands
-//! where they are not attached, since one of the two programs knows no such options.
+//! (splits into files in one of the two programs of this name), filters of `yq` with `system`, `load` or `eval`, and `--run-tests`. The
+//! formats of `yq` are taken for operands where they are not attached, since one of the two programs knows no such options.
 
 use super::reading::OPERAND;
 use super::{Operands, PROGRAM, Program, Style};

@@ -30,6 +30,7 @@ mod node;
 mod options;
 mod patterns;
 mod plain;
+mod printers;
 mod printf;
 mod printing;
 mod python_tools;
