@@ -67,7 +67,9 @@ impl ShellGlob {
             Some(Element::Set(ranges)) => ranges.iter().any(|(low, high)| (*low..=*high).contains(&'.')),
             _ => false,
         };
-        if pattern.starts_with('.') && !hidden {
+        // A glob in which more characters have to stand than a name has is too long for the name.
+        let is_too_long = || !pattern.contains('*') && self.0.iter().filter(|element| **element != Element::Many).count() > pattern.len();
+        if pattern.starts_with('.') && !hidden || is_too_long() {
             return false;
         }
         meet(&self.0, &pattern_of(pattern))

@@ -24,6 +24,7 @@ impl Walk<'_> {
         if self.is_read_on && finds_others(name, arguments, &touches) {
             self.patterns.push(tables::UNHELD.to_owned());
         }
+        let trees = tables::takes_trees(name, arguments);
         for touch in touches {
             match touch {
                 Touch::Pattern(pattern) => self.patterns.push(pattern),
@@ -38,7 +39,7 @@ impl Walk<'_> {
                     let is_glob = argument.certainty != Certainty::Known && path.contains(['*', '?', '[']);
                     self.names_relative |= name != "cd" && !path.starts_with(['/', '~']);
                     let path = self.directories.resolved(&path);
-                    let is_tree = access == Access::Write && tables::takes_trees(name, arguments, index);
+                    let is_tree = access == Access::Write && index < trees;
                     let operand = FileOperand { path, access, is_glob, is_found: argument.found, is_tree };
                     if FINDERS.contains(&name) {
                         self.searched.push(FileOperand::new(operand.path.clone(), Access::Write));

@@ -8,6 +8,7 @@ use super::super::argument_names::{ArgumentRole, fold};
 use super::super::arguments::Sorted;
 use super::super::fields::without;
 use super::super::look_alike::plain_spelling;
+use super::budget;
 use super::{
     Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_judgeable, check_limit, report, secrets,
     unknown_argument,
@@ -24,15 +25,6 @@ const WORD_BYTES_MAX: usize = 512;
 
 /// The longest path of Linux, in bytes.
 const PATH_BYTES_MAX: usize = 4096;
-
-/// The budget of steps for the words of a command line: so many, and so many more for each byte. A step is one place that a word may name. A
-/// line of ordinary words takes less than a hundredth of its budget.
-const STEPS: usize = 4_096;
-const STEPS_PER_BYTE: usize = 4;
-
-/// What a component of a glob costs, in steps, and in how many bytes of the glob it costs the same again.
-const GLOB_STEPS: usize = 64;
-const GLOB_BYTES: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct CommandLimits {
@@ -87,7 +79,10 @@ impl CommandLimits {
         for finding in &checked.findings {
             report(to, "command", Err(Denial::new(finding.code(), finding.message())));
         }
-        report(to, "secrets", check_words(&checked, command));
+        if let Err(denial) = budget::check_line(&checked, command) {
+            return report(to, "budget", Err(denial));
+        }
+        report(to, "secrets", check_words(&checked));
         checked.files.iter().for_each(|file| call.files.check(file, to));
         checked.urls.iter().for_each(|url| call.files.check_address(url, to));
         if !checked.patterns.is_empty() {
@@ -122,23 +117,15 @@ fn is_foreign_pattern(pattern: &str) -> bool {
 }
 
 /// Checks that no word of a command line names a place of secrets, or a place by another name, and that no command prints secrets.
-fn check_words(checked: &Checked, command: &str) -> Result<(), Denial> {
+fn check_words(checked: &Checked) -> Result<(), Denial> {
     if checked.prints_secrets {
         const MESSAGE: &str =
             "Command prints what holds secrets by its nature, such as the environment, tokens or settings; ask for what is needed by name";
         return Err(Denial::new("oap.blocked_pattern", MESSAGE));
     }
-    let mut steps = STEPS + command.len() * STEPS_PER_BYTE;
     let mut is_secret = checked.patterns.iter().any(|pattern| pattern.len() > PATH_BYTES_MAX || secrets::secret_pattern(pattern));
     let (mut is_other_name, mut is_too_long) = (false, false);
     checked.each_word(&mut |word, is_glob| {
-        // A glob is compared with each secret, a path is looked up.
-        let pieces = 1 + word.bytes().filter(|byte| b"/=@:,".contains(byte)).count();
-        let steps_of_glob = GLOB_STEPS * (1 + word.len() / GLOB_BYTES);
-        steps = steps.saturating_sub(if is_glob { steps_of_glob * pieces } else { pieces });
-        if steps == 0 {
-            return;
-        }
         // A long word is a text, in which a path may stand between blanks and punctuation. No glob is that long.
         is_secret |= is_glob && (word.len() > WORD_BYTES_MAX || secrets::secret_glob(word));
         let is_separator = |char: char| char.is_whitespace() || "=@:,;'\"()[]{}<>|&".contains(char);
@@ -152,10 +139,6 @@ fn check_words(checked: &Checked, command: &str) -> Result<(), Denial> {
             is_other_name |= secrets::other_name_word(piece);
         }
     });
-    if steps == 0 {
-        const MESSAGE: &str = "Command names more places than its budget of steps lets be looked at; split it into several calls";
-        return Err(Denial::new("oap.too_costly", MESSAGE));
-    }
     if is_too_long {
         let message =
             format!("Command has a word of more than {PATH_BYTES_MAX} bytes, which may be a path; split it by blanks or punctuation");

@@ -11,6 +11,7 @@ use super::super::fields::without;
 use super::super::glob::{self, Case, GlobIndex, Wildcards};
 use super::super::look_alike::plain_spelling;
 use super::super::path::{NormalPath, PathSet, Purpose};
+use super::budget;
 use super::file_path::{check_pattern, is_patch, read_path};
 use super::secrets;
 use super::{
@@ -119,7 +120,11 @@ impl FileLimits {
         let path = NormalPath::new(text);
         if text.contains(['*', '?', '[', '{']) {
             // Some tools expand what others take for a name.
-            let is_secret = reads && bash_commands::braces(text).iter().any(|text| secrets::secret_glob(text));
+            let expansions = bash_commands::braces(text);
+            if let Err(denial) = budget::check_glob(&expansions, text) {
+                return report(to, "globs", Err(denial));
+            }
+            let is_secret = reads && expansions.iter().any(|text| secrets::secret_glob(text));
             let denial = || Denial::new("oap.blocked_pattern", "File path is a glob that matches default sensitive read pattern");
             report(to, "globs", if is_secret { Err(denial()) } else { self.check_finds(text) });
         }
@@ -306,8 +311,10 @@ impl Rules for FileLimits {
                 paths.iter().for_each(|path| self.check_path(path, reads, to));
                 let names = names_looked_for(call);
                 for pattern in sorted.of(ArgumentRole::Pattern).chain(&names) {
-                    let checked = check_pattern(pattern).and_then(|()| self.check_finds(pattern));
-                    report(to, "pattern", checked.and_then(|()| self.check_patterns(&bash_commands::braces(pattern))));
+                    let expansions = bash_commands::braces(pattern);
+                    let checked = budget::check_glob(&expansions, pattern).and_then(|()| check_pattern(pattern));
+                    let checked = checked.and_then(|()| self.check_finds(pattern));
+                    report(to, "pattern", checked.and_then(|()| self.check_patterns(&expansions)));
                 }
                 sorted.unknown.iter().chain(&sorted.unknown_names).for_each(|text| self.check_unknown(text, reads, to));
             }

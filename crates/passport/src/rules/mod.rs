@@ -1,5 +1,6 @@
 //! The rules of the packs: they check a call against the limits of a capability. Each pack is a file of its own.
 
+mod budget;
 mod command;
 mod file;
 mod file_path;

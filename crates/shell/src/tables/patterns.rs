@@ -11,10 +11,10 @@ pub fn braces(pattern: &str) -> Vec<String> {
         // The innermost braces first.
         let split = pattern.rsplit_once('{').and_then(|(before, rest)| rest.split_once('}').map(|(inner, behind)| (before, inner, behind)));
         let Some((before, inner, behind)) = split else { return vec![".*".to_owned()] };
-        found.extend(inner.split(',').map(|choice| format!("{before}{choice}{behind}")));
-        if found.len() > BRACES_MAX {
+        if found.len() + inner.matches(',').count() >= BRACES_MAX {
             return vec![".*".to_owned()];
         }
+        found.extend(inner.split(',').map(|choice| format!("{before}{choice}{behind}")));
     }
     found
 }

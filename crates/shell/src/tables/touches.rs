@@ -189,10 +189,10 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         operands.retain(|at| at != index);
         touched.push(Touch::File { index: *index, path: path.clone(), access: Access::Write });
     }
+    let searched = if is_in_place(program, arguments) { Access::Write } else { Access::Read };
     let access = |at: usize| match kind {
         Kind::Reads => Access::Read,
-        Kind::Searches if is_in_place(program, arguments) => Access::Write,
-        Kind::Searches => Access::Read,
+        Kind::Searches => searched,
         Kind::Writes | Kind::Changes => Access::Write,
         Kind::Copies if target.is_none() && at == last => Access::Write,
         Kind::Copies => others,
@@ -349,9 +349,10 @@ fn cloned(address: &str) -> impl Iterator<Item = String> {
     [name.to_owned(), short.to_owned(), format!("{short}.git")].into_iter()
 }
 
-/// Returns whether a program takes away or changes all that lies below an argument that it writes. The last operand of `mv` is where things go.
+/// Returns for how many of the first arguments a program takes away or changes all that lies below them. The last operand of `mv` is where
+/// things go.
 #[must_use]
-pub fn takes_trees(program: &str, arguments: &[Argument], index: usize) -> bool {
+pub fn takes_trees(program: &str, arguments: &[Argument]) -> usize {
     let has = |letters: &[char], word: &str| {
         arguments.iter().map(|argument| argument.text.as_str()).any(|text| match text.strip_prefix("--") {
             Some(long) => !long.is_empty() && word.starts_with(long),
@@ -359,10 +360,10 @@ pub fn takes_trees(program: &str, arguments: &[Argument], index: usize) -> bool 
         })
     };
     match program {
-        "mv" => index + 1 < arguments.len(),
-        "rm" => has(&['r', 'R'], "recursive"),
-        "chmod" | "chown" | "chgrp" | "chattr" => has(&['R'], "recursive"),
-        _ => false,
+        "mv" => arguments.len().saturating_sub(1),
+        "rm" if has(&['r', 'R'], "recursive") => arguments.len(),
+        "chmod" | "chown" | "chgrp" | "chattr" if has(&['R'], "recursive") => arguments.len(),
+        _ => 0,
     }
 }
 
