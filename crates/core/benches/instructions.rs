@@ -7,76 +7,37 @@
 //! AVX-512). There `sha2`, which chooses at run time, takes its portable code: hashing a block of 64 bytes takes thousands of instructions,
 //! where the extensions need a few dozen. The last column says how much of a row that is, from the profile itself. The rest of a row is
 //! the cost of the gate without hashing, which can be compared between two machines.
-//!
-//! `cargo bench -p tollgate-core --bench instructions`, with `-- --json` for one JSON object. Where valgrind is missing it says so and
-//! succeeds, unless `-- --insist` is given.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    reason = "a benchmark fails by panicking"
-)]
-#![allow(missing_docs, reason = "a benchmark has no interface")]
 
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::Command;
 
 use serde_json::json;
 use tollgate_fixtures::events::rows::ROWS;
-use tollgate_fixtures::measure::{is_json, print_json, rounded};
+use tollgate_fixtures::measure::{Table, rounded};
 
-/// The variable that says which row a process runs.
-const ROW: &str = "TOLLGATE_INSTRUCTIONS_ROW";
-/// The variable that says how many of the row's events it runs.
-const EVENTS: &str = "TOLLGATE_INSTRUCTIONS_EVENTS";
 /// The beginning of the names of hashing functions in a profile.
 const HASHING: &str = "sha2::";
 
-fn main() -> ExitCode {
-    let number = |name| std::env::var(name).ok().map(|value| value.parse::<usize>().expect("a number"));
-    if let (Some(row), Some(events)) = (number(ROW), number(EVENTS)) {
-        run(row, events);
-        return ExitCode::SUCCESS;
-    }
-    if !has_valgrind() {
-        eprintln!("valgrind is not installed (`valgrind --version` cannot be run), so no instructions were counted");
-        let must_count = std::env::args().any(|argument| argument == "--insist");
-        return if must_count { ExitCode::FAILURE } else { ExitCode::SUCCESS };
-    }
-    let is_json = is_json();
-    if !is_json {
-        println!("{:<34} {:>14} {:>12}", "events", "instructions", "of them SHA");
-    }
-    let mut rows = Vec::new();
+pub fn measure(mut table: Table) {
     for (at, make) in ROWS.iter().enumerate() {
         let row = make();
         let (half, all) = (row.measured.len() / 2, row.measured.len());
         let (few, many) = (count(at, half), count(at, all));
-        let per_event = |few: u64, many: u64| many.saturating_sub(few) as f64 / (all - half) as f64;
-        let (total, hashing) = (per_event(few.total, many.total), per_event(few.hashing, many.hashing));
-        if !is_json {
-            println!("{:<34} {total:>14.0} {hashing:>12.0}", row.name);
-        }
-        rows.push(json!({"name": row.name, "per_event": rounded(total, 1), "of_it_sha256": rounded(hashing, 1)}));
+        let per_event = |few: u64, many: u64| rounded(many.saturating_sub(few) as f64 / (all - half) as f64, 1);
+        table.row([
+            ("name", json!(row.name)),
+            ("per_event", json!(per_event(few.total, many.total))),
+            ("of_it_sha256", json!(per_event(few.hashing, many.hashing))),
+        ]);
     }
-    if is_json {
-        print_json("instructions", rows);
-    }
-    ExitCode::SUCCESS
+    table.end();
 }
 
 /// Decides on so many events of a row. Both runs make all of them, so that making them cancels out.
-fn run(row: usize, events: usize) {
+pub fn run(row: usize, events: usize) {
     let row = ROWS[row]();
     let mut feed = row.prepare();
     feed.apply_all(&row.measured[..events]);
-}
-
-fn has_valgrind() -> bool {
-    let run = Command::new("valgrind").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    run.is_ok_and(|status| status.success())
 }
 
 /// The instructions of a whole process.
@@ -91,10 +52,9 @@ fn count(row: usize, events: usize) -> Count {
         .arg("--tool=callgrind")
         .arg(format!("--callgrind-out-file={}", profile.display()))
         .arg(std::env::current_exe().expect("this program"))
-        .env(ROW, row.to_string())
-        .env(EVENTS, events.to_string())
+        .args(["instructions", "--run", &row.to_string(), &events.to_string()])
         .output()
-        .expect("valgrind starts");
+        .expect("valgrind is installed");
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     let count = read(&profile);
     std::fs::remove_file(&profile).expect("the profile can be removed");

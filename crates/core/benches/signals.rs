@@ -4,17 +4,6 @@
 //! responses and tokens are told by tenant, as the default rules ask for it, and a thousand other users are suspended, so that each call's user
 //! is looked up. The last column also puts the signals into batches for sixteen partitions, and writes those, a batch for 500 events.
 //! Rounds are timed in turn: quote the ratios.
-//!
-//! `cargo bench -p tollgate-core --bench signals`
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    clippy::panic,
-    reason = "a benchmark fails by panicking"
-)]
-#![allow(missing_docs, reason = "a benchmark has no interface")]
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -26,7 +15,7 @@ use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_core::decide::signal::{Batch, Interest, KeyKind, SignalKind, SubjectPartitions};
 use tollgate_core::event::record::{Offset, Partition};
 use tollgate_fixtures::events::{At, Feed, policy, settings};
-use tollgate_fixtures::measure::{is_json, median, median_ratio, print_json, rounded, time_per_event};
+use tollgate_fixtures::measure::{Table, in_turns, median, median_ratio, rounded, time_per_event};
 
 const ROUNDS: usize = 101;
 const THREADS: usize = 1_000;
@@ -37,35 +26,23 @@ const EVENTS_A_BATCH: usize = 500;
 /// How many times as much an event may cost with signals.
 const TARGET: f64 = 1.10;
 
-fn main() {
+pub fn measure(mut table: Table) {
     let (prelude, measured) = traffic();
     let (off, on, controlled) = (policy(), with_signals(), suspended());
-    let sides: [(&str, &dyn Fn() -> f64); 4] = [
-        ("off", &|| decide(&off, &prelude, &measured)),
-        ("on", &|| decide(&on, &prelude, &measured)),
-        ("on, in batches", &|| decide_and_tell(&on, &prelude, &measured)),
-        ("controls alone", &|| decide(&controlled, &prelude, &measured)),
-    ];
-    let mut times: [Vec<f64>; 4] = Default::default();
-    for round in 0..ROUNDS {
-        for place in 0..sides.len() {
-            let side = (place + round) % sides.len();
-            times[side].push(sides[side].1());
-        }
+    let times = in_turns(
+        ROUNDS,
+        [
+            &|| decide(&off, &prelude, &measured),
+            &|| decide(&on, &prelude, &measured),
+            &|| decide_and_tell(&on, &prelude, &measured),
+            &|| decide(&controlled, &prelude, &measured),
+        ],
+    );
+    for (name, of_side) in ["off", "on", "on, in batches", "controls alone"].into_iter().zip(&times) {
+        let ratio = rounded(median_ratio(of_side, &times[0]), 3);
+        table.row([("name", json!(name)), ("ns", json!(rounded(median(of_side.clone()), 1))), ("over_off", json!(ratio))]);
     }
-    let mut rows = Vec::new();
-    for ((name, _), of_side) in sides.iter().zip(&times) {
-        let ratio = median_ratio(of_side, &times[0]);
-        if !is_json() {
-            println!("{name:<16} {:>7.0} ns an event, {ratio:.3} times as much as off", median(of_side.clone()));
-        }
-        rows.push(json!({"name": name, "ns": rounded(median(of_side.clone()), 1), "over_off": rounded(ratio, 3)}));
-    }
-    if is_json() {
-        return print_json("signals", rows);
-    }
-    let is_met = if median_ratio(&times[1], &times[0]) <= TARGET { "met" } else { "MISSED" };
-    println!("the target of {TARGET} for deciding with signals is {is_met}");
+    table.end_with_target(&format!("{TARGET} times as much for deciding with signals"), median_ratio(&times[1], &times[0]) <= TARGET);
 }
 
 /// Returns the events that bring every thread into a turn, and those that are measured.

@@ -16,9 +16,9 @@ use tollgate_fixtures::events::{At, Feed, settings};
 use tollgate_fixtures::measure::{median, time_per_event};
 use tollgate_fixtures::traffic::{Random, Zipf};
 
-use crate::{Growth, SIZES};
+use super::{Growth, SIZES};
 
-const THREADS: [usize; SIZES] = [1_000, 10_000, 100_000, 1_000_000];
+const THREADS: [usize; SIZES] = [1_000, 1_000_000];
 const ROUNDS: usize = 61;
 /// The events that begin a round and bring the processor back into the caches, as far as it fits: another one was there meanwhile.
 const WARM_UP: usize = 2_000;
@@ -27,8 +27,6 @@ const EVENTS: usize = 6_000;
 const BLOCK: usize = 250;
 const CALLS_PER_TURN: usize = 8;
 const SEED: u64 = 20_260_101;
-/// The variable that says how many threads a process has.
-const FLEET: &str = "TOLLGATE_GROWTH_THREADS";
 /// The line that the process writes once its threads live.
 const READY: &str = "ready";
 
@@ -57,7 +55,7 @@ struct RemoteFleet {
 impl RemoteFleet {
     fn start(threads: usize) -> Self {
         let mut command = Command::new(std::env::current_exe().expect("this program"));
-        command.env(FLEET, threads.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args(["growth", "--fleet", &threads.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().expect("it starts");
         let (orders, answers) = (process.stdin.take().expect("it is piped"), process.stdout.take().expect("it is piped"));
         Self { process, orders, answers: BufReader::new(answers).lines() }
@@ -81,18 +79,16 @@ impl RemoteFleet {
     }
 }
 
-/// Runs rounds for the process that started this one, if this one was started for that.
-pub fn serve() -> bool {
-    let Ok(threads) = std::env::var(FLEET) else { return false };
+/// Runs rounds of a fleet of so many threads for the process that started this one.
+pub fn serve(threads: usize) {
     let policy = Arc::new(Policy::new(&settings(&json!({"limits": {"threads_per_partition_max": 2_000_000}}))));
-    let mut fleet = Fleet::new(&policy, threads.parse().expect("a number"));
+    let mut fleet = Fleet::new(&policy, threads);
     println!("{READY}");
     for order in stdin().lines() {
         let order: Order = if order.expect("an order") == "Zipf" { |fleet| fleet.zipf() } else { |fleet| fleet.uniform() };
         println!("{}", fleet.run(order));
     }
     assert_eq!(fleet.feed.processor.stage().threads().len(), fleet.stands.len(), "no thread has left");
-    true
 }
 
 /// A function that chooses the next thread.

@@ -1,9 +1,5 @@
 //! How events of the largest size are made: a beginning, as many pieces as there is room for, and an end.
 
-mod list;
-
-pub use list::{EXTREMES, ORDINARY};
-
 use std::sync::Arc;
 
 use serde_json::json;
@@ -29,12 +25,12 @@ pub struct Extreme {
 pub type Make = fn() -> Extreme;
 
 /// Returns a row under the policy of the defaults.
-fn plain(name: &'static str, event: String) -> Extreme {
+pub fn plain(name: &'static str, event: String) -> Extreme {
     Extreme { name, policy, event }
 }
 
 /// Returns a row whose call a passport is asked about.
-fn under_passport(name: &'static str, event: String) -> Extreme {
+pub fn under_passport(name: &'static str, event: String) -> Extreme {
     let policy = || {
         let limits = json!({"data.file.read": {"allowed_paths": ["/work/**", "src/*.rs"], "blocked_patterns": ["secret", "**/*.pem"]}});
         policy_with(passport(&json!({
@@ -46,17 +42,17 @@ fn under_passport(name: &'static str, event: String) -> Extreme {
 }
 
 /// Returns a row whose call a policy server is asked about. Only the question is written.
-fn under_server(name: &'static str, event: String) -> Extreme {
+pub fn under_server(name: &'static str, event: String) -> Extreme {
     Extreme { name, policy: || policy_with(Http::new("policy".to_owned(), Dialect::Opa)), event }
 }
 
-fn fill(head: &str, piece: &str, tail: &str) -> String {
+pub fn fill(head: &str, piece: &str, tail: &str) -> String {
     let count = (BYTES - head.len() - tail.len()) / piece.len();
     format!("{head}{}{tail}", piece.repeat(count))
 }
 
 /// Like [`fill`], with pieces that differ.
-fn fill_with(head: &str, piece: impl Fn(usize) -> String, tail: &str) -> String {
+pub fn fill_with(head: &str, piece: impl Fn(usize) -> String, tail: &str) -> String {
     let mut text = head.to_owned();
     for piece in (0..).map(piece) {
         if text.len() + piece.len() + tail.len() > BYTES {
@@ -69,12 +65,12 @@ fn fill_with(head: &str, piece: impl Fn(usize) -> String, tail: &str) -> String 
 
 /// Like [`fill`] for the list at the end of arguments, of which there are as many as a passport looks at. The rest is a field of the event
 /// that nobody knows.
-fn fill_examined(head: &str, piece: &str, last: &str) -> String {
+pub fn fill_examined(head: &str, piece: &str, last: &str) -> String {
     padded(format!("{head}{}{last}", piece.repeat(EXAMINED_BYTES / piece.len())))
 }
 
 /// Returns a call with this many of a path.
-fn fill_paths(path: &str, count: usize) -> String {
+pub fn fill_paths(path: &str, count: usize) -> String {
     padded(format!("{PATHS}{}", vec![path; count].join(",")))
 }
 
@@ -85,49 +81,49 @@ fn padded(paths: String) -> String {
 }
 
 /// Spreads numbers, so that neighbours are out of order.
-fn scrambled(n: usize) -> usize {
+pub fn scrambled(n: usize) -> usize {
     n * 7_919 % 999_983
 }
 
-fn call(head: &str, piece: &str, tail: &str) -> String {
+pub fn call(head: &str, piece: &str, tail: &str) -> String {
     fill(&format!("{CALL}{head}"), piece, &format!("{tail}}}"))
 }
 
-fn call_with(piece: impl Fn(usize) -> String) -> String {
+pub fn call_with(piece: impl Fn(usize) -> String) -> String {
     fill_with(&format!("{CALL}{{"), piece, r#""last":0}}"#)
 }
 
-fn encoded(head: &str, piece: &str, tail: &str) -> String {
+pub fn encoded(head: &str, piece: &str, tail: &str) -> String {
     fill(&format!("{ENCODED}{head}"), piece, &format!("{tail}\"}}"))
 }
 
-fn encoded_with(piece: impl Fn(usize) -> String) -> String {
+pub fn encoded_with(piece: impl Fn(usize) -> String) -> String {
     fill_with(&format!("{ENCODED}{{"), piece, r#"\"last\":0}"}"#)
 }
 
-fn result(tool: &str, head: &str, piece: &str, tail: &str) -> String {
+pub fn result(tool: &str, head: &str, piece: &str, tail: &str) -> String {
     let begin = format!(
         r#"{{"type":"tool_result","thread_id":"t","tool_call_id":"c","tool_name":"{tool}","tool_input":{{"path":"a"}},"result":"{head}"#
     );
     fill(&begin, piece, &format!("{tail}\"}}"))
 }
 
-fn response(head: &str, piece: &str, tail: &str) -> String {
+pub fn response(head: &str, piece: &str, tail: &str) -> String {
     fill(&format!("{RESPONSE}{head}"), piece, &format!("{tail}}}}}"))
 }
 
 /// Returns a response that was cut off, with this in its choices.
-fn cut_off_with(head: &str, piece: impl Fn(usize) -> String, tail: &str) -> String {
+pub fn cut_off_with(head: &str, piece: impl Fn(usize) -> String, tail: &str) -> String {
     fill_with(&format!(r#"{RESPONSE}"choices":[{{"finish_reason":"content_filter"}},{head}"#), piece, &format!("{tail}]}}}}"))
 }
 
-fn calls_cut_off(piece: impl Fn(usize) -> String) -> String {
+pub fn calls_cut_off(piece: impl Fn(usize) -> String) -> String {
     cut_off_with(r#"{"message":{"tool_calls":["#, piece, "{}]}}")
 }
 
 const CALL: &str = r#"{"type":"tool_call","thread_id":"t","tool_call_id":"c","tool_name":"write_file","tool_input":"#;
 const ENCODED: &str = r#"{"type":"tool_call","thread_id":"t","tool_call_id":"c","tool_name":"write_file","arguments":""#;
-const FIELDS: &str = r#"{"type":"tool_call","thread_id":"t","tool_call_id":"c","tool_name":"x","#;
-const PATHS: &str = r#"{"type":"tool_call","thread_id":"t","tool_call_id":"c","tool_name":"read_file","tool_input":{"paths":["#;
+pub const FIELDS: &str = r#"{"type":"tool_call","thread_id":"t","tool_call_id":"c","tool_name":"x","#;
+pub const PATHS: &str = r#"{"type":"tool_call","thread_id":"t","tool_call_id":"c","tool_name":"read_file","tool_input":{"paths":["#;
 const RESPONSE: &str = r#"{"type":"model_response","thread_id":"t","response":{"#;
-const MESSAGE: &str = r#"{"type":"model_response","thread_id":"t","message":{"response_metadata":{"finish_reason":"content_filter"},"#;
+pub const MESSAGE: &str = r#"{"type":"model_response","thread_id":"t","message":{"response_metadata":{"finish_reason":"content_filter"},"#;

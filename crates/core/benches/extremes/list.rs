@@ -1,6 +1,6 @@
 //! The list of the largest events: the ordinary ones, and those that are dear to read, to hash, to search or to examine.
 
-use super::*;
+use super::shapes::*;
 
 /// A line of a file, as it stands in a JSON string.
 const LINE: &str = r"    return sum(item.price for item in items)  # and what the tests say of orders\n";
