@@ -2,9 +2,7 @@
 //! the same minute. Time is that of the processor. Others on the machine still slow it down, because they share its memory, so that the
 //! quickest of three runs of a row counts.
 //!
-//! `cargo bench -p tollgate-abuse --bench abuse`, with `-- --json` for one JSON object (Linux: it reads `/proc`). Each row runs in
-//! a process of its own. `TOLLGATE_ABUSE_SUBJECTS` says how many subjects, a million without it. With `-- --warm-up` it says how long a
-//! partition stands still when it takes in what rules that are new were shown.
+//! `cargo bench -p tollgate-abuse -- fold`, with `--json` for one JSON object. Each row runs in a process of its own.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,25 +15,22 @@
 
 mod naive;
 mod signals;
-mod warm_up;
 
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use clap::{Parser, Subcommand};
+use serde_json::json;
 use tollgate_abuse::{Abuse, AbuseRules, AbuseState};
 use tollgate_core::decide::signal::{Batch, Clock, Point, Signals};
+use tollgate_core::engine::checkpoint::KeyedState;
 use tollgate_core::engine::stage::Stage;
 use tollgate_core::event::record::{Offset, Partition, Record};
-use tollgate_fixtures::measure::{is_json, print_json, rounded};
+use tollgate_fixtures::measure::{Table, apart, processor_time, resident_bytes, rounded};
 
 use naive::Naive;
 use signals::{Traffic, rules};
 
-const PAGE_BYTES: usize = 4_096;
-/// The variable that says which row a process measures.
-const ROW: &str = "TOLLGATE_ABUSE_ROW";
 /// As many signals a record has.
 const BATCH: usize = 64;
 /// As many records are made, and then folded, before more are made.
@@ -68,53 +63,58 @@ const ROWS: [Row; 6] = [
     Row { name: "decode and fold", rules: 10, hot: 0, kind: Kind::Decode },
 ];
 
+/// The benchmarks of the abuse stage alone
+#[derive(Parser)]
+#[command(bin_name = "cargo bench -p tollgate-abuse --", max_term_width = 110)]
+struct Cli {
+    #[command(subcommand)]
+    benchmark: Benchmark,
+    /// Print one JSON object
+    #[arg(long, global = true)]
+    json: bool,
+    /// Cargo passes this option to every benchmark
+    #[arg(long = "bench", global = true, hide = true)]
+    _bench: bool,
+}
+
+#[derive(Subcommand)]
+enum Benchmark {
+    /// The fold: signals a second and bytes per subject, beside a naive prototype
+    Fold {
+        /// How many subjects there are
+        #[arg(long, env = "TOLLGATE_ABUSE_SUBJECTS", default_value_t = 1_000_000)]
+        subjects: usize,
+        /// Measure the row of this number alone
+        #[arg(long, hide = true)]
+        row: Option<usize>,
+    },
+}
+
 fn main() {
-    if let Ok(row) = std::env::var(ROW) {
-        let row = measure(&ROWS[row.parse::<usize>().expect("a number")]);
-        println!("{row}");
-        return;
+    let Cli { benchmark: Benchmark::Fold { subjects, row }, json, .. } = Cli::parse();
+    match row {
+        Some(row) => measure_row(&ROWS[row], subjects),
+        None => measure(Table::new("fold", json), subjects),
     }
-    if std::env::args().any(|argument| argument == "--warm-up") {
-        warm_up::measure(subjects());
-        return;
-    }
+}
+
+fn measure(mut table: Table, subjects: usize) {
     // The prototype runs beside the fold each time.
-    let runs: Vec<Vec<Value>> = (0..RUNS).map(|_| (0..ROWS.len()).map(measure_apart).collect()).collect();
-    let rows: Vec<Value> = (0..ROWS.len()).map(|row| quickest(runs.iter().map(|run| &run[row]))).collect();
-    if is_json() {
-        print_json("abuse", rows);
-        return;
+    let run = |row: usize| apart(&["fold", "--subjects", &subjects.to_string(), "--row", &row.to_string()]);
+    let runs: Vec<Vec<Vec<f64>>> = (0..RUNS).map(|_| (0..ROWS.len()).map(run).collect()).collect();
+    for (number, row) in ROWS.iter().enumerate() {
+        let quickest = runs.iter().map(|run| &run[number]).max_by(|one, other| one[0].total_cmp(&other[0])).expect("there is a run");
+        table.row([
+            ("name", json!(row.name)),
+            ("rules", json!(row.rules)),
+            ("subjects", json!(subjects)),
+            ("signals_per_second", json!(quickest[0])),
+            ("signals_per_second_known", json!(quickest[1])),
+            ("bytes_per_subject", json!(quickest[2])),
+            ("state_bytes_per_subject", json!(quickest[3])),
+        ]);
     }
-    println!("{:<28} {:>6} {:>14} {:>18} {:>16} {:>12}", "row", "rules", "signals/s", "signals/s, known", "bytes/subject", "state bytes");
-    for row in rows {
-        let number = |name: &str| row[name].as_f64().unwrap_or_default();
-        println!(
-            "{:<28} {:>6} {:>14.0} {:>18.0} {:>16.0} {:>12.0}",
-            row["name"].as_str().unwrap_or_default(),
-            row["rules"],
-            number("signals_per_second"),
-            number("signals_per_second_known"),
-            number("bytes_per_subject"),
-            number("state_bytes_per_subject")
-        );
-    }
-}
-
-fn subjects() -> usize {
-    std::env::var("TOLLGATE_ABUSE_SUBJECTS").map_or(1_000_000, |subjects| subjects.parse().expect("a number"))
-}
-
-fn quickest<'r>(runs: impl Iterator<Item = &'r Value>) -> Value {
-    let speed = |found: &Value| found["signals_per_second"].as_f64().expect("a number");
-    runs.max_by(|one, other| speed(one).total_cmp(&speed(other))).expect("there is a run").clone()
-}
-
-/// Measures a row in a process of its own, so that what one leaves to the allocator is nothing to the next.
-fn measure_apart(row: usize) -> Value {
-    let mut command = Command::new(std::env::current_exe().expect("this program"));
-    let output = command.env(ROW, row.to_string()).stderr(Stdio::inherit()).output().expect("it starts");
-    assert!(output.status.success());
-    serde_json::from_slice(&output.stdout).expect("a row")
+    table.end();
 }
 
 /// What is measured.
@@ -123,8 +123,8 @@ enum Subject {
     Stage(Box<Abuse>, i64),
 }
 
-fn measure(row: &Row) -> Value {
-    let subjects = subjects();
+/// Measures one row, and prints the figures of the row.
+fn measure_row(row: &Row, subjects: usize) {
     let mut traffic = Traffic::new(subjects, row.hot);
     let before = resident_bytes();
     let rules = Arc::new(AbuseRules { rules: rules(row.rules), lateness_ms: 300_000, subjects_max: 2 * subjects });
@@ -138,16 +138,12 @@ fn measure(row: &Row) -> Value {
     let known = run(&mut subject, &mut traffic, signals - subjects, row.kind);
     let bytes = resident_bytes().saturating_sub(before);
     let state_bytes = match &subject {
-        Subject::Stage(stage, _) => tollgate_core::engine::checkpoint::KeyedState::bytes(stage.state()),
+        Subject::Stage(stage, _) => stage.state().bytes(),
         Subject::Naive(_) => 0,
     };
     let per_second = |signals: usize, took: Duration| rounded(signals as f64 / took.as_secs_f64(), 0);
-    json!({
-        "name": row.name, "rules": row.rules, "subjects": subjects,
-        "signals_per_second": per_second(signals, first + known),
-        "signals_per_second_known": per_second(signals - subjects, known),
-        "bytes_per_subject": bytes / subjects, "state_bytes_per_subject": state_bytes / subjects,
-    })
+    let speeds = [per_second(signals, first + known), per_second(signals - subjects, known)];
+    println!("{}", json!([speeds[0], speeds[1], bytes / subjects, state_bytes / subjects]));
 }
 
 /// Folds so many signals, and returns the time of the processor that it took. Making them is not timed.
@@ -192,26 +188,15 @@ impl Made {
     }
 
     fn fold(&self, stage: &mut Abuse, offset: i64, kind: Kind) {
-        self.with_record(offset, |record| {
-            if kind == Kind::Decode {
-                let _progress = stage.apply(record, &mut ());
-            } else {
-                let _folded = stage.fold(record, &self.signals);
-            }
-        });
-    }
-
-    fn with_record(&self, offset: i64, mut use_record: impl FnMut(&Record<'_>)) {
         let (partition, offset, value) = (Partition(0), Offset(offset), Some(self.value.as_slice()));
         let timestamp_ms = Some(self.time_ms);
-        use_record(&Record { topic: "tollgate.signals", partition, offset, timestamp_ms, key: None, value, headers: &[] });
+        let record = Record { topic: "tollgate.signals", partition, offset, timestamp_ms, key: None, value, headers: &[] };
+        if kind == Kind::Decode {
+            let _progress = stage.apply(&record, &mut ());
+        } else {
+            let _folded = stage.fold(&record, &self.signals);
+        }
     }
-}
-
-/// Returns the time that the processor has given to this thread.
-fn processor_time() -> Duration {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux has it");
-    Duration::from_nanos(stat.split_whitespace().next().expect("a time").parse().expect("nanoseconds"))
 }
 
 fn value_of(points: &[Point<'_>], clock: Clock) -> Vec<u8> {
@@ -220,10 +205,4 @@ fn value_of(points: &[Point<'_>], clock: Clock) -> Vec<u8> {
     batch.clock(clock);
     batch.take(&mut value);
     value
-}
-
-fn resident_bytes() -> usize {
-    let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux has it");
-    let pages: usize = statm.split_whitespace().nth(1).expect("resident pages").parse().expect("a number");
-    pages * PAGE_BYTES
 }
