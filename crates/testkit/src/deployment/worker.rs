@@ -57,14 +57,7 @@ impl Worker {
     /// # Errors
     /// It does not answer.
     pub fn get(&self, path: &str) -> Result<(u16, String)> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.admin_port))?;
-        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        let (head, body) = answer.split_once("\r\n\r\n").context("an answer has a head")?;
-        let status = head.split_whitespace().nth(1).context("an answer has a status")?.parse()?;
-        Ok((status, body.to_owned()))
+        admin_page(self.admin_port, path)
     }
 
     /// Returns the value of a metric, summed over its labels.
@@ -72,9 +65,7 @@ impl Worker {
     /// # Errors
     /// The admin endpoint does not answer.
     pub fn metric(&self, name: &str) -> Result<f64> {
-        let (_, text) = self.get("/metrics")?;
-        let is_of = |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']));
-        Ok(text.lines().filter(is_of).filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum())
+        Ok(metric_of(&self.get("/metrics")?.1, name))
     }
 
     /// Returns the partitions that the worker holds.
@@ -173,4 +164,26 @@ impl Drop for Worker {
         let _ended = self.child.kill();
         let _ended = self.child.wait();
     }
+}
+
+/// Returns a page of the admin endpoint at this port: status and body.
+///
+/// # Errors
+/// It does not answer.
+pub fn admin_page(port: u16, path: &str) -> Result<(u16, String)> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer.split_once("\r\n\r\n").context("an answer has a head")?;
+    let status = head.split_whitespace().nth(1).context("an answer has a status")?.parse()?;
+    Ok((status, body.to_owned()))
+}
+
+/// Returns the sum of all series of a metric in a page of metrics.
+#[must_use]
+pub fn metric_of(page: &str, name: &str) -> f64 {
+    let is_of = |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']));
+    page.lines().filter(is_of).filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
 }
