@@ -242,7 +242,7 @@ pub(crate) fn a_checkpoint_fits_its_topic(cluster: &Cluster) -> Result<()> {
 }
 
 /// A partition moves from one worker to another that joins, and back when that one leaves, and nobody waits until a session is over: a session
-/// lasts longer than all of it may take. How long verdicts are held up is measured by `cargo bench -p tollgate-bench --bench moves`.
+/// lasts longer than all of it may take. How long verdicts are held up is measured by `tollgate-bench moves`.
 pub(crate) fn a_planned_move_waits_for_no_session(cluster: &Cluster) -> Result<()> {
     let mut deployment = Deployment::new(cluster, 2)?;
     deployment.configure("/kafka/properties/session.timeout.ms", json!(300_000));

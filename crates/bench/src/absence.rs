@@ -18,13 +18,11 @@ pub struct Absence {
 
 impl Absence {
     /// Returns the absence of a part that cannot be measured here.
-    #[must_use]
     pub fn missing(part: &str, why: &str) -> Self {
         Self { part: part.to_owned(), why: one_line(why), failed: false }
     }
 
     /// Returns the absence of a part that failed.
-    #[must_use]
     pub fn failed(part: &str, why: &str) -> Self {
         Self { part: part.to_owned(), why: one_line(why), failed: true }
     }

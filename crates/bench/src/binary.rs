@@ -19,9 +19,6 @@ const MANIFEST_DIR: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Returns the `tollgate` binary to measure: `named`, or the one that cargo builds if cargo has started this program, or the one beside
 /// this program, or the one of `PATH`.
-///
-/// # Errors
-/// There is none, or it cannot be built: the error says how to get one.
 pub(super) fn resolve(named: Option<&Path>, progress: &Progress) -> Result<PathBuf> {
     if let Some(path) = named {
         ensure!(path.is_file(), "--tollgate: there is no file {}; build it with `cargo build --release`", path.display());
@@ -36,11 +33,8 @@ pub(super) fn resolve(named: Option<&Path>, progress: &Progress) -> Result<PathB
 }
 
 /// Builds the `tollgate` binary of this checkout as `beside` was built, a program in one of cargo's folders of a profile, and returns where
-/// it is. Benchmarks and tests, which cargo runs, use it.
-///
-/// # Errors
-/// There is no cargo, or it does not compile: cargo has said why on stderr.
-pub fn build(beside: &Path) -> Result<PathBuf> {
+/// it is.
+fn build(beside: &Path) -> Result<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
     command.args(["build", "--package=tollgate", "--bin=tollgate", "--message-format=json-render-diagnostics"]);

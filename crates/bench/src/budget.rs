@@ -13,7 +13,6 @@ pub struct Budget {
 
 impl Budget {
     /// Returns a budget of this time from now on, for parts of this total weight.
-    #[must_use]
     pub fn new(time: Duration, weight: u32) -> Self {
         Self { end: Instant::now() + time, weight_left: weight }
     }

@@ -1,4 +1,4 @@
-//! Builds and runs what a checkout of this repository holds: the baselines and the core's benchmarks.
+//! Builds and runs what a checkout of this repository holds: the baselines, and the benchmarks that need no Kafka.
 
 use std::ffi::OsString;
 use std::fs;
@@ -31,7 +31,6 @@ pub struct Checkout {
 
 impl Checkout {
     /// Returns the checkout that holds this folder of baselines. `CARGO` names another cargo than the one of the path.
-    #[must_use]
     pub fn new(baselines: &Path) -> Self {
         let baselines = baselines.canonicalize().unwrap_or_else(|_| baselines.to_owned());
         Self { baselines, cargo: std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()) }
@@ -44,9 +43,6 @@ impl Checkout {
     }
 
     /// Builds a baseline, so that it only has to be started.
-    ///
-    /// # Errors
-    /// It is not there, cannot be built, or this machine lacks something for it.
     pub fn prepare_baseline(&self, name: &str, time_max: Duration) -> Result<Subject, Absence> {
         let script = self.baselines.join(name).join("run.sh");
         if !script.is_file() {
@@ -62,9 +58,6 @@ impl Checkout {
     }
 
     /// Builds a benchmark of the core.
-    ///
-    /// # Errors
-    /// There is no such checkout, no cargo, no valgrind where it is needed, or it does not build.
     pub fn prepare_bench(&self, name: &str, time_max: Duration) -> Result<(), Absence> {
         if name == "instructions" {
             output(name, Command::new("valgrind").arg("--version"), time_max)?;
@@ -73,11 +66,8 @@ impl Checkout {
     }
 
     /// Returns what a benchmark of the core prints as JSON.
-    ///
-    /// # Errors
-    /// It fails, or does not end in time.
     pub fn run_bench(&self, name: &str, time_max: Duration) -> Result<String, Absence> {
-        output(name, self.bench(name)?.args(["--", "--json"]), time_max)
+        output(name, self.bench(name)?.args(["--", name, "--json"]), time_max)
     }
 
     fn bench(&self, name: &str) -> Result<Command, Absence> {
@@ -87,7 +77,8 @@ impl Checkout {
             return Err(Absence::missing(name, &why));
         };
         let mut command = Command::new(&self.cargo);
-        command.args(["bench", "--quiet", "-p", "tollgate-core", "--bench", name]);
+        let package = if name == "fold" { "tollgate-abuse" } else { "tollgate-core" };
+        command.args(["bench", "--quiet", "-p", package]);
         command.arg(format!("--manifest-path={}", manifest.display()));
         Ok(command)
     }
@@ -177,10 +168,8 @@ pub(super) mod tests {
         let (root, checkout) = checkout("", r#"echo "$@""#);
         checkout.prepare_bench("decision", TIME_MAX).unwrap();
         let printed = checkout.run_bench("decision", TIME_MAX).unwrap();
-        assert!(
-            printed.starts_with("bench --quiet -p tollgate-core --bench decision --manifest-path=/") && printed.ends_with("-- --json\n"),
-            "{printed}"
-        );
+        let (begin, end) = ("bench --quiet -p tollgate-core --manifest-path=/", "-- decision --json\n");
+        assert!(printed.starts_with(begin) && printed.ends_with(end), "{printed}");
         let gone = checkout.clone().with_cargo(Path::new("no-such-program")).prepare_bench("decision", TIME_MAX).unwrap_err();
         assert!(!gone.failed && gone.why.contains("no-such-program"), "{gone:?}");
         fs::remove_file(root.path().join("Cargo.toml")).unwrap();

@@ -6,6 +6,7 @@ use clap::{Parser, ValueEnum};
 use tollgate::commands::Common;
 
 use super::Subject;
+use super::alone::Measurement;
 
 const ABOUT: &str =
     "Open-loop load on a worker: latency from the moment each event was meant to be sent, the highest rate, and what it costs";
@@ -24,15 +25,18 @@ pub(super) enum Opponent {
 #[derive(Debug, Parser)]
 #[command(name = "tollgate-bench", version, about = ABOUT, long_about = LONG_ABOUT, max_term_width = 110)]
 pub struct Cli {
+    /// Measure this and nothing else
+    #[command(subcommand)]
+    pub(super) measurement: Option<Measurement>,
     #[command(flatten)]
     pub(super) common: Common,
     /// The worker's binary; without it the one that cargo builds where cargo runs this program, or else the one beside this program, or in
     /// PATH
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH")]
     pub(super) tollgate: Option<PathBuf>,
     /// Start a broker, whatever the configuration says (Java and Maven are needed). One is also started if neither --brokers nor a
     /// configuration file names any
-    #[arg(long, conflicts_with = "brokers")]
+    #[arg(long, global = true, conflicts_with = "brokers")]
     pub(super) own_broker: bool,
     /// Events per second to measure latency at; left out: half of the peak, which is searched first
     #[arg(long, value_name = "EVENTS", value_parser = positive)]
@@ -73,12 +77,6 @@ pub struct Cli {
     /// Seconds that a latency measurement takes, behind its warm-up
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) duration: u32,
-    /// Seconds of every measurement that do not count
-    #[arg(long, value_name = "SECONDS", default_value_t = 1)]
-    pub(super) warm_up: u32,
-    /// Milliseconds after which a verdict no longer counts
-    #[arg(long, value_name = "MS", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) deadline_ms: u32,
     /// Where the traffic begins: the same seed gives the same events
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,

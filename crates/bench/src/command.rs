@@ -17,6 +17,9 @@ use super::{
 /// The events of a topic that is drained. A report drains more, since some baselines fetch a lot ahead.
 const DRAINED_EVENTS: u32 = 200_000;
 const REPORT_DRAINED_EVENTS: u32 = 300_000;
+/// The time of every measurement that does not count, and the time after which a verdict no longer counts.
+const WARM_UP: Duration = Duration::from_secs(1);
+const DEADLINE: Duration = Duration::from_secs(5);
 const PICTURE: &str = "![Latency against offered load](plot.svg)";
 
 /// Carries a parsed command line out: the findings go to stdout, progress to stderr.
@@ -31,13 +34,19 @@ pub fn execute(args: Cli) -> anyhow::Result<ExitCode> {
     start_logging(&settings.log)?;
     let names_cluster = args.common.config.is_some() || std::env::var_os("TOLLGATE__KAFKA__BROKERS").is_some();
     let starts_broker = args.own_broker || (args.common.brokers.is_none() && !names_cluster);
-    let invocation = Invocation {
-        binary: binary::resolve(args.tollgate.as_deref(), &Progress::default())?,
-        config: args.common.config.clone(),
-        properties: args.common.properties.clone(),
-        brokers: settings.kafka.brokers.clone(),
+    let brokers = settings.kafka.brokers.clone();
+    let invocation = || {
+        let binary = binary::resolve(args.tollgate.as_deref(), &Progress::default())?;
+        let (config, properties) = (args.common.config.clone(), args.common.properties.clone());
+        anyhow::Ok(Invocation { binary, config, properties, brokers })
     };
-    let open = |progress| Session::open(args.plan(), settings.kafka, invocation, starts_broker, progress);
+    let open = |progress, invocation| Session::open(args.plan(), settings.kafka, invocation, starts_broker, progress);
+    if let Some(measurement) = &args.measurement {
+        measurement.run(args.tollgate.as_deref(), || open(Progress::default(), invocation()?))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let invocation = invocation()?;
+    let open = |progress| open(progress, invocation);
     let findings = match &args.report {
         Some(directory) => args.write_report(directory, open)?,
         None => args.measure(&open(Progress::default())?)?,
@@ -71,15 +80,14 @@ fn json(findings: &Findings) -> serde_json::Value {
 
 impl Cli {
     fn plan(&self) -> Plan {
-        let seconds = |seconds: u32| Duration::from_secs(seconds.into());
-        let deadline = Duration::from_millis(self.deadline_ms.into());
+        let times = |seconds: u32| Times { warm_up: WARM_UP, measured: Duration::from_secs(seconds.into()), deadline: DEADLINE };
         let attempts = if self.report.is_some() { 2 } else { 1 };
         Plan {
             seed: self.seed,
             threads: self.threads as usize,
             partitions: self.partitions,
-            times: Times { warm_up: seconds(self.warm_up), measured: seconds(self.duration), deadline },
-            probe_times: Times { warm_up: seconds(self.warm_up), measured: seconds(self.duration.min(3)), deadline },
+            times: times(self.duration),
+            probe_times: times(self.duration.min(3)),
             search: Search { start: 4_000.0, precision: 1.1, attempts, probes_max: 12 },
         }
     }

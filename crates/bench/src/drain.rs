@@ -100,7 +100,6 @@ pub(super) struct Decision {
 
 impl Drained {
     /// Microseconds of CPU per event, round by round.
-    #[must_use]
     pub fn cpu_us(&self) -> Vec<f64> {
         self.rounds.iter().map(|round| 1e6 / round.events_per_cpu_second).collect()
     }
@@ -109,9 +108,6 @@ impl Drained {
 impl Session {
     /// Preloads a topic with so many events and has each of `subjects` drain it in every round, in alternating order. A subject that fails
     /// is left out from then on. Where time is limited there may be fewer rounds.
-    ///
-    /// # Errors
-    /// The topic cannot be filled.
     pub fn drain(&self, subjects: &[Subject], events: usize, rounds: usize) -> Result<Vec<Drained>> {
         let preloaded = self.preload(self.plan.partitions, events, self.mix())?;
         let mut turns: Vec<Turn<'_>> = subjects.iter().map(Turn::new).collect();
@@ -142,8 +138,8 @@ impl Session {
     pub(super) fn preload(&self, partitions: u32, events: usize, mix: Mix) -> Result<Preloaded> {
         let stem = self.unique();
         let topic = format!("{stem}.events");
-        self.topics().create_named(&[&topic], partitions, &[])?;
-        let mut sender = Sender::new(self.kafka(), mix)?;
+        self.topics.create_named(&[&topic], partitions, &[])?;
+        let mut sender = Sender::new(&self.kafka, mix)?;
         let start = Instant::now();
         let is_late = || self.is_limited() && start.elapsed() > PRELOAD_TIME_MAX;
         let sent = sender.preload(&topic, events, |done| self.progress.show("preloading", done, events), is_late)?;
@@ -154,7 +150,7 @@ impl Session {
 
     /// Deletes what was filled.
     pub(super) fn discard(&self, preloaded: &Preloaded) -> Result<()> {
-        self.topics().delete_all(&preloaded.stem)
+        self.topics.delete_all(&preloaded.stem)
     }
 
     /// Has a worker drain a topic, and stops it earlier if that takes too long.
@@ -171,11 +167,11 @@ impl Session {
             let mut watched = Watched::start(self, subject, &topics, &name)?;
             self.watch(&mut watched, subject, preloaded, cut_after)?;
             let found = watched.stop(preloaded)?;
-            let read_all = || read(&Reader::new(self.kafka(), &topics.decisions, Offset::Beginning)?, found.verdicts);
+            let read_all = || read(&Reader::new(&self.kafka, &topics.decisions, Offset::Beginning)?, found.verdicts);
             Ok((found, compares.then(read_all).transpose()?))
         };
         let found = run();
-        let deleted = self.topics().delete_all(&name);
+        let deleted = self.topics.delete_all(&name);
         found.and_then(|found| deleted.map(|()| found))
     }
 

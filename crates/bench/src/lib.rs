@@ -6,10 +6,11 @@
 //! ```
 //!
 //! The schedule, the meter, the search for the peak and the report are pure, and stand apart from what talks to Kafka. The traffic, the
-//! broker and the process guard are the test kit's. Workers are processes of the `tollgate` binary ([`build_worker`]).
+//! broker and the process guard are the test kit's. Workers are processes of the `tollgate` binary (module `binary`).
 
 mod absence;
 mod abuse;
+mod alone;
 mod binary;
 mod budget;
 mod checkout;
@@ -36,7 +37,6 @@ mod versus;
 mod watched;
 mod worker;
 
-pub use binary::build as build_worker;
 pub use cli::Cli;
 pub use command::execute;
 

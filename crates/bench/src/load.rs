@@ -16,7 +16,7 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 const LEAD: Duration = Duration::from_millis(100);
 
 /// How long a phase takes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Times {
     /// The time at the beginning that is not measured.
     pub warm_up: Duration,
@@ -62,7 +62,6 @@ pub struct Observed {
 }
 
 /// Puts load on a worker.
-#[derive(Debug)]
 pub struct Load<'a> {
     /// The cluster.
     pub kafka: &'a KafkaSettings,
@@ -78,17 +77,11 @@ pub struct Load<'a> {
 
 impl Load<'_> {
     /// Runs a phase.
-    ///
-    /// # Errors
-    /// The worker ends, or the brokers are away.
     pub fn run(&mut self, worker: Option<&mut Worker>, rate: f64, times: Times) -> Result<Observed> {
         self.follow(worker, Schedule::new(rate, times.warm_up, times.measured), times.deadline)
     }
 
     /// Sends the events of a schedule.
-    ///
-    /// # Errors
-    /// The worker ends, or the brokers are away.
     pub fn follow(&mut self, worker: Option<&mut Worker>, schedule: Schedule, deadline: Duration) -> Result<Observed> {
         let reader = Reader::new(self.kafka, &self.topics.decisions, Offset::End)?;
         let mut arrivals = Arrivals::new(schedule, self.sender.next());

@@ -5,7 +5,7 @@ use std::fs;
 use serde::Serialize;
 
 /// The machine and the build that figures were measured with.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Machine {
     /// The processor.
     pub cpu: String,
@@ -27,7 +27,6 @@ pub struct Machine {
 
 impl Machine {
     /// Returns the description of this machine.
-    #[must_use]
     pub fn here(broker: String) -> Self {
         let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -47,7 +46,6 @@ impl Machine {
     }
 
     /// Returns whether others wanted more of it than there is: figures from then say little.
-    #[must_use]
     pub fn is_busy(&self) -> bool {
         self.load > self.cores as f64
     }

@@ -63,7 +63,6 @@ pub struct Tally {
 
 impl Arrivals {
     /// Returns a meter that has seen no verdict yet.
-    #[must_use]
     pub fn new(schedule: Schedule, first: u64) -> Self {
         Self { schedule, first, latencies: vec![NONE; schedule.count], duplicates: 0, answered: 0 }
     }
@@ -91,7 +90,6 @@ impl Arrivals {
 
     /// Returns how long after the end of the measured time events are answered within `settled` again: from then on, for a second, 99 of a
     /// hundred are. `None` if that never happens.
-    #[must_use]
     pub fn recovered_after(&self, awaited: &[bool], settled: Duration) -> Option<Duration> {
         let settled_us = u32::try_from(settled.as_micros()).unwrap_or(NONE - 1);
         let (_, end) = self.schedule.window();
@@ -113,7 +111,6 @@ impl Arrivals {
     }
 
     /// Returns how many events were due when the measured time was over, and had no verdict yet.
-    #[must_use]
     pub fn backlog(&self, awaited: &[bool]) -> usize {
         let (_, end) = self.schedule.window();
         let events = awaited.iter().zip(&self.latencies).enumerate().take(self.schedule.measured_end);
@@ -122,7 +119,6 @@ impl Arrivals {
     }
 
     /// Adds up the verdicts on the events behind the warm-up that await one.
-    #[must_use]
     pub fn tally(&self, awaited: &[bool], deadline: Duration) -> Tally {
         let deadline_us = u32::try_from(deadline.as_micros()).unwrap_or(NONE - 1);
         let Schedule { warm_up, measured_end, .. } = self.schedule;

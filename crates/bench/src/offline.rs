@@ -87,9 +87,6 @@ pub struct Growth {
 
 impl Offline {
     /// Runs one of the [`BENCHES`] and keeps what it prints.
-    ///
-    /// # Errors
-    /// It does not run, or prints something else.
     pub fn measure(&mut self, checkout: &Checkout, name: &str, time_max: Duration) -> Result<(), Absence> {
         let printed = checkout.run_bench(name, time_max)?;
         self.read(name, &printed).map_err(|error| Absence::failed(name, &format!("{error:#}")))

@@ -64,19 +64,16 @@ pub struct Burst {
 
 impl Overload {
     /// Returns whether nearly all of it was dealt with at once, so that it was no overload: the peak is higher than was found.
-    #[must_use]
     pub fn is_none(&self) -> bool {
         self.kept >= self.factor * KEPT_OF_ALL
     }
 
     /// Returns how much longer than the backlog's own time an event waited, in seconds.
-    #[must_use]
     pub fn excess_wait_seconds(&self) -> f64 {
         (self.longest_wait_seconds - self.backlog_seconds).max(0.0)
     }
 
     /// Returns the memory at the end as a multiple of the memory before.
-    #[must_use]
     pub fn memory_growth(&self) -> f64 {
         self.phase.resident_bytes_max as f64 / self.resident_bytes_before.max(1) as f64
     }
@@ -85,9 +82,6 @@ impl Overload {
 impl Session {
     /// Offers `factor` times the peak to a worker, then a tenth of the peak, and both again for a moment. Where nearly all of it was dealt
     /// with, that is done again with what was kept as the peak.
-    ///
-    /// # Errors
-    /// The worker ends, or the brokers are away.
     pub fn overload(&self, bed: &mut Bed<'_>, peak_per_second: f64, factor: f64) -> Result<Overload> {
         let times = self.plan.times;
         let usual = bed.run(peak_per_second * CALM, self.plan.sweep_times())?.phase;

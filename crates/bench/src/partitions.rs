@@ -21,13 +21,11 @@ pub struct PartitionCost {
 
 impl PartitionCost {
     /// Returns the median of the rounds.
-    #[must_use]
     pub fn median_us(&self) -> Option<f64> {
         Ratio::of(self.cpu_us.iter().copied()).map(|cost| cost.median)
     }
 
     /// Returns the cost of an event as a multiple of its cost with other partitions, round by round.
-    #[must_use]
     pub fn over(&self, other: &Self) -> Option<Ratio> {
         Ratio::between(&self.cpu_us, &other.cpu_us)
     }
@@ -36,9 +34,6 @@ impl PartitionCost {
 impl Session {
     /// Has the gate drain topics with so many events and the [`PARTITIONS`], in alternating order. Where time is limited there may be fewer
     /// rounds.
-    ///
-    /// # Errors
-    /// The worker ends, or leaves events unanswered.
     pub fn partition_costs(&self, events: usize, rounds: usize) -> Result<Vec<PartitionCost>> {
         let mut preloaded = Vec::new();
         for partitions in PARTITIONS {

@@ -26,9 +26,6 @@ pub enum Shortfall {
 }
 
 /// Returns whether a phase shows that its rate is sustained.
-///
-/// # Errors
-/// Why not.
 pub fn sustained(phase: &Phase) -> Result<(), Shortfall> {
     let [first, last] = phase.tally.medians_ms;
     if phase.tally.misses + phase.refused > 0 {
@@ -41,7 +38,7 @@ pub fn sustained(phase: &Phase) -> Result<(), Shortfall> {
 }
 
 /// How to search.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Search {
     /// The first rate that is tried.
     pub start: f64,
@@ -56,9 +53,6 @@ pub struct Search {
 impl Search {
     /// Searches with `probe`, which says whether a rate is sustained, until the answer is close enough or `is_late`. Returns the highest
     /// rate that was sustained twice, since a fresh worker can be lucky once. `None` if none was.
-    ///
-    /// # Errors
-    /// Those of `probe`.
     pub fn run(&self, mut probe: impl FnMut(f64) -> Result<bool>, is_late: impl Fn() -> bool) -> Result<Option<f64>> {
         let (mut sustained, mut exceeded): (Option<f64>, Option<f64>) = (None, None);
         let mut attempt = |rate| -> Result<bool> {

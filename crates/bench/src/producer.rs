@@ -54,12 +54,6 @@ pub struct Sender {
     next: u64,
 }
 
-impl std::fmt::Debug for Sender {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sender").field("next", &self.next).finish_non_exhaustive()
-    }
-}
-
 /// What was sent in a phase.
 #[derive(Debug, Clone, Default)]
 pub struct Sent {
@@ -75,9 +69,6 @@ pub struct Sent {
 
 impl Sender {
     /// Returns a sender of this traffic, from its beginning.
-    ///
-    /// # Errors
-    /// A property that librdkafka does not take.
     pub fn new(kafka: &KafkaSettings, mix: Mix) -> Result<Self> {
         let refusals = Refusals::default();
         let mut config = client(kafka);
@@ -95,15 +86,11 @@ impl Sender {
     }
 
     /// Returns the number of the next event.
-    #[must_use]
     pub fn next(&self) -> u64 {
         self.next
     }
 
     /// Sends the events of a schedule that began, or begins, at `start`.
-    ///
-    /// # Errors
-    /// librdkafka does not take a record for another reason than a full queue.
     pub fn send(&mut self, topic: &str, schedule: Schedule, start: Instant, progress: impl Fn(usize)) -> Result<Sent> {
         let mut sent = Sent { awaited: Vec::with_capacity(schedule.count), ..Sent::default() };
         let refused = self.refusals.0.0.load(Ordering::Relaxed);
@@ -133,9 +120,6 @@ impl Sender {
     }
 
     /// Publishes so many events at once, or what can be published until `is_late`.
-    ///
-    /// # Errors
-    /// The broker does not take them all.
     pub fn preload(&mut self, topic: &str, count: usize, progress: impl Fn(usize), is_late: impl Fn() -> bool) -> Result<Sent> {
         let mut sent = Sent { awaited: Vec::with_capacity(count), ..Sent::default() };
         let mut event = MixEvent::blank();

@@ -29,17 +29,8 @@ pub struct Reader {
     partitions: i32,
 }
 
-impl std::fmt::Debug for Reader {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reader").field("topic", &self.topic).finish_non_exhaustive()
-    }
-}
-
 impl Reader {
     /// Returns a reader of a topic from this offset on.
-    ///
-    /// # Errors
-    /// The topic is not there, or the brokers are away.
     pub fn new(kafka: &KafkaSettings, topic: &str, from: Offset) -> Result<Self> {
         let reader = Self::counter(kafka, topic)?;
         let mut list = TopicPartitionList::new();
@@ -54,9 +45,6 @@ impl Reader {
     }
 
     /// Returns a reader that only counts how much a topic holds, and fetches nothing.
-    ///
-    /// # Errors
-    /// The topic is not there, or the brokers are away.
     pub fn counter(kafka: &KafkaSettings, topic: &str) -> Result<Self> {
         let mut config = client(kafka);
         config
@@ -110,9 +98,6 @@ impl Reader {
     }
 
     /// Returns how many records have been written to the topic.
-    ///
-    /// # Errors
-    /// The brokers are away.
     pub fn count(&self) -> Result<u64> {
         self.ends()?.into_iter().map(|end| Ok(u64::try_from(end)?)).sum()
     }
@@ -136,9 +121,6 @@ impl Reader {
     }
 
     /// Hands so many records to `take`, from the reader's position on.
-    ///
-    /// # Errors
-    /// They do not come.
     pub fn take(&self, count: u64, mut take: impl FnMut(&BorrowedMessage<'_>)) -> Result<()> {
         let deadline = Instant::now() + REQUEST_TIME_MAX * 6;
         let mut taken = 0;

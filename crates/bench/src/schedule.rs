@@ -22,7 +22,6 @@ pub struct Schedule {
 
 impl Schedule {
     /// Returns the schedule of a rate, a warm-up and a time that is measured behind it.
-    #[must_use]
     pub fn new(rate: f64, warm_up: Duration, measured: Duration) -> Self {
         let warm_up = events(rate, warm_up);
         let count = warm_up + events(rate, measured).max(1);
@@ -30,20 +29,17 @@ impl Schedule {
     }
 
     /// Adds a time at another rate behind it.
-    #[must_use]
     pub fn then(self, tail_rate: f64, tail: Duration) -> Self {
         Self { tail_rate, count: self.measured_end + events(tail_rate, tail), ..self }
     }
 
     /// Returns when the event of this number is due, from the start.
-    #[must_use]
     pub fn due(&self, number: usize) -> Duration {
         let in_tail = number.saturating_sub(self.measured_end);
         Duration::from_secs_f64((number - in_tail) as f64 / self.rate + in_tail as f64 / self.tail_rate)
     }
 
     /// Returns how many events are due at a time from the start, as far as there are any.
-    #[must_use]
     pub fn due_by(&self, elapsed: Duration) -> usize {
         let end = self.due(self.measured_end);
         let due = match elapsed.checked_sub(end) {
@@ -54,7 +50,6 @@ impl Schedule {
     }
 
     /// Returns the start and the end of the measured time.
-    #[must_use]
     pub fn window(&self) -> (Duration, Duration) {
         (self.due(self.warm_up), self.due(self.measured_end))
     }

@@ -17,7 +17,7 @@ const NEAR: f64 = 0.85;
 const KINDLING: Times = Times { warm_up: Duration::ZERO, measured: Duration::from_secs(3), deadline: Duration::from_secs(20) };
 
 /// How measurements are made.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Plan {
     /// The seed of the traffic.
     pub seed: u64,
@@ -35,22 +35,21 @@ pub struct Plan {
 
 impl Plan {
     /// Returns the times of one of many latency measurements.
-    #[must_use]
     pub fn sweep_times(&self) -> Times {
         Times { measured: (self.times.measured / 2).max(Duration::from_secs(1)), ..self.times }
     }
 }
 
 /// A cluster to measure on, with what it takes to start workers there.
-#[derive(Debug)]
 pub struct Session {
     /// How measurements are made.
     pub plan: Plan,
     /// Where progress is shown.
     pub progress: Progress,
-    kafka: KafkaSettings,
-    invocation: Invocation,
-    topics: Topics,
+    /// The cluster.
+    pub(super) kafka: KafkaSettings,
+    pub(super) invocation: Invocation,
+    pub(super) topics: Topics,
     stem: String,
     made: Cell<u32>,
     /// Where the next search for a peak begins: near the last one that was found.
@@ -62,7 +61,6 @@ pub struct Session {
 }
 
 /// A worker under load.
-#[derive(Debug)]
 pub struct Bed<'a> {
     /// The load on the worker.
     pub load: Load<'a>,
@@ -81,9 +79,6 @@ pub struct Peak {
 
 impl Session {
     /// Opens a session on the cluster of these settings, or on a broker that it starts.
-    ///
-    /// # Errors
-    /// No broker can be started, or the cluster does not answer.
     pub fn open(plan: Plan, mut kafka: KafkaSettings, mut invocation: Invocation, starts_broker: bool, progress: Progress) -> Result<Self> {
         let broker = match starts_broker {
             true => {
@@ -104,18 +99,11 @@ impl Session {
     }
 
     /// Returns where the broker is, for people.
-    #[must_use]
     pub fn broker_place(&self) -> String {
         match self.broker {
             Some(_) => "its own, on the same machine".to_owned(),
             None => self.kafka.brokers.clone(),
         }
-    }
-
-    /// Returns the cluster.
-    #[must_use]
-    pub fn kafka(&self) -> &KafkaSettings {
-        &self.kafka
     }
 
     /// Sets when the next measurement has to end; it then returns what it has by then.
@@ -138,14 +126,6 @@ impl Session {
         self.search_start.set(per_second);
     }
 
-    pub(super) fn topics(&self) -> &Topics {
-        &self.topics
-    }
-
-    pub(super) fn invocation(&self) -> &Invocation {
-        &self.invocation
-    }
-
     /// Returns a name that nothing else on the cluster has.
     pub(super) fn unique(&self) -> String {
         self.made.set(self.made.get() + 1);
@@ -153,7 +133,6 @@ impl Session {
     }
 
     /// Returns the traffic, from its beginning.
-    #[must_use]
     pub fn mix(&self) -> Mix {
         Mix::new(self.usual())
     }
@@ -164,17 +143,11 @@ impl Session {
     }
 
     /// Starts a worker on new topics, has `measure` use it, stops it and deletes the topics.
-    ///
-    /// # Errors
-    /// Those of `measure`, or the worker does not start or stop.
     pub fn with_worker<T>(&self, subject: &Subject, measure: impl FnOnce(&mut Bed<'_>) -> Result<T>) -> Result<T> {
         self.with_traffic(subject, self.plan.partitions, self.mix(), measure)
     }
 
     /// Does the same with so many partitions and other traffic.
-    ///
-    /// # Errors
-    /// Those of [`Self::with_worker`].
     pub(super) fn with_traffic<T>(
         &self,
         subject: &Subject,
@@ -213,9 +186,6 @@ impl Session {
     }
 
     /// Searches the highest rate that a worker sustains.
-    ///
-    /// # Errors
-    /// No rate is sustained, or a measurement fails.
     pub fn find_peak(&self, bed: &mut Bed<'_>) -> Result<Peak> {
         let mut probes = Vec::new();
         let (search, times) = (Search { start: self.search_start.get(), ..self.plan.search }, self.plan.probe_times);
@@ -241,9 +211,6 @@ impl Session {
 
 impl Bed<'_> {
     /// Runs a phase.
-    ///
-    /// # Errors
-    /// Those of [`Load::run`].
     pub fn run(&mut self, rate: f64, times: Times) -> Result<Observed> {
         self.load.run(Some(&mut self.worker), rate, times)
     }

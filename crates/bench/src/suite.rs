@@ -242,8 +242,8 @@ mod tests {
     /// A cargo whose benchmarks print what they are asked for, but for one that fails.
     const CARGO: &str = r#"
 case "$*" in
-    *growth*) echo 'error: it does not compile'; exit 101 ;;
     *--no-run*) ;;
+    *growth*) echo 'error: it does not compile'; exit 101 ;;
     *decision*) echo '{"decision":[{"name":"tool_call","bytes":600,"ns":1500,"allocations":4}]}' ;;
     *memory*) echo '{"memory":[{"name":"quiet","threads":1000000,"bytes_per_thread":301,"target":300}]}' ;;
     *) echo '{"instructions":[{"name":"tool_call","per_event":12345}]}' ;;

@@ -21,12 +21,6 @@ pub struct Topics {
     brokers: String,
 }
 
-impl std::fmt::Debug for Topics {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Topics").field("brokers", &self.brokers).finish_non_exhaustive()
-    }
-}
-
 /// Returns a client's configuration: the brokers and the user's properties.
 pub(super) fn client(kafka: &KafkaSettings) -> ClientConfig {
     let mut config = ClientConfig::new();
@@ -39,9 +33,6 @@ pub(super) fn client(kafka: &KafkaSettings) -> ClientConfig {
 
 impl Topics {
     /// Connects to the cluster.
-    ///
-    /// # Errors
-    /// The brokers cannot be reached, or a property is wrong.
     pub fn connect(kafka: &KafkaSettings) -> Result<Self> {
         let admin: AdminClient<PlainContext> = client(kafka).create_with_context(PlainContext::default()).context("kafka.properties")?;
         let answered = admin.inner().fetch_metadata(None, REQUEST_TIME_MAX / 3);
@@ -51,9 +42,6 @@ impl Topics {
     }
 
     /// Creates the topics of a worker, named after `stem`.
-    ///
-    /// # Errors
-    /// The cluster does not allow it, or they get no leaders.
     pub fn create(&self, stem: &str, partitions: u32) -> Result<TopicSettings> {
         let topics = TopicSettings::named(|spec| format!("{stem}.{}", spec.key));
         for topic in to_create(topics.each().filter(|topic| topic.spec.is_created()), partitions) {
@@ -64,9 +52,6 @@ impl Topics {
     }
 
     /// Creates topics of these names.
-    ///
-    /// # Errors
-    /// The cluster does not allow it, or they get no leaders.
     pub fn create_named(&self, names: &[&str], partitions: u32, settings: &[(&str, &str)]) -> Result<()> {
         let count = i32::try_from(partitions).context("so many partitions")?;
         let topics: Vec<NewTopic<'_>> = names
@@ -92,9 +77,6 @@ impl Topics {
     }
 
     /// Deletes every topic that is named after `stem`: a worker may create topics of its own.
-    ///
-    /// # Errors
-    /// The cluster does not allow it.
     pub fn delete_all(&self, stem: &str) -> Result<()> {
         let metadata = self.admin.inner().fetch_metadata(None, REQUEST_TIME_MAX)?;
         let is_named = |name: &&str| name.strip_prefix(stem).is_some_and(|rest| rest.starts_with(['.', '-']));
@@ -108,9 +90,6 @@ impl Topics {
     }
 
     /// Deletes topics, as far as they are there.
-    ///
-    /// # Errors
-    /// The cluster does not allow it.
     pub fn delete(&self, names: &[&str]) -> Result<()> {
         let options = AdminOptions::new().request_timeout(Some(REQUEST_TIME_MAX));
         let deleted = self.runtime.block_on(self.admin.delete_topics(names, &options));

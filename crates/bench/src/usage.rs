@@ -21,9 +21,6 @@ pub struct Usage {
 
 impl Usage {
     /// Reads what the process group of this id uses now.
-    ///
-    /// # Errors
-    /// There is no `/proc` (which is Linux's), or no such process.
     pub fn of_group(group: u32) -> Result<Self> {
         let entries = fs::read_dir("/proc").context("the CPU time of a process is read from /proc, which this system lacks")?;
         let mut usage = None;

@@ -57,7 +57,6 @@ pub struct Versus {
 
 impl Ratio {
     /// Returns the spread of these; `None` if there are none.
-    #[must_use]
     pub fn of(ratios: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut ratios: Vec<f64> = ratios.into_iter().filter(|ratio| ratio.is_finite()).collect();
         ratios.sort_by(f64::total_cmp);
@@ -70,9 +69,19 @@ impl Ratio {
     }
 
     /// Returns the ratio of two measurements that were made in turns or at the same time, round by round.
-    #[must_use]
     pub fn between(over: &[f64], under: &[f64]) -> Option<Self> {
         Self::of(over.iter().zip(under).map(|(over, under)| over / under))
+    }
+}
+
+/// Runs `over` and `under` once in this round, and returns what both have measured. They take turns to be the first.
+pub(super) fn in_turn<T>(round: usize, over: impl FnOnce() -> Result<T>, under: impl FnOnce() -> Result<T>) -> Result<(T, T)> {
+    if round.is_multiple_of(2) {
+        let over = over()?;
+        Ok((over, under()?))
+    } else {
+        let under = under()?;
+        Ok((over()?, under))
     }
 }
 
@@ -84,7 +93,6 @@ impl std::fmt::Display for Ratio {
 
 impl Versus {
     /// Adds rounds up; `drained` are the gate and the pass-through, draining the same topic.
-    #[must_use]
     pub fn new(rounds: Vec<Round>, drained: &[Drained]) -> Self {
         let ratio =
             |of: fn(&Side) -> Option<f64>| Ratio::of(rounds.iter().filter_map(|round| Some(of(&round.gate)? / of(&round.pass_through)?)));
@@ -108,9 +116,6 @@ impl Versus {
 impl Session {
     /// Has the gate and the pass-through take turns, for so many rounds: latency at a rate, or, if none is given, the peak and latency at
     /// half of the gate's first one. Where time is limited there may be fewer rounds.
-    ///
-    /// # Errors
-    /// A worker ends, or sustains nothing.
     pub fn rounds(&self, rounds: usize, rate: Option<f64>) -> Result<Vec<Round>> {
         let searches = rate.is_none();
         let mut rate = rate;

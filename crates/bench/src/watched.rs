@@ -29,7 +29,7 @@ pub(super) struct Watched {
 impl Session {
     /// Makes the topics of a worker that drains what was preloaded, and suspends there whom `subject` wants suspended.
     pub(super) fn drained_topics(&self, subject: &Subject, name: &str, preloaded: &Preloaded) -> Result<TopicSettings> {
-        let mut topics = self.topics().create(name, preloaded.partitions)?;
+        let mut topics = self.topics.create(name, preloaded.partitions)?;
         topics.events.clone_from(&preloaded.topic);
         self.suspend(&topics.controls, subject.suspended())?;
         Ok(topics)
@@ -38,8 +38,8 @@ impl Session {
 
 impl Watched {
     pub(super) fn start(session: &Session, subject: &Subject, topics: &TopicSettings, name: &str) -> Result<Self> {
-        let counter = Reader::counter(session.kafka(), &topics.decisions)?;
-        let worker = Worker::start(session.invocation(), subject, topics, name)?;
+        let counter = Reader::counter(&session.kafka, &topics.decisions)?;
+        let worker = Worker::start(&session.invocation, subject, topics, name)?;
         Ok(Self { worker, counter, samples: Vec::new() })
     }
 

@@ -1,8 +1,6 @@
 //! Starts, watches and stops the system under test: a process with a group of its own.
 
 use std::ffi::OsString;
-use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -11,7 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use super::Usage;
 use tollgate_config::settings::TopicSettings;
-use tollgate_testkit::{DENIED_TOOL, ProcessGuard, free_ports};
+use tollgate_testkit::{DENIED_TOOL, ProcessGuard, admin_page, free_ports, metric_of};
 
 const READY_TIME_MAX: Duration = Duration::from_secs(60);
 const STOP_TIME_MAX: Duration = Duration::from_secs(45);
@@ -37,7 +35,6 @@ pub enum Subject {
 
 impl Subject {
     /// Returns its name.
-    #[must_use]
     pub fn name(&self) -> &str {
         match self {
             Self::Gate => "tollgate",
@@ -48,7 +45,6 @@ impl Subject {
     }
 
     /// Returns how many subjects are suspended before it starts.
-    #[must_use]
     pub fn suspended(&self) -> u32 {
         if let Self::Variant(variant) = self { variant.suspended } else { 0 }
     }
@@ -91,9 +87,6 @@ pub struct Worker {
 
 impl Worker {
     /// Starts a process that reads these topics as this group.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub fn start(invocation: &Invocation, subject: &Subject, topics: &TopicSettings, group_id: &str) -> Result<Self> {
         let mut guard = ProcessGuard::start()?;
         let [admin_port] = free_ports()?;
@@ -141,9 +134,6 @@ impl Worker {
     }
 
     /// Waits until `/readyz` says that it is ready; a baseline only has to run.
-    ///
-    /// # Errors
-    /// It ends, or does not get ready: with the end of its log.
     pub fn wait_ready(&mut self) -> Result<()> {
         let deadline = Instant::now() + READY_TIME_MAX;
         while !self.is_ready() {
@@ -158,30 +148,15 @@ impl Worker {
         if matches!(self.subject, Subject::Baseline { .. }) {
             return true;
         }
-        self.get("/readyz").is_ok_and(|answer| answer.split_whitespace().nth(1) == Some("200"))
-    }
-
-    fn get(&self, path: &str) -> Result<String> {
-        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.admin_port))?;
-        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        Ok(answer)
+        admin_page(self.admin_port, "/readyz").is_ok_and(|(status, _)| status == 200)
     }
 
     /// Returns the sum of all series of one of its metrics; zero where there is none yet.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub fn metric(&self, name: &str) -> Result<f64> {
-        Ok(sum_of(&self.get("/metrics")?, name))
+        Ok(metric_of(&admin_page(self.admin_port, "/metrics")?.1, name))
     }
 
     /// Checks that it is still running.
-    ///
-    /// # Errors
-    /// It has ended: with the end of its log.
     pub fn check(&mut self) -> Result<()> {
         if !self.guard.is_running()? {
             bail!("{} ended; its log:\n{}", self.subject.name(), self.guard.log_tail());
@@ -190,23 +165,16 @@ impl Worker {
     }
 
     /// Reads what it has used by now.
-    ///
-    /// # Errors
-    /// Those of [`Usage::of_group`].
     pub fn usage(&self) -> Result<Usage> {
         Usage::of_group(self.group)
     }
 
     /// Returns the end of its log.
-    #[must_use]
     pub fn log_tail(&self) -> String {
         self.guard.log_tail()
     }
 
     /// Asks it to stop and waits until it has; a baseline that does not is killed.
-    ///
-    /// # Errors
-    /// It does not end.
     pub fn stop(mut self) -> Result<()> {
         if self.guard.is_running()? {
             self.guard.signal("TERM")?;
@@ -218,12 +186,6 @@ impl Worker {
         }
         Ok(())
     }
-}
-
-/// Returns the sum of all series of a metric in a page of them.
-fn sum_of(page: &str, name: &str) -> f64 {
-    let series = page.lines().filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' '])));
-    series.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
 }
 
 /// Returns the command of the gate or the pass-through. Without a configuration file the policy is the default one with a list of denied
@@ -247,15 +209,4 @@ fn ours(invocation: &Invocation, subject: &Subject) -> Command {
         Subject::Gate | Subject::Baseline { .. } => {}
     }
     command
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_series_of_a_metric_are_added_up() {
-        let page = "# HELP a_total x\r\na_total{b=\"c d\"} 2\na_total 3\na_total_more 9\nother{a_total=\"1\"} 4\n";
-        assert_eq!((sum_of(page, "a_total"), sum_of(page, "nothing")), (5.0, 0.0));
-    }
 }

@@ -38,7 +38,7 @@ pub struct Delays {
 
 impl Delays {
     /// Returns the spread of these milliseconds; `None` if nothing came.
-    pub(super) fn of(mut delays: Vec<f64>, missed: usize) -> Option<Self> {
+    pub(crate) fn of(mut delays: Vec<f64>, missed: usize) -> Option<Self> {
         delays.sort_by(f64::total_cmp);
         let count = delays.len() + missed;
         let max_ms = *delays.last()?;
@@ -71,7 +71,7 @@ impl Session {
     }
 
     fn beside(&self, bed: &mut Bed<'_>, rate: f64) -> Result<Beside> {
-        let (kafka, topics, is_over) = (self.kafka(), bed.load.topics, AtomicBool::new(false));
+        let (kafka, topics, is_over) = (&self.kafka, bed.load.topics, AtomicBool::new(false));
         let warm_up = self.plan.times.warm_up;
         std::thread::scope(|threads| {
             let offending = threads.spawn(|| offend(kafka, topics, warm_up, &is_over));

@@ -7,6 +7,7 @@ use tollgate_testkit::{Mix, MixSettings};
 
 use super::settings;
 use crate::drain::Preloaded;
+use crate::versus::in_turn;
 use crate::{Ratio, Session, Worker};
 
 /// The share of calls that are denied, so that there is much to count.
@@ -26,17 +27,10 @@ impl Session {
         let hot = self.preload(self.plan.partitions, events, Mix::new(MixSettings { has_hot_user: true, ..usual }))?;
         let (mut over, mut under) = (Vec::new(), Vec::new());
         for round in 0..rounds {
-            // They take turns to be the first.
-            let take = |of: &Preloaded, rates: &mut Vec<f64>| self.count_once(of).map(|rate| rates.push(rate));
-            if round % 2 == 0 {
-                take(&uniform, &mut under)?;
-                take(&hot, &mut over)?;
-            } else {
-                take(&hot, &mut over)?;
-                take(&uniform, &mut under)?;
-            }
-            let last = |rates: &[f64]| rates.last().copied().unwrap_or_default();
-            self.progress.say(&format!("counted: {:.0} events/s, with a hot user {:.0}", last(&under), last(&over)));
+            let (with, without) = in_turn(round, || self.count_once(&hot), || self.count_once(&uniform))?;
+            self.progress.say(&format!("counted: {without:.0} events/s, with a hot user {with:.0}"));
+            over.push(with);
+            under.push(without);
         }
         self.discard(&uniform)?;
         self.discard(&hot)?;
@@ -45,17 +39,17 @@ impl Session {
 
     fn count_once(&self, preloaded: &Preloaded) -> Result<f64> {
         let name = self.unique();
-        let mut topics = self.topics().create(&name, self.plan.partitions)?;
+        let mut topics = self.topics.create(&name, self.plan.partitions)?;
         topics.events.clone_from(&preloaded.topic);
         let run = || {
-            let mut worker = Worker::start(self.invocation(), &settings::counting(false), &topics, &name)?;
+            let mut worker = Worker::start(&self.invocation, &settings::counting(false), &topics, &name)?;
             worker.wait_ready()?;
             let rate = watch(&mut worker, preloaded.events)?;
             worker.stop()?;
             Ok(rate)
         };
         let found = run();
-        let deleted = self.topics().delete_all(&name);
+        let deleted = self.topics.delete_all(&name);
         found.and_then(|found| deleted.map(|()| found))
     }
 }

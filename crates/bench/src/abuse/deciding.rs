@@ -26,14 +26,10 @@ impl Session {
         let (mut over, mut under) = (Vec::new(), Vec::new());
         for round in 0..rounds {
             // They take turns to be the first.
-            let (with, without) = if round % 2 == 0 {
-                let [with, without] = self.drain_both([&on, &off], preloaded)?;
-                (with, without)
-            } else {
-                let [without, with] = self.drain_both([&off, &on], preloaded)?;
-                (with, without)
-            };
-            let [with, without] = [with, without].map(|round| 1e6 / round.events_per_cpu_second);
+            let is_swapped = round % 2 == 1;
+            let [first, second] = self.drain_both(if is_swapped { [&off, &on] } else { [&on, &off] }, preloaded)?;
+            let [first, second] = [first, second].map(|round| 1e6 / round.events_per_cpu_second);
+            let (with, without) = if is_swapped { (second, first) } else { (first, second) };
             self.progress.say(&format!("deciding: {with:.2} µs of CPU an event with abuse, {without:.2} without, {:.2}×", with / without));
             over.push(with);
             under.push(without);
@@ -55,7 +51,7 @@ impl Session {
             rounds.try_into().ok().context("there are two workers")
         };
         let found = run();
-        let [first, second] = names.map(|name| self.topics().delete_all(&name));
+        let [first, second] = names.map(|name| self.topics.delete_all(&name));
         found.and_then(|found| first.and(second).map(|()| found))
     }
 

@@ -6,15 +6,19 @@
 //! | `offence` | events that offend against one of these rules |
 //! | `alerted` | from an event to its alert, beside other traffic |
 //! | `blocked` | from an event to the first blocked call on every partition |
+//! | `stream` | a user who calls on every partition all the time |
+//! | `controls` | from a suspension to the first blocked call on every partition |
 //! | `counted` | events per second until their signals are counted |
 //! | `deciding` | CPU per event of deciding, beside a worker without abuse |
 
 mod alerted;
 mod blocked;
+mod controls;
 mod counted;
 mod deciding;
 mod offence;
 mod settings;
+mod stream;
 
 use std::time::Duration;
 
@@ -31,7 +35,7 @@ use super::{Absence, Checkout, Findings, Phase, Progress, Ratio, Session};
 pub use alerted::Delays;
 use settings::SUBJECT_KEY;
 
-/// How long the core's benchmark may take once it is built, and how long building it.
+/// How long the benchmark of the fold may take once it is built, and how long building it.
 const FOLD_TIME_MAX: Duration = Duration::from_secs(2_400);
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(30);
 
@@ -61,7 +65,7 @@ pub struct Beside {
     pub alerts: Delays,
 }
 
-/// A row of the core's benchmark `abuse`.
+/// A row of the benchmark `fold`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoldCost {
     /// What was measured.
@@ -79,8 +83,7 @@ pub struct FoldCost {
 }
 
 impl AbuseFindings {
-    /// Returns the row of the core's benchmark of this name.
-    #[must_use]
+    /// Returns the row of the benchmark of this name.
     pub fn cost(&self, name: &str) -> Option<&FoldCost> {
         self.fold.iter().find(|cost| cost.name == name)
     }
@@ -112,24 +115,43 @@ impl Session {
         if count == 0 {
             return Ok(());
         }
-        let producer: BaseProducer = client(self.kafka()).set("partitioner", "murmur2_random").create().context("kafka.properties")?;
-        let hasher = SubjectHasher::new(Some(SUBJECT_KEY));
-        for number in 0..count {
-            let id = format!("suspended-{number}");
-            let hash = hasher.hash(&Caller { kind: SubjectKind::User, tenant: "tenant-0", id: &id });
-            let key = ControlId::Subject(SubjectKind::User, hash).to_string();
-            let value = json!({"type": "subject", "kind": "user", "hash": hash.to_string(), "state": "suspended"}).to_string();
-            producer.send(BaseRecord::to(topic).key(&key).payload(&value)).map_err(|(error, _)| error)?;
-        }
-        producer.flush(FLUSH_TIME_MAX).context("the brokers do not acknowledge what is sent")
+        let suspensions = Suspensions::new(self, topic)?;
+        (0..count).try_for_each(|number| suspensions.set("tenant-0", &format!("suspended-{number}"), true))?;
+        suspensions.producer.flush(FLUSH_TIME_MAX).context("the brokers do not acknowledge what is sent")
     }
 }
 
-/// Runs the core's benchmark.
+/// Suspends users, and lifts their suspensions.
+struct Suspensions {
+    producer: BaseProducer,
+    topic: String,
+}
+
+impl Suspensions {
+    /// Returns a writer to this topic of controls.
+    fn new(session: &Session, topic: &str) -> Result<Self> {
+        let mut config = client(&session.kafka);
+        config.set("enable.idempotence", "true").set("linger.ms", "0").set("partitioner", "murmur2_random");
+        Ok(Self { producer: config.create().context("kafka.properties")?, topic: topic.to_owned() })
+    }
+
+    /// Sends the record that suspends a user, or that lifts the suspension.
+    fn set(&self, tenant: &str, id: &str, is_suspended: bool) -> Result<()> {
+        let hash = SubjectHasher::new(Some(SUBJECT_KEY)).hash(&Caller { kind: SubjectKind::User, tenant, id });
+        let key = ControlId::Subject(SubjectKind::User, hash).to_string();
+        let value = json!({"type": "subject", "kind": "user", "hash": hash.to_string(), "state": "suspended"}).to_string();
+        let mut record = BaseRecord::to(&self.topic).key(&key);
+        record.payload = is_suspended.then_some(&value);
+        self.producer.send(record).map_err(|(error, _)| error)?;
+        Ok(())
+    }
+}
+
+/// Runs the benchmark of the fold alone.
 fn fold(checkout: &Checkout, progress: &Progress) -> Result<Vec<FoldCost>, Absence> {
-    progress.say("building the core's benchmark");
-    checkout.prepare_bench("abuse", FOLD_TIME_MAX)?;
+    progress.say("building the benchmark of the fold");
+    checkout.prepare_bench("fold", FOLD_TIME_MAX)?;
     progress.say("folding signals in the core alone");
-    let printed = checkout.run_bench("abuse", FOLD_TIME_MAX)?;
-    figures("abuse", &printed).map_err(|error| Absence::failed("abuse", &format!("{error:#}")))
+    let printed = checkout.run_bench("fold", FOLD_TIME_MAX)?;
+    figures("fold", &printed).map_err(|error| Absence::failed("fold", &format!("{error:#}")))
 }

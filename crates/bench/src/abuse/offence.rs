@@ -10,6 +10,9 @@ use super::client;
 use super::settings::tool;
 use tollgate_config::settings::KafkaSettings;
 
+/// The tenant of the users who call.
+pub(super) const TENANT: &str = "probes";
+
 /// Sends calls of users of a tenant of their own. They have no number, so that they do not count as traffic.
 pub(super) struct Callers {
     producer: BaseProducer,
@@ -18,9 +21,6 @@ pub(super) struct Callers {
 
 impl Callers {
     /// Returns a sender to this topic.
-    ///
-    /// # Errors
-    /// A property that librdkafka does not take.
     pub(super) fn new(kafka: &KafkaSettings, topic: &str) -> Result<Self> {
         let mut config = client(kafka);
         config.set("enable.idempotence", "true").set("linger.ms", "0").set("partitioner", "murmur2_random");
@@ -35,7 +35,7 @@ impl Callers {
     /// Sends a call. Its arguments are nobody else's. Without a partition the user's thread has its own.
     pub(super) fn call(&self, user: &str, event: &str, tool: &str, partition: Option<i32>) -> Result<()> {
         let value = json!({"type": "tool_call", "thread_id": user, "event_id": event, "turn_id": user, "tool_call_id": event, "tool_name": tool,
-            "tool_input": {"of": event}, "user_id": user, "tenant_id": "probes", "agent_id": "probe"});
+            "tool_input": {"of": event}, "user_id": user, "tenant_id": TENANT, "agent_id": "probe"});
         let (value, record) = (value.to_string(), BaseRecord::to(&self.topic).key(user));
         let record = BaseRecord { partition, ..record.payload(&value) };
         self.producer.send(record).map_err(|(error, _)| anyhow!("an event cannot be sent to {}: {error}", self.topic))

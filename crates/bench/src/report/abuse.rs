@@ -63,7 +63,7 @@ pub(super) fn rows(findings: &Findings, found: &AbuseFindings) -> Vec<Row> {
             at_most(others, HOT_DELAY_MAX),
             &[ALERTS],
         ),
-        findings.row("cost per signal, 10 → 200 rules", format!("≤ {RULES_MAX}×"), at_most(rules, RULES_MAX), &["abuse"]),
+        findings.row("cost per signal, 10 → 200 rules", format!("≤ {RULES_MAX}×"), at_most(rules, RULES_MAX), &["fold"]),
     ]
 }
 
@@ -81,7 +81,7 @@ fn signals(findings: &Findings, found: &AbuseFindings) -> Row {
         let met = (fold.subjects >= SUBJECTS).then_some(fold.signals_per_second >= SIGNALS_MIN);
         (format!("{}, at {} subjects{naive}", millions(fold), fold.subjects), met)
     });
-    findings.row("signals per second and core in the fold, 1 million subjects", "≥ 1.00 million".to_owned(), judged, &["abuse"])
+    findings.row("signals per second and core in the fold, 1 million subjects", "≥ 1.00 million".to_owned(), judged, &["fold"])
 }
 
 fn millions(cost: &FoldCost) -> String {
@@ -94,7 +94,7 @@ fn bytes(findings: &Findings, found: &AbuseFindings, subjects: u64) -> Row {
         (format!("{:.0} B{naive}", fold.bytes_per_subject), Some(fold.bytes_per_subject <= BYTES_MAX))
     });
     let what = format!("bytes per live subject, 3 signals each, {} million subjects", subjects / 1_000_000);
-    let mut row = findings.row(&what, format!("≤ {BYTES_MAX} B"), judged, &["abuse"]);
+    let mut row = findings.row(&what, format!("≤ {BYTES_MAX} B"), judged, &["fold"]);
     if row.measured.is_none() && row.why.is_none() {
         row.why = Some(format!("TOLLGATE_ABUSE_SUBJECTS={subjects} measures it"));
     }

@@ -7,13 +7,11 @@ use crate::drain::DrainRound;
 use crate::{Drained, Offline, Overload, PartitionCost, Phase, Ratio, Versus};
 
 /// Returns the findings, as far as there are any: the machine, the table of targets, then the details.
-#[must_use]
 pub fn markdown(findings: &Findings) -> String {
     page(findings, "")
 }
 
 /// Returns the page with something between the table and the details, such as a picture.
-#[must_use]
 pub fn page(findings: &Findings, between: &str) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.

@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::{Absence, AbuseFindings, Drained, Machine, Offline, Overload, PartitionCost, Peak, Phase, Plan, Versus};
 
 /// The results of one run; what was not asked for is left out.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Findings {
     /// The machine that it ran on.
     pub machine: Machine,
@@ -71,35 +71,17 @@ pub struct SweepPoint {
 
 impl Findings {
     /// Returns findings with nothing measured yet.
-    #[must_use]
     pub fn new(machine: Machine, plan: Plan) -> Self {
-        Self {
-            machine,
-            plan,
-            peak: None,
-            pass_through_peak: None,
-            latency: None,
-            sweep: Vec::new(),
-            overload: None,
-            versus: None,
-            drained: Vec::new(),
-            partitions: Vec::new(),
-            offline: Offline::default(),
-            abuse: None,
-            absences: Vec::new(),
-            seconds: 0.0,
-        }
+        Self { machine, plan, ..Self::default() }
     }
 
     /// Names what failed, in a sentence; `None` if nothing did. What could not run on this machine has not failed.
-    #[must_use]
     pub fn failures(&self) -> Option<String> {
         let failed: Vec<&str> = self.absences.iter().filter(|absence| absence.failed).map(|absence| absence.part.as_str()).collect();
         (!failed.is_empty()).then(|| format!("the report lacks what failed: {}", failed.join(", ")))
     }
 
     /// Returns the sweep as a drawing.
-    #[must_use]
     pub fn plot(&self) -> String {
         let series = |name: &str, label: &str, style: &'static str, of: fn(&Phase) -> f64| {
             let points = self.sweep.iter().filter(|point| point.name == name);

@@ -71,7 +71,6 @@ impl Axes {
 }
 
 /// Draws the series.
-#[must_use]
 pub fn plot(series: &[Series]) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.

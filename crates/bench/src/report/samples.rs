@@ -80,7 +80,7 @@ pub(crate) fn findings() -> Findings {
         offline: offline(),
         absences: vec![
             Absence::missing("kafka-streams", "java is not installed (17 or newer)"),
-            Absence::failed("growth", "cargo bench -p tollgate-core --bench growth takes longer than 60 s"),
+            Absence::failed("growth", "cargo bench -p tollgate-core -- growth --json takes longer than 60 s"),
         ],
         seconds: 840.0,
         ..Findings::new(machine, plan)

@@ -44,7 +44,6 @@ pub struct Row {
 pub(super) type Judged = Option<(String, Option<bool>)>;
 
 /// Returns the table of one run.
-#[must_use]
 pub fn rows(findings: &Findings) -> Vec<Row> {
     if let Some(abuse) = &findings.abuse {
         return super::abuse::rows(findings, abuse);

@@ -1,19 +1,18 @@
 //! Measures what it costs that a partition moves: threads restored per second, and for how long verdicts are held up when a worker joins or
 //! leaves as planned.
 //!
-//! Broker, workers, producer and reader share the machine, so absolute figures are this machine's. `cargo bench -p tollgate-bench --bench
-//! moves`
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a benchmark fails by panicking")]
+//! Broker, workers, producer and reader share the machine, so absolute figures are this machine's.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use serde_json::{Value, json};
-use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Record, Worker, header};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, Worker, header};
+
+use crate::{Ratio, Session};
 
 const RESTORED_PARTITIONS: i32 = 4;
 const RESTORED_THREADS: usize = 100_000;
@@ -21,12 +20,13 @@ const MOVED_PARTITIONS: i32 = 4;
 const MOVES: usize = 8;
 const TIME_MAX: Duration = Duration::from_secs(60);
 
-fn main() -> Result<()> {
-    let tollgate = tollgate_bench::build_worker(Path::new(env!("CARGO_BIN_EXE_tollgate-bench")))?;
-    let broker = Broker::start_for_benchmarks(Path::new(env!("CARGO_TARGET_TMPDIR")))?;
-    let cluster = Cluster::new(broker.bootstrap(), &tollgate)?;
-    restore(&cluster)?;
-    moves(&cluster)
+impl Session {
+    /// Measures a restore, and moves as planned.
+    pub(super) fn moves(&self) -> Result<()> {
+        let cluster = Cluster::new(self.kafka.brokers.clone(), &self.invocation.binary)?;
+        restore(&cluster)?;
+        moves(&cluster)
+    }
 }
 
 /// Measures how a worker takes over the threads that another one has left behind.
@@ -90,27 +90,25 @@ fn moves(cluster: &Cluster) -> Result<()> {
         let load = threads.spawn(|| load(cluster, &deployment, &stop));
         let done = join_and_leave(&deployment, &first, &mut windows);
         stop.store(true, Ordering::Relaxed);
-        let sent = load.join().expect("the load does not panic");
+        let sent = load.join().map_err(|_| anyhow!("the load panicked"))?;
         done.and(sent)
     })?;
     let verdicts = deployment.verdicts(cluster, sent, TIME_MAX)?;
     let waits = waits(&cluster.read_all(&deployment.events)?, &verdicts);
     println!("{:<8} {:>7} {:>26} {:>10} {:>10}", "planned", "moves", "longest wait, median ms", "min ms", "max ms");
     for kind in ["join", "leave"] {
-        let mut longest: Vec<i64> = windows
-            .iter()
-            .filter(|window| window.kind == kind)
-            .map(|window| {
-                waits.iter().filter(|(sent, _)| (window.from..window.to).contains(sent)).map(|(_, wait)| *wait).max().unwrap_or(0)
-            })
-            .collect();
-        longest.sort_unstable();
-        let at = |index: usize| longest[index];
-        println!("{kind:<8} {:>7} {:>26} {:>10} {:>10}", longest.len(), at(longest.len() / 2), at(0), at(longest.len() - 1));
+        let of_kind = windows.iter().filter(|window| window.kind == kind);
+        let longest = |window: &Window| {
+            let within = waits.iter().filter(|(sent, _)| (window.from..window.to).contains(sent));
+            within.map(|(_, wait)| *wait).max().unwrap_or_default() as f64
+        };
+        let Ratio { median, min, max } = Ratio::of(of_kind.map(longest)).context("nothing has moved")?;
+        println!("{kind:<8} {MOVES:>7} {median:>26} {min:>10} {max:>10}");
     }
     Ok(())
 }
 
+/// The time of a move, in milliseconds since 1970.
 struct Window {
     kind: &'static str,
     from: i64,
@@ -166,7 +164,7 @@ fn waits(events: &[Record], verdicts: &[Record]) -> Vec<(i64, i64)> {
     }
     let wait = |event: &Record| {
         let value: Value = serde_json::from_slice(event.value.as_deref()?).ok()?;
-        let verdict = first.get(&(event.key.clone()?, value["event_id"].as_str()?.to_owned()))?;
+        let verdict = first.get(&(event.key.clone()?, value.get("event_id")?.as_str()?.to_owned()))?;
         Some((event.timestamp?, verdict - event.timestamp?))
     };
     events.iter().filter_map(wait).collect()
@@ -182,5 +180,5 @@ fn wait_until(mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
 }
 
 fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis() as i64
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as i64
 }
