@@ -29,7 +29,7 @@ const PICTURE: &str = "![Latency against offered load](plot.svg)";
 pub fn execute(args: Cli) -> anyhow::Result<ExitCode> {
     let mut settings = args.common.settings()?;
     if settings.log.filter == "info" {
-        settings.log.filter = "error,librdkafka=off".to_owned();
+        settings.log.filter = "error,librdkafka=off,rdkafka=off".to_owned();
     }
     start_logging(&settings.log)?;
     let names_cluster = args.common.config.is_some() || std::env::var_os("TOLLGATE__KAFKA__BROKERS").is_some();
