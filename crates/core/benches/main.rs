@@ -14,6 +14,7 @@
 )]
 #![allow(missing_docs, reason = "a benchmark has no interface")]
 
+mod costliest;
 mod decision;
 mod extremes;
 mod growth;
@@ -73,6 +74,12 @@ enum Benchmark {
         /// Measure only the events whose name holds this word
         word: Option<String>,
     },
+    /// The costliest calls that a search finds, against ordinary calls of their size
+    Costliest {
+        /// How many calls to try for each size of each tool
+        #[arg(long, default_value_t = 2_000)]
+        tries: usize,
+    },
 }
 
 fn main() {
@@ -86,6 +93,7 @@ fn main() {
         Benchmark::Memory { kind: Some(kind) } => memory::measure_kind(kind),
         Benchmark::Memory { kind: None } => memory::measure(Table::new("memory", json)),
         Benchmark::Signals => signals::measure(Table::new("signals", json)),
+        Benchmark::Costliest { tries } => costliest::measure(Table::new("costliest", json), tries),
         Benchmark::Extremes { word } => extremes::measure(Table::new("extremes", json), word.as_deref()),
     }
 }

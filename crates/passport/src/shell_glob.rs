@@ -136,6 +136,11 @@ fn read_set(behind: &[char]) -> Option<(Element, &[char])> {
 /// Returns whether some text matches both. The pairs of places that can be reached are marked, so time is bounded by the product of the
 /// lengths.
 fn meet(glob: &[Element], pattern: &[Element]) -> bool {
+    // Most pairs differ at one of their ends.
+    let differ = |left: Option<&Element>, right: Option<&Element>| matches!((left, right), (Some(left), Some(right)) if *left != Element::Many && *right != Element::Many && !agree(left, right));
+    if differ(glob.first(), pattern.first()) || differ(glob.last(), pattern.last()) {
+        return false;
+    }
     let width = pattern.len() + 1;
     let mut row = vec![false; width];
     // `row[j]`: whether the ends of both from here on meet.

@@ -20,9 +20,6 @@ const SHELL_LANGUAGES: [&str; 8] = ["bash", "sh", "shell", "zsh", "dash", "ash",
 /// Tools that run code of several languages.
 const CODE_TOOLS: [&str; 1] = ["execute_code"];
 
-/// The longest word that is taken for one path, in bytes. In a longer one every piece is.
-const WORD_BYTES_MAX: usize = 512;
-
 /// The longest path of Linux, in bytes.
 const PATH_BYTES_MAX: usize = 4096;
 
@@ -126,11 +123,9 @@ fn check_words(checked: &Checked) -> Result<(), Denial> {
     let mut is_secret = checked.patterns.iter().any(|pattern| pattern.len() > PATH_BYTES_MAX || secrets::secret_pattern(pattern));
     let (mut is_other_name, mut is_too_long) = (false, false);
     checked.each_word(&mut |word, is_glob| {
-        // A long word is a text, in which a path may stand between blanks and punctuation. No glob is that long.
-        is_secret |= is_glob && (word.len() > WORD_BYTES_MAX || secrets::secret_glob(word));
-        let is_separator = |char: char| char.is_whitespace() || "=@:,;'\"()[]{}<>|&".contains(char);
-        let pieces = word.split(|char| word.len() > WORD_BYTES_MAX && is_separator(char));
-        for piece in pieces {
+        // No glob is as long as a text.
+        is_secret |= is_glob && (budget::is_text(word) || secrets::secret_glob(word));
+        for piece in budget::pieces(word) {
             is_too_long |= piece.len() > PATH_BYTES_MAX;
             if is_too_long {
                 return;
