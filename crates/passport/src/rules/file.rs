@@ -109,15 +109,16 @@ impl FileLimits {
 
     fn check_path(&self, text: &str, reads: bool, to: &mut dyn Report) {
         match read_path(text) {
-            Ok(path) => report(to, "allowed_paths", self.check_allowed(&path)),
-            Err(denial) => return report(to, "path", Err(denial)),
+            Ok(path) => {
+                report(to, "allowed_paths", self.check_allowed(&path));
+                self.check_place(&path, text, reads, to);
+            }
+            Err(denial) => report(to, "path", Err(denial)),
         }
-        self.check_place(text, reads, to);
     }
 
     /// Reports every check of a path but whether it is in an allowed place.
-    fn check_place(&self, text: &str, reads: bool, to: &mut dyn Report) {
-        let path = NormalPath::new(text);
+    fn check_place(&self, path: &NormalPath, text: &str, reads: bool, to: &mut dyn Report) {
         if text.contains(['*', '?', '[', '{']) {
             // Some tools expand what others take for a name.
             let expansions = bash_commands::braces(text);
@@ -126,9 +127,9 @@ impl FileLimits {
             }
             let is_secret = reads && expansions.iter().any(|text| secrets::secret_glob(text));
             let denial = || Denial::new("oap.blocked_pattern", "File path is a glob that matches default sensitive read pattern");
-            report(to, "globs", if is_secret { Err(denial()) } else { self.check_finds(text) });
+            report(to, "globs", if is_secret { Err(denial()) } else { self.check_finds(&expansions) });
         }
-        self.check_blocked(&path, text, reads, to);
+        self.check_blocked(path, text, reads, to);
         report(to, "extensions", self.check_extension(path.name()));
         if let Some(spelling) = plain_spelling(text) {
             self.check_blocked(&NormalPath::new(&spelling), &spelling, reads, to);
@@ -161,9 +162,9 @@ impl FileLimits {
         })
     }
 
-    /// Checks that a glob finds no blocked path.
-    fn check_finds(&self, glob: &str) -> Result<(), Denial> {
-        check_limit(&self.blocked_paths, |blocked| match bash_commands::braces(glob).iter().any(|glob| blocked.may_be_found_by(glob)) {
+    /// Checks that none of the expansions of a glob finds a blocked path.
+    fn check_finds(&self, expansions: &[String]) -> Result<(), Denial> {
+        check_limit(&self.blocked_paths, |blocked| match expansions.iter().any(|glob| blocked.may_be_found_by(glob)) {
             true => Err(Denial::new("oap.path_blocked", "A glob could find a blocked path")),
             false => Ok(()),
         })
@@ -230,11 +231,12 @@ impl Rules for FileLimits {
     /// Reports the same checks as for a tool with this path. Where sizes are limited and the command does not tell the size of what it
     /// writes, the write is denied.
     fn check_redirect(&self, path: &str, bytes: Option<usize>, to: &mut dyn Report) {
-        match read_path(path) {
-            Ok(normal) => report(to, "allowed_paths", self.check_allowed_here(path, &normal)),
+        let normal = match read_path(path) {
+            Ok(normal) => normal,
             Err(denial) => return report(to, "path", Err(denial)),
-        }
-        self.check_place(path, self.is_read, to);
+        };
+        report(to, "allowed_paths", self.check_allowed_here(path, &normal));
+        self.check_place(&normal, path, self.is_read, to);
         if self.is_read {
             return;
         }
@@ -254,7 +256,7 @@ impl Rules for FileLimits {
         if let Some(spelling) = plain_spelling(text) {
             self.check_places(&NormalPath::new(&spelling), &spelling)?;
         }
-        if is_glob { self.check_finds(text) } else { Ok(()) }
+        if is_glob { self.check_finds(&bash_commands::braces(text)) } else { Ok(()) }
     }
 
     fn check_tree(&self, text: &str) -> Result<(), Denial> {
@@ -312,8 +314,8 @@ impl Rules for FileLimits {
                 let names = names_looked_for(call);
                 for pattern in sorted.of(ArgumentRole::Pattern).chain(&names) {
                     let expansions = bash_commands::braces(pattern);
-                    let checked = budget::check_glob(&expansions, pattern).and_then(|()| check_pattern(pattern));
-                    let checked = checked.and_then(|()| self.check_finds(pattern));
+                    let checked = budget::check_glob(&expansions, pattern).and_then(|()| check_pattern(pattern, &expansions));
+                    let checked = checked.and_then(|()| self.check_finds(&expansions));
                     report(to, "pattern", checked.and_then(|()| self.check_patterns(&expansions)));
                 }
                 sorted.unknown.iter().chain(&sorted.unknown_names).for_each(|text| self.check_unknown(text, reads, to));

@@ -19,21 +19,20 @@ pub(super) fn is_patch(text: &str) -> bool {
 }
 
 /// Reads a pattern of paths below the folder that the call names. One that starts elsewhere or leaves the folder is judged as no path could
-/// be, and refused.
-pub(super) fn check_pattern(pattern: &str) -> Result<(), Denial> {
+/// be, and refused. The expansions are those of its braces.
+pub(super) fn check_pattern(pattern: &str, expansions: &[String]) -> Result<(), Denial> {
     let is_strange = ["@(", "*(", "+(", "?(", "!("].iter().any(|group| pattern.contains(group));
-    let leaves = |choice: &String| {
+    let leaves = |expansion: &String| {
         let climbs = |component: &str| component == "??" || component == "?." || ShellGlob::new(component).meets("..");
-        choice.starts_with(['/', '~']) || is_ambiguous(choice) || choice.split(['/', '\\']).any(climbs)
+        expansion.starts_with(['/', '~']) || is_ambiguous(expansion) || expansion.split(['/', '\\']).any(climbs)
     };
-    let choices = bash_commands::braces(pattern);
-    if is_strange || pattern.len() > PATH_BYTES_MAX || pattern.chars().any(char::is_control) || choices.iter().any(leaves) {
+    if is_strange || pattern.len() > PATH_BYTES_MAX || pattern.chars().any(char::is_control) || expansions.iter().any(leaves) {
         let message = "Pattern of paths leaves the folder that the call names, or has more than `*`, `**`, `?`, `[]` and `{}`";
         return Err(Denial::new("oap.path_not_allowed", message));
     }
     let is_secret = |text: &String| secrets::secret_pattern(text) || secrets::secret_word(text);
-    let spellings: Vec<String> = choices.iter().filter_map(|choice| plain_spelling(choice)).collect();
-    if choices.iter().chain(&spellings).any(is_secret) {
+    let spellings: Vec<String> = expansions.iter().filter_map(|expansion| plain_spelling(expansion)).collect();
+    if expansions.iter().chain(&spellings).any(is_secret) {
         return Err(Denial::new("oap.blocked_pattern", "Pattern of paths matches default sensitive read pattern"));
     }
     Ok(())
