@@ -1,6 +1,7 @@
 //! Checks that `config check` refuses what a worker would refuse when it starts, and connects nothing.
 
 use std::net::TcpListener;
+use std::time::Duration;
 
 use super::*;
 
@@ -89,19 +90,29 @@ fn no_secret_is_repeated() {
     }
 }
 
-/// Every client is made, and none has an address.
+/// Every client is made, and none has an address. With `--connect` the brokers and each policy server are asked.
 #[test]
 fn nothing_is_connected_unless_it_is_asked_for() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let brokers = listener.local_addr().unwrap().to_string();
-    let text = format!("kafka: {{brokers: '{brokers}'}}");
+    let allows = tollgate_testkit::PolicyServer::start(|_| (Duration::ZERO, json!(true)));
+    let undefined = tollgate_testkit::PolicyServer::start(|_| (Duration::ZERO, json!(null)));
+    let server =
+        |url: &str, tools: &str| json!({"use": "http", "tools": [tools], "config": {"url": url, "dialect": "opa", "timeout_ms": 60_000}});
+    let servers = [server(&allows.url(), "mcp__*"), server(&undefined.url(), "bash"), server(&format!("http://{brokers}"), "*")];
+    let text = json!({"kafka": {"brokers": brokers}, "guardrails": {"enabled": true, "providers": servers}}).to_string();
     assert_eq!(check(&yaml(&text)).exit, Some(0));
     assert_eq!(listener.accept().map(drop).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     drop(listener);
     let ran = check(&Setup { arguments: vec!["--connect"], ..yaml(&text) });
     check_no_start(&ran, "--connect: no answer within 10 s: the brokers at ");
     check_no_start(&ran, "Connection refused");
+    let asked = |name, tool| format!("policy server {name:?}, asked about a call of {tool:?} without arguments: ");
+    check_no_start(&ran, &(asked("http", "tollgate_config_check") + "it allows the call"));
+    check_no_start(&ran, &(asked("http-2", "bash") + "no decision: malformed answer: the policy has no result"));
+    check_no_start(&ran, &(asked("http-3", "tollgate_config_check") + "no decision: the connection failed: "));
+    assert_eq!((allows.asked().len(), undefined.asked().len()), (1, 1));
 }
 
 /// A worker that cannot make its clients ends, and does not try again.

@@ -5,8 +5,10 @@
 //! cannot be written are counted. Both counts are metrics.
 
 mod filter;
+mod once_per_minute;
 
 pub use filter::read_filter;
+pub use once_per_minute::OncePerMinute;
 
 use std::io::{IsTerminal, Write};
 use std::panic::{PanicHookInfo, catch_unwind};

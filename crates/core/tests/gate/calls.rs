@@ -86,7 +86,7 @@ fn precedence() {
 
 #[test]
 fn guardrail_providers() {
-    let closed_sentence = "Guardrail denied: tool 'bash' was blocked (oap.evaluator_error). Reason: guardrail provider error (fail-closed). Choose an alternative approach.";
+    let closed_sentence = "Tool call not executed (oap.evaluator_error): the policy service that decides on tool 'bash' is unavailable. The call itself was not judged. Do not try another way: retry later, or tell the user.";
     let failed_closed = || json!({"action": "block", "code": "oap.evaluator_error", "decided_by": "guardrail", "should_halt": false, "synthetic_result": closed_sentence});
     let passed_over = || json!({"source": "guardrail", "code": "guardrail_failed_open", "message": "guardrail provider error (fail-open)", "policy_id": null});
     let failed_open = || json!({"action": "allow", "code": "guardrail_failed_open", "decided_by": "guardrail", "allows_execution": true, "reasons": [passed_over()], "count": 0, "synthetic_result": null});

@@ -32,6 +32,8 @@ pub struct Endpoint {
     /// The start from which the breaker's time counts.
     started_at: Instant,
     meters: Meters,
+    /// Why the last question that failed did.
+    last_cause: Mutex<String>,
 }
 
 /// A question that was admitted: when it came, and its permit, which is given back when the question has ended.
@@ -65,6 +67,7 @@ impl Endpoint {
             breaker: Mutex::new(Breaker::new(settings.breaker_failures, open_for)),
             started_at: Instant::now(),
             meters: Meters::new(metrics, &settings.name),
+            last_cause: Mutex::default(),
         })
     }
 
@@ -141,9 +144,22 @@ impl Endpoint {
                     }
                     last = Some(fault);
                 }
-                _ => return Err(fault.error()),
+                _ => {
+                    fault.cause().clone_into(&mut self.last_cause());
+                    return Err(fault.error());
+                }
             }
         }
+    }
+
+    /// Returns an error as a sentence: one about the connection names the cause of the last fault.
+    pub(super) fn explain(&self, error: ProviderError) -> String {
+        let cause = self.last_cause();
+        if error == ProviderError::Connection && !cause.is_empty() { format!("{error}: {cause}") } else { error.to_string() }
+    }
+
+    fn last_cause(&self) -> MutexGuard<'_, String> {
+        self.last_cause.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn ask_once(&self, deadline: Instant, question: Bytes) -> Result<Vec<u8>, Fault> {

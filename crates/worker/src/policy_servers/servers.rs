@@ -42,6 +42,12 @@ impl PolicyServers {
             awaited.send(answer);
         });
     }
+
+    /// Returns the error of a provider as a sentence, with the cause where its connection failed.
+    #[must_use]
+    pub fn explain(&self, provider: usize, error: ProviderError) -> String {
+        self.endpoints.get(&provider).map_or_else(|| error.to_string(), |endpoint| endpoint.explain(error))
+    }
 }
 
 /// An answer that is still owed. If it is dropped unsent, an error is sent in its place.

@@ -3,6 +3,7 @@
 //! Only what is new gives signals: an event that comes again gives none, nor does one that is late.
 
 use crate::decide::controls::Subject;
+use crate::decide::guardrail::EVALUATOR_ERROR;
 use crate::decide::policy::Policy;
 use crate::decide::ruling::{Reason, Ruling};
 use crate::decide::safety::Termination;
@@ -16,7 +17,7 @@ use tollgate_json::digest::{Digest, Fingerprint};
 /// Codes of denials that say nothing of the call: the provider failed, or what it decides by is missing, broken or cannot be kept to. They
 /// would hit everybody at once.
 pub const FAILURES: [&str; 5] =
-    ["oap.evaluator_error", "oap.passport_not_found", "oap.passport_invalid", "oap.passport_version_mismatch", "oap.policy_error"];
+    [EVALUATOR_ERROR, "oap.passport_not_found", "oap.passport_invalid", "oap.passport_version_mismatch", "oap.policy_error"];
 
 /// Safety detectors look at why a response ended, so that what they find is about what the model wrote.
 const STAGE: &str = "output";

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::Decided;
 use super::verdict::{ReasonView, SignatureView, Verdict};
+use crate::decide::guardrail::EVALUATOR_ERROR;
 use crate::decide::policy::Policy;
 use crate::decide::ruling::{Action, Basis, DecidedBy, LoopCode, Reason, Ruling};
 use crate::decide::safety::{SAFETY_TERMINATED, Termination};
@@ -152,6 +153,10 @@ fn blank<'a>(frame: &Frame<'a>, subject: &Subject<'a>) -> Verdict<'a> {
 fn synthetic_result(reason: &Reason, tool_name: &str, signature: Option<SignatureView<'_>>) -> String {
     match (reason, signature) {
         (Reason::Loop { code, count }, Some(signature)) => loop_result(*code, *count, tool_name, signature.args_hash),
+        // Nobody has judged the call: an agent that is sent elsewhere would look for a way round the policy.
+        (Reason::Denied(denied), _) if denied.code == EVALUATOR_ERROR => format!(
+            "Tool call not executed ({EVALUATOR_ERROR}): the policy service that decides on tool '{tool_name}' is unavailable. The call itself was not judged. Do not try another way: retry later, or tell the user."
+        ),
         (Reason::Denied(denied), _) => format!(
             "Guardrail denied: tool '{tool_name}' was blocked ({}). Reason: {}. Choose an alternative approach.",
             denied.code, denied.message

@@ -8,6 +8,9 @@ use super::{Answer, GuardrailDecision, GuardrailProvider, GuardrailRequest, Prov
 use crate::decide::ruling::{GuardrailReason, Reason};
 use crate::decide::tools::ToolPatterns;
 
+/// The code of a denial by a provider that gave no decision.
+pub const EVALUATOR_ERROR: &str = "oap.evaluator_error";
+
 /// A provider with the tools that it decides on, as one element of a chain.
 #[derive(Debug)]
 pub struct Link {
@@ -193,7 +196,7 @@ impl GuardrailChain {
                 ProviderOutcome::Denied
             }
             Err(error) if self.fail_closed => {
-                let reason = GuardrailReason::new("oap.evaluator_error", "guardrail provider error (fail-closed)");
+                let reason = GuardrailReason::new(EVALUATOR_ERROR, "guardrail provider error (fail-closed)");
                 outcome.denial = vec![Reason::Denied(Box::new(reason))];
                 ProviderOutcome::FailedClosed(error)
             }
@@ -337,7 +340,7 @@ mod tests {
     fn failures_close_unless_configured_to_be_passed_over() {
         for answers in [vec![], vec![answer("perhaps")], vec![Err(ProviderError::TimedOut)]] {
             let (outcome, _) = ask(&chain(true), "ls", &answers);
-            assert_eq!(outcome.denial.first().map(Reason::code), Some("oap.evaluator_error"));
+            assert_eq!(outcome.denial.first().map(Reason::code), Some(EVALUATOR_ERROR));
             let (outcome, _) = ask(&chain(false), "ls", &answers);
             assert_eq!(outcome.denial, []);
             assert_eq!(outcome.notes.first().map(Reason::code), Some("guardrail_failed_open"));

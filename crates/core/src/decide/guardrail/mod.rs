@@ -11,7 +11,7 @@ mod oap_passport;
 mod request;
 
 pub use allowlist::Allowlist;
-pub use chain::{Asking, ChainOutcome, GuardrailChain, Link, Progress, ProviderOutcome, Question};
+pub use chain::{Asking, ChainOutcome, EVALUATOR_ERROR, GuardrailChain, Link, Progress, ProviderOutcome, Question};
 pub use descriptor::{ConfiguredProvider, NamedFile, ProviderDescriptor, ProviderSettings};
 pub use http::{Dialect, Http, HttpSettings};
 pub use oap_passport::OapPassport;

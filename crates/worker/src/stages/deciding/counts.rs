@@ -3,32 +3,45 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Instant;
 
 use prometheus::core::{AtomicU64, GenericLocalCounterVec};
 use prometheus::local::{LocalHistogram, LocalHistogramTimer};
 
+use crate::logging::OncePerMinute;
 use crate::metrics::{BoundedLabel, Metrics, TOOLS_MAX};
 use crate::outbox::{Delivery, Role};
+use crate::policy_servers::PolicyServers;
 use tollgate_core::decide::evaluate::Decided;
 use tollgate_core::decide::evaluate::verdict;
 use tollgate_core::decide::guardrail::GuardrailChain;
-use tollgate_core::event::decode::EventType;
+use tollgate_core::event::decode::{EventType, Rejection};
+use tollgate_core::event::record::Record;
 
 /// How many codes of providers get a label of their own. Providers choose their codes freely, and a label is held for ever.
 const CODES_MAX: usize = 256;
 /// The longest name of a tool that is a label, in bytes. Model providers accept no longer ones.
 const TOOL_BYTES_MAX: usize = 64;
 
-/// The labels that others choose, which the members of a process share.
+/// What the members of a process share: the labels that others choose, and when a fault was logged.
 #[derive(Debug)]
-pub struct FreeLabels {
+pub struct Shared {
     codes: BoundedLabel,
     tools: BoundedLabel,
+    /// By the provider's place in the chain and the error's label.
+    provider_errors: OncePerMinute<(usize, &'static str)>,
+    /// By the code of the rejection.
+    dead_letters: OncePerMinute<&'static str>,
 }
 
-impl Default for FreeLabels {
+impl Default for Shared {
     fn default() -> Self {
-        Self { codes: BoundedLabel::new(CODES_MAX), tools: BoundedLabel::new(TOOLS_MAX) }
+        Self {
+            codes: BoundedLabel::new(CODES_MAX),
+            tools: BoundedLabel::new(TOOLS_MAX),
+            provider_errors: OncePerMinute::default(),
+            dead_letters: OncePerMinute::default(),
+        }
     }
 }
 
@@ -42,7 +55,7 @@ pub struct Counts {
     stops: GenericLocalCounterVec<AtomicU64>,
     decision_duration: LocalHistogram,
     event_to_verdict: LocalHistogram,
-    labels: Arc<FreeLabels>,
+    shared: Arc<Shared>,
     records: u64,
     metrics: Metrics,
 }
@@ -54,16 +67,16 @@ impl std::fmt::Debug for Counts {
 }
 
 impl Counts {
-    /// Returns counts that start at zero, with the labels that all members of the process share.
+    /// Returns counts that start at zero, with what all members of the process share.
     #[must_use]
-    pub fn new(metrics: &Metrics, labels: &Arc<FreeLabels>) -> Self {
+    pub fn new(metrics: &Metrics, shared: &Arc<Shared>) -> Self {
         Self {
             events: metrics.events.local(),
             verdicts: metrics.verdicts.local(),
             stops: metrics.stops.local(),
             decision_duration: metrics.decision_duration.local(),
             event_to_verdict: metrics.event_to_verdict.local(),
-            labels: Arc::clone(labels),
+            shared: Arc::clone(shared),
             records: 0,
             metrics: metrics.clone(),
         }
@@ -85,32 +98,41 @@ impl Counts {
         self.verdicts.with_label_values(&["none", "allow", "pass_through"]).inc();
     }
 
-    /// Counts a record that became a dead letter, and whether it was answered, which needs a thread.
-    pub(in crate::stages) fn unreadable(&mut self, reason: &str, is_answered: bool) {
+    /// Counts a record that became a dead letter, and whether it was answered, which needs a thread. A producer that sends nothing else
+    /// would fill the log.
+    pub(in crate::stages) fn unreadable(&mut self, record: &Record<'_>, rejection: &Rejection, is_answered: bool) {
+        let code = rejection.code.as_str();
         self.events.with_label_values(&["unreadable"]).inc();
-        self.metrics.dead_letters.with_label_values(&[reason]).inc();
+        self.metrics.dead_letters.with_label_values(&[code]).inc();
+        if let Some(count) = self.shared.dead_letters.count(code, Instant::now()) {
+            let (topic, partition, offset) = (record.topic, record.partition, record.offset);
+            tracing::warn!(topic, %partition, %offset, code, count, "a record became a dead letter: {rejection}");
+        }
         if is_answered {
             self.verdicts.with_label_values(&["envelope", "block", verdict::INVALID_EVENT]).inc();
         }
     }
 
-    pub(in crate::stages) fn verdict(&mut self, decided: &Decided, guardrails: &GuardrailChain) {
+    /// Counts a verdict, and logs which provider gave no decision, and why.
+    pub(in crate::stages) fn verdict(&mut self, decided: &Decided, guardrails: &GuardrailChain, servers: &PolicyServers) {
         let code = match &decided.code {
             Cow::Borrowed(code) => code,
-            Cow::Owned(code) => self.labels.codes.of(code),
+            Cow::Owned(code) => self.shared.codes.of(code),
         };
         let (decided_by, action) = (decided.decided_by.as_str(), decided.action.as_str());
         self.verdicts.with_label_values(&[decided_by, action, code]).inc();
         if let Some(tool) = &decided.stopped_tool {
-            let tool = if is_plain(tool) { self.labels.tools.of(tool) } else { BoundedLabel::OTHER };
+            let tool = if is_plain(tool) { self.shared.tools.of(tool) } else { BoundedLabel::OTHER };
             self.stops.with_label_values(&[tool, decided_by, action]).inc();
         }
-        for (provider, outcome) in &decided.provider_calls {
-            let provider = guardrails.name_of(*provider);
-            self.metrics.provider_calls.with_label_values(&[provider, outcome.as_str()]).inc();
-            if let Some(error) = outcome.error() {
-                self.metrics.guardrail_errors.with_label_values(&[provider, error.as_str()]).inc();
-                tracing::debug!(provider, %error, outcome = outcome.as_str(), "a guardrail provider failed");
+        for (place, outcome) in &decided.provider_calls {
+            let (provider, outcome_label) = (guardrails.name_of(*place), outcome.as_str());
+            self.metrics.provider_calls.with_label_values(&[provider, outcome_label]).inc();
+            let Some(error) = outcome.error() else { continue };
+            self.metrics.guardrail_errors.with_label_values(&[provider, error.as_str()]).inc();
+            if let Some(count) = self.shared.provider_errors.count((*place, error.as_str()), Instant::now()) {
+                let error = servers.explain(*place, error);
+                tracing::warn!(provider, error, outcome = outcome_label, count, "a guardrail provider gave no decision");
             }
         }
     }
@@ -156,12 +178,14 @@ mod tests {
     #[test]
     fn neither_providers_nor_agents_can_make_any_number_of_series() {
         let policy = Policy::new(&PolicySettings::from_value(&serde_json::json!({})).unwrap());
-        let (metrics, labels) = (Metrics::new().unwrap(), Arc::default());
-        let mut members = [Counts::new(&metrics, &labels), Counts::new(&metrics, &labels)];
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let servers = PolicyServers::new(Vec::new(), runtime.handle().clone());
+        let (metrics, shared) = (Metrics::new().unwrap(), Arc::default());
+        let mut members = [Counts::new(&metrics, &shared), Counts::new(&metrics, &shared)];
         for number in 0..2_000 {
             let member = &mut members[number % 2];
-            member.verdict(&denied(&format!("acme.{number}"), Some(&format!("tool_{number}"))), policy.guardrails());
-            member.verdict(&denied("acme.0", None), policy.guardrails());
+            member.verdict(&denied(&format!("acme.{number}"), Some(&format!("tool_{number}"))), policy.guardrails(), &servers);
+            member.verdict(&denied("acme.0", None), policy.guardrails(), &servers);
         }
         members.iter_mut().for_each(Counts::flush);
         let text = text(&metrics);

@@ -8,7 +8,7 @@ mod publish;
 mod reduce;
 mod signals;
 
-pub use counts::{Counts, FreeLabels};
+pub use counts::Counts;
 pub use publish::VerdictPublisher;
 pub use reduce::reduce;
 pub use signals::SignalTopic;
@@ -52,7 +52,7 @@ pub fn deciding(
     let (traces, trial) = (traces.cloned(), trial.cloned());
     let (publisher, version) = (VerdictPublisher::new(Arc::clone(kafka), metrics.clone()), policy.version().to_owned());
     let (policy, servers, metrics, policy_version) = (Arc::clone(policy), servers.clone(), metrics.clone(), version.clone());
-    let labels = Arc::default();
+    let shared = Arc::default();
     StageSetup {
         topics: verdict_topics(kafka),
         output: verdict_output(kafka),
@@ -65,7 +65,7 @@ pub fn deciding(
             // The tracer is the first: signals are not among the acknowledgements that a span waits for.
             let observers = [tracer, shadow, signals].into_iter().flatten().collect();
             let (sender, answers) = channel();
-            let (policy, servers, counts) = (Arc::clone(&policy), servers.clone(), Counts::new(&metrics, &labels));
+            let (policy, servers, counts) = (Arc::clone(&policy), servers.clone(), Counts::new(&metrics, &shared));
             DecidingRuntime { policy, publisher: publisher.clone(), counts, servers, answers, sender, observers, last_taken: None }
         }),
     }
@@ -154,12 +154,11 @@ impl StageRuntime for DecidingRuntime {
             Outcome::Boundary(event_type) => self.counts.event(*event_type),
             Outcome::Verdict { event_type, decided, time_ms } => {
                 self.counts.event(*event_type);
-                self.counts.verdict(decided, self.policy.guardrails());
+                self.counts.verdict(decided, self.policy.guardrails(), &self.servers);
                 self.publisher.publish(record, output, None, *time_ms, publications);
             }
             Outcome::DeadLetter(rejection) => {
-                self.counts.unreadable(rejection.code.as_str(), !output.thread_id.is_empty());
-                tracing::warn!(topic = record.topic, partition = %record.partition, offset = %record.offset, code = rejection.code.as_str(), "{rejection}");
+                self.counts.unreadable(record, rejection, !output.thread_id.is_empty());
                 let headers = dead_letter_headers(own_headers(), record.topic, record.partition, record.offset, rejection);
                 self.publisher.publish(record, output, Some(headers), record.timestamp_ms, publications);
             }

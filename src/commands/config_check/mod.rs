@@ -1,5 +1,7 @@
 //! `tollgate config check`: the effective configuration on stdout, its policy version on stderr. Everything is made that a worker makes of
-//! it; with `--connect` the brokers are asked too.
+//! it; with `--connect` the brokers and the policy servers are asked too.
+
+mod policy_servers;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -25,7 +27,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
-    /// Ask the brokers too: whether they can be reached, and whether the topics fit and may be used
+    /// Ask the brokers and the policy servers too: whether they answer, and whether the topics fit and may be used
     #[arg(long)]
     connect: bool,
 }
@@ -39,7 +41,14 @@ pub(super) fn execute(args: &CheckArgs, settings: &Settings) -> anyhow::Result<E
     settings.abuse.ids_without_tenant.iter().for_each(|sentence| say!("tollgate: {sentence}"));
     let mut refused = check_start(settings);
     if refused.is_ok() && args.connect {
-        refused = process::runtime()?.block_on(connect(settings));
+        let runtime = process::runtime()?;
+        let _entered = runtime.enter();
+        let servers = process::policy_servers(&settings.policy, &Metrics::new()?)?;
+        let asked = policy_servers::ask(settings, &servers);
+        refused = match (runtime.block_on(connect(settings)), asked) {
+            (Err(brokers), Err(servers)) => Err(anyhow::anyhow!("{brokers:#}\n{servers:#}")),
+            (brokers, asked) => brokers.and(asked),
+        };
     }
     let version = format!("policy_version {}", Policy::new(&settings.policy).version());
     if let Err(error) = refused {
