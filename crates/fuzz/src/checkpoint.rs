@@ -17,7 +17,7 @@ pub const OWNER: &str = "tollgate-golden";
 const LIMITS: StoreLimits = StoreLimits {
     threads_max: 1_000_000,
     tenant_stops_max: 1_000_000,
-    thread: ThreadLimits { idle_ms_max: i64::MAX, bytes_max: 1_000_000 },
+    thread: ThreadLimits { idle_ms_max: i64::MAX, turn_idle_ms_max: i64::MAX, bytes_max: 1_000_000 },
 };
 
 /// A record of the state topic: its offset there, key and value.

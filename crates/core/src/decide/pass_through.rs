@@ -188,7 +188,11 @@ mod tests {
         let checkpoint = processor.take_checkpoint().unwrap();
         assert_eq!((checkpoint.next, checkpoint.records.len()), (Offset(9), 1), "the partition's own record alone");
         records.extend(checkpoint.records.iter().cloned());
-        let limits = StoreLimits { threads_max: 10, tenant_stops_max: 10, thread: ThreadLimits { idle_ms_max: 60_000, bytes_max: 4_096 } };
+        let limits = StoreLimits {
+            threads_max: 10,
+            tenant_stops_max: 10,
+            thread: ThreadLimits { idle_ms_max: 60_000, turn_idle_ms_max: 60_000, bytes_max: 4_096 },
+        };
         let restored = restore::<ThreadStore>(&records, limits);
         assert_eq!((restored.next, restored.state.clock().now_ms()), (Offset(9), Some(1_000)));
         assert_eq!(restored.state.get("t"), Some(&thread));

@@ -127,9 +127,52 @@ fn a_long_pause_by_event_time_starts_anew() {
             a_minute,
             script(vec![noon(), third_at("0000-01-01T00:00:00", exact_block(2)), third_at("9999-12-31T23:59:59", allow())]),
         ),
-        plain("by default a day is no pause", script(vec![noon(), third_at("2026-01-02T12:00:00", exact_block(2))])),
-        plain("by default more than a day is one", script(vec![noon(), third_at("2026-01-02T12:00:01", allow())])),
+        plain("by default a day is no pause", script(vec![named_noon(), named_third_at("2026-01-02T12:00:00", exact_block(2))])),
+        plain("by default more than a day is one", script(vec![named_noon(), named_third_at("2026-01-02T12:00:01", allow())])),
     ]);
+}
+
+/// Many hosts name no turns. What failed in the morning says nothing of the evening.
+#[test]
+fn a_pause_ends_a_turn_without_an_id() {
+    let noon = || two_failures_at("2026-01-01T12:00:00");
+    let late = |event| at("2026-01-01T13:00:00", event);
+    let late_result = || {
+        let mut steps = noon();
+        let (event, expected) = two_failures().remove(3);
+        steps[3] = (late(event), expected);
+        steps
+    };
+    check_stories(vec![
+        plain("half an hour is no pause", script(vec![noon(), third_at("2026-01-01T12:30:00", exact_block(2))])),
+        plain("more than half an hour is one", script(vec![noon(), third_at("2026-01-01T12:30:01", allow())])),
+        plain("a turn with an id goes on", script(vec![named_noon(), named_third_at("2026-01-01T13:00:00", exact_block(2))])),
+        story(
+            "the pause is configured",
+            || policy(&json!({"limits": {"turn_idle_seconds_max": 60}})),
+            script(vec![noon(), third_at("2026-01-01T12:01:01", allow())]),
+        ),
+        plain(
+            "the result of a call that took an hour belongs to the call's turn",
+            script(vec![late_result(), third_at("2026-01-01T13:00:01", exact_block(2))]),
+        ),
+        plain(
+            "a response begins the turn too, and so the call behind it is in the same turn",
+            script(vec![noon(), vec![(late(clean_response()), json!({"action": "allow"}))], third_at("2026-01-01T13:00:01", allow())]),
+        ),
+    ]);
+}
+
+fn named(steps: Vec<(Value, Value)>) -> Vec<(Value, Value)> {
+    steps.into_iter().map(|(event, expected)| (in_turn(event, "u1"), expected)).collect()
+}
+
+fn named_noon() -> Vec<(Value, Value)> {
+    named(two_failures_at("2026-01-01T12:00:00"))
+}
+
+fn named_third_at(time: &str, expected: Value) -> Vec<(Value, Value)> {
+    named(third_at(time, expected))
 }
 
 /// A verdict depends on its own thread's events: the times of other threads change nothing.

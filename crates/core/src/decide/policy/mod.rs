@@ -123,6 +123,7 @@ impl Policy {
             tenant_stops_max: self.limits.tenant_stops_max(),
             thread: ThreadLimits {
                 idle_ms_max: i64::from(self.limits.thread_idle_seconds_max) * 1_000,
+                turn_idle_ms_max: i64::from(self.limits.turn_idle_seconds_max) * 1_000,
                 bytes_max: self.limits.thread_bytes_max,
             },
         }

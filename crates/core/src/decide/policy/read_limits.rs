@@ -19,5 +19,6 @@ pub(super) fn read(section: &Section<'_>) -> LimitSettings {
         thread_bytes_max: at_least("thread_bytes_max", THREAD_BYTES_MIN),
         thread_queue_max: section.positive("thread_queue_max") as usize,
         thread_idle_seconds_max: section.positive("thread_idle_seconds_max"),
+        turn_idle_seconds_max: section.positive("turn_idle_seconds_max"),
     }
 }

@@ -55,6 +55,8 @@ pub struct LimitSettings {
     pub thread_queue_max: usize,
     /// How long a thread may pause before it starts from nothing, in seconds of event time.
     pub thread_idle_seconds_max: u32,
+    /// How long a thread may pause before a turn without an id is over, in seconds of event time.
+    pub turn_idle_seconds_max: u32,
 }
 
 impl LimitSettings {

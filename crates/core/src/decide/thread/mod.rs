@@ -29,6 +29,8 @@ use tollgate_json::digest::Fingerprint;
 pub struct ThreadLimits {
     /// The longest pause, in milliseconds of event time, after which a thread keeps its state. After a longer one it starts from nothing.
     pub idle_ms_max: i64,
+    /// The longest pause, in milliseconds of event time, that a turn without an id goes on after.
+    pub turn_idle_ms_max: i64,
     /// The most heap bytes of one thread. The oldest calls and counters are dropped to stay below it.
     pub bytes_max: usize,
 }
@@ -44,13 +46,14 @@ pub struct Thread {
 
 impl Thread {
     /// Brings the thread to the turn that an event belongs to. A long pause forgets everything, `turn_start` and a new `turn_id` start a
-    /// new turn, `turn_end` ends the turn, and `thread_reset` forgets. An event of an earlier turn is late: it must not wipe what the
+    /// new turn, and so does a shorter pause where turns have no ids; `turn_end` ends the turn, and `thread_reset` forgets. An event of an earlier turn is late: it must not wipe what the
     /// running turn has stopped. `fingerprint` names the event.
     pub fn enter(&mut self, event: &Event<'_>, fingerprint: Fingerprint, limits: &ThreadLimits) {
-        if let (Some(now), Some(last)) = (event.time_ms, self.last_event_ms)
-            && now.saturating_sub(last) > limits.idle_ms_max
-        {
+        let pause_ms = event.time_ms.zip(self.last_event_ms).map_or(0, |(now, last)| now.saturating_sub(last));
+        if pause_ms > limits.idle_ms_max {
             self.turn = Turn::default();
+        } else if pause_ms > limits.turn_idle_ms_max && self.is_of_unnamed_turn(event) {
+            self.turn = std::mem::take(&mut self.turn).next(None, None);
         }
         self.last_event_ms = self.last_event_ms.max(event.time_ms);
         match event.body {
@@ -63,6 +66,13 @@ impl Thread {
             }
             _ => self.join_turn(event.turn_id.as_deref()),
         }
+    }
+
+    /// Returns whether neither the running turn nor an event names a turn. A result belongs to the turn of its call, however long the call
+    /// took.
+    fn is_of_unnamed_turn(&self, event: &Event<'_>) -> bool {
+        let begins_with = matches!(event.body, Body::ModelResponse(_) | Body::ToolCall(_));
+        begins_with && event.turn_id.is_none() && self.turn.id.is_none()
     }
 
     fn start_turn(&mut self, turn_id: Option<&str>, fingerprint: Fingerprint) {

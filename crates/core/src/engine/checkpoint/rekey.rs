@@ -344,7 +344,7 @@ mod tests {
     }
 
     fn limits() -> StoreLimits {
-        let thread = ThreadLimits { idle_ms_max: HOUR_MS, bytes_max: 10_000 };
+        let thread = ThreadLimits { idle_ms_max: HOUR_MS, turn_idle_ms_max: HOUR_MS, bytes_max: 10_000 };
         StoreLimits { threads_max: 1_000, tenant_stops_max: 1_000, thread }
     }
 
