@@ -8,7 +8,6 @@
 //! ```
 
 mod alerts;
-mod context;
 mod counters;
 mod outcome;
 mod program;

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use tollgate_core::decide::signal::KeyKind;
 
-use crate::state::pauses::PauseScope;
+use crate::state::rule_states::PauseScope;
 use crate::subjects::{Counter, Subject, TenantTag};
 
 /// As many subjects a rule may suspend in any case.

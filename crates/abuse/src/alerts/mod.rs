@@ -5,17 +5,14 @@ pub(crate) mod blast_radius;
 pub(crate) mod control;
 pub(crate) mod firing;
 mod ladder;
-mod late;
 mod pause;
 
 use std::collections::BTreeSet;
 
-use crate::context::FoldContext;
-use crate::outcome::{Action, AlertRecord, Status};
+use crate::outcome::{Action, AlertRecord, FoldContext, Status};
 use crate::program::Program;
 use crate::rules::Rule;
-use crate::state::grouping::MINUTE_MS;
-use crate::state::rule_states::RuleStates;
+use crate::state::rule_states::{MINUTE_MS, RuleStates};
 use alert::{Alert, describe, id_about};
 use blast_radius::Census;
 

@@ -6,7 +6,7 @@ use super::Enforcement;
 use super::alert::{Alert, id_about, span};
 use crate::outcome::{Action, Status};
 use crate::rules::{Level, Rule};
-use crate::state::pauses::PauseScope;
+use crate::state::rule_states::PauseScope;
 use crate::subjects::TenantTag;
 
 impl Enforcement<'_> {

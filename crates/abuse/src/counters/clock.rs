@@ -6,7 +6,7 @@ use super::Counters;
 use crate::alerts::alert::Origin;
 use crate::alerts::control;
 use crate::alerts::firing::Found;
-use crate::context::FoldContext;
+use crate::outcome::FoldContext;
 use crate::subjects::{SlotKey, Subject};
 use crate::time_units::{NEVER_S, second_of, time_of, whole_minute};
 

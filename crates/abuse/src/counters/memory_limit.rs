@@ -2,8 +2,7 @@
 
 use super::Counters;
 use crate::alerts::alert::Alert;
-use crate::context::FoldContext;
-use crate::outcome::Action;
+use crate::outcome::{Action, FoldContext};
 use crate::rules::Level;
 use crate::subjects::{SlotKey, Subject};
 

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use tollgate_core::decide::signal::SubjectKey;
 
 use super::Counters;
-use crate::context::FoldContext;
+use crate::outcome::FoldContext;
 use crate::program::RuleStatus;
 use crate::subjects::{SlotKey, Subject, Subjects};
 

@@ -18,8 +18,7 @@ use tollgate_core::decide::signal::Signals;
 use tollgate_core::event::record::{Offset, Record};
 
 use crate::alerts::{Alerts, Enforcement};
-use crate::context::FoldContext;
-use crate::outcome::Folded;
+use crate::outcome::{FoldContext, Folded};
 use crate::program::{Program, RuleStatus, Use};
 use crate::rules::AbuseRules;
 use crate::state::AbuseState;

@@ -5,11 +5,9 @@ use tollgate_core::event::record::Partition;
 
 use super::Counters;
 use crate::alerts::alert::Alert;
-use crate::alerts::blast_radius;
-use crate::alerts::control;
 use crate::alerts::firing::ended;
-use crate::context::FoldContext;
-use crate::outcome::Action;
+use crate::alerts::{blast_radius, control};
+use crate::outcome::{Action, FoldContext};
 use crate::rules::Level;
 use crate::subjects::Subject;
 

@@ -9,9 +9,7 @@ use super::Counters;
 use crate::program::Program;
 use crate::rules::{AbuseRules, Rule};
 use crate::state::AbuseState;
-use crate::state::entry::RuleState;
-use crate::state::grouping::Grouping;
-use crate::state::pauses::Pauses;
+use crate::state::rule_states::{Grouping, Pauses, RuleState};
 use crate::subjects::{SlotKey, Subject};
 use crate::window::Window;
 

@@ -6,7 +6,7 @@ use tollgate_core::event::record::{Offset, Partition};
 use super::Counters;
 use crate::alerts::alert::Origin;
 use crate::alerts::firing::Found;
-use crate::context::FoldContext;
+use crate::outcome::FoldContext;
 use crate::program::Use;
 use crate::rules::Rule;
 use crate::subjects::{PackedId, SlotKey, Subject, TenantTag, Witness, bit};

@@ -7,8 +7,8 @@ use tollgate_core::settings::{duration_text, put};
 use tollgate_json::digest::Digest;
 use tollgate_json::{Parser, canonical};
 
-use super::ids::HASH;
-use super::read_ladder::WARN;
+use super::read_rule::WARN;
+use super::read_values::HASH;
 use super::{Correlation, Detection, Exception, Operator, Rule, Step};
 
 /// How deep a rule's JSON is nested at most.

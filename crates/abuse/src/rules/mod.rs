@@ -5,16 +5,10 @@
 //!                        └─▶ each rule ─┴─▶ detection, correlation, ladder, exceptions ─▶ rules in force, each with its version
 //! ```
 
-mod contradictions;
-mod detection;
 mod digest;
 mod fields;
-mod ids;
-mod pack;
 mod read_correlation;
 mod read_detection;
-mod read_exceptions;
-mod read_ladder;
 mod read_rule;
 mod read_values;
 mod refused;
@@ -22,11 +16,11 @@ mod rule;
 mod schema;
 mod settings;
 
-pub use detection::{Detection, FieldTest, Operator};
 pub use fields::fields_of;
-pub use pack::PACK;
 pub use read_correlation::{THRESHOLD_MAX, TIMESPAN_MS_MAX};
 pub use read_rule::RULE_ID_BYTES_MAX;
-pub use rule::{AbuseRules, Baseline, Correlation, Exception, GroupBy, Ladder, Level, Mode, Ratio, Rule, Step};
+pub use rule::{
+    AbuseRules, Baseline, Correlation, Detection, Exception, FieldTest, GroupBy, Ladder, Level, Mode, Operator, Ratio, Rule, Step,
+};
 pub use schema::add_abuse_rules;
-pub use settings::{AbuseSettings, Pack, RULES_MAX};
+pub use settings::{AbuseSettings, PACK, Pack, RULES_MAX};

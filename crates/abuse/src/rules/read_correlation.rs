@@ -1,10 +1,10 @@
 //! Reading `correlation`: what has to come together, within which time, and what is counted apart.
 
-use tollgate_core::decide::signal::{Dimension, KeyKind, PointKind, SignalKind};
+use tollgate_core::decide::signal::{Dimension, KeyKind, PointKind, SignalKind, VolumeKind};
 use tollgate_core::settings::{Section, duration_text};
 
-use super::fields::{fields_of, instead, listed};
-use super::{Baseline, Correlation, Detection, GroupBy, Ratio, contradictions, refused};
+use super::fields::{fields_of, instead, listed, refuse_values};
+use super::{Baseline, Correlation, Detection, GroupBy, Ratio, refused};
 
 /// The largest threshold of a rule that counts signals or values. Up to it counting is exact.
 pub const THRESHOLD_MAX: u32 = 1_024;
@@ -190,7 +190,7 @@ fn read_value_count(section: &Section<'_>, detection: &Detection, group_by: &Gro
         }
         (Some(written), None) => condition.fault("field", "an unknown field", instead(written, &names)),
     }
-    field.into_iter().for_each(|field| contradictions::refuse_values(&condition, (field, gte), detection, group_by));
+    field.into_iter().for_each(|field| refuse_values(&condition, (field, gte), detection, group_by));
     Correlation::ValueCount { field: field.unwrap_or(Dimension::User), gte }
 }
 
@@ -204,12 +204,11 @@ fn read_value_sum(section: &Section<'_>, detection: &Detection) -> Correlation {
 fn read_ratio(section: &Section<'_>) -> Correlation {
     let gte = condition_of(section).fraction("gte", SHARE_MAX).unwrap_or(1.0);
     let over = section.section("over");
-    let volumes = tollgate_core::decide::signal::VolumeKind::ALL.iter().map(|kind| (kind.as_str(), *kind));
-    let volumes: Vec<_> = volumes.collect();
+    let volumes: Vec<_> = VolumeKind::ALL.iter().map(|kind| (kind.as_str(), *kind)).collect();
     if over.value("signal").is_none() {
         over.fault("signal", "nothing", format!("write what it is a share of: {}", listed(volumes.iter().map(|(name, _)| *name))));
     }
-    let volume = over.word("signal", &volumes).unwrap_or(tollgate_core::decide::signal::VolumeKind::Response);
+    let volume = over.word("signal", &volumes).unwrap_or(VolumeKind::Response);
     let min = section.amount("min", SUM_MAX).unwrap_or(1);
     Correlation::Ratio(Ratio { over: SignalKind::Volume(volume), gte, min, for_ms: read_for(section) })
 }

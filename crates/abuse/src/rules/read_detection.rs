@@ -7,8 +7,7 @@ use tollgate_core::decide::signal::{Dimension, PointKind, SignalKind};
 use tollgate_core::settings::{Entry, Section, Spelling, shape};
 
 use super::fields::{fields_of, instead, listed};
-use super::ids::{Tenants, is_without_tenant};
-use super::read_values::{read_values, strings_of};
+use super::read_values::{Tenants, is_without_tenant, read_values, strings_of};
 use super::{Detection, FieldTest, Operator, refused};
 
 const KEY: &str = "detection";

@@ -1,13 +1,13 @@
-//! Reading the values of a field, in a detection or an exception.
+//! Reading the values of a field, in a detection or an exception. A subject is an id in clear, which is hashed when it is read, or the hash.
 
 use serde_json::Value;
 
-use tollgate_core::decide::controls::SubjectHasher;
-use tollgate_core::decide::signal::{Dimension, TEXT_BYTES_MAX};
+use tollgate_core::decide::controls::{Subject, SubjectHasher, parse_hash};
+use tollgate_core::decide::ruling::SubjectKind;
+use tollgate_core::decide::signal::{Dimension, KeyKind, TEXT_BYTES_MAX};
 use tollgate_core::settings::shape;
 
-use super::ids::{HASH, Tenants, ValueFault, hashes_of};
-use super::{Operator, contradictions};
+use super::{Operator, fields};
 
 /// The most values of one field.
 pub(super) const VALUES_MAX: usize = 256;
@@ -34,7 +34,7 @@ pub(super) fn read_values(
     let strings = strings_of(value).ok_or_else(|| (shape(value), "write a string, or a list of strings".to_owned()))?;
     let mut values = Vec::new();
     for text in strings {
-        match dimension.subject().and_then(tollgate_core::decide::signal::KeyKind::subject_kind) {
+        match dimension.subject().and_then(KeyKind::subject_kind) {
             Some(kind) => values.extend(hashes_of(kind, text, tenants, hasher)?),
             None if dimension == Dimension::ArgsHash => values.push(args_hash_of(text)?),
             None => values.push(text_of(dimension, operator, text)?),
@@ -49,7 +49,7 @@ pub(super) fn read_values(
 }
 
 fn args_hash_of(text: &str) -> Result<String, ValueFault> {
-    let hash = tollgate_core::decide::controls::parse_hash(text.strip_prefix(HASH).unwrap_or(text));
+    let hash = parse_hash(text.strip_prefix(HASH).unwrap_or(text));
     hash.map(|hash| hash.to_string())
         .ok_or_else(|| ("a string that is no hash of arguments", "write the 64 hex digits that signals and verdicts have".to_owned()))
 }
@@ -66,5 +66,65 @@ fn text_of(dimension: Dimension, operator: Operator, text: &str) -> Result<Strin
         let fix = "write `|startswith`, `|endswith` or `|contains` behind the field's name".to_owned();
         return Err(("a wildcard", fix));
     }
-    contradictions::of_value(dimension, operator, text).map_or_else(|| Ok(text.to_owned()), Err)
+    fields::fault_of_value(dimension, operator, text).map_or_else(|| Ok(text.to_owned()), Err)
+}
+
+/// The subjects whose ids are hashed within their tenant.
+const WITHIN_TENANTS: [Dimension; 3] = [Dimension::User, Dimension::Agent, Dimension::Thread];
+/// What stands before an id in clear.
+const ID: &str = "id:";
+/// What stands before a hash.
+pub(super) const HASH: &str = "hash:";
+
+/// What is wrong with a value, and what to write.
+pub(super) type ValueFault = (&'static str, String);
+
+/// The tenants beside a field, within which its ids are hashed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Tenants<'v> {
+    /// These ids; the empty one alone where no tenant is named.
+    Ids(Vec<&'v str>),
+    /// Hashes, within which nothing can be hashed.
+    Hashes,
+}
+
+impl<'v> Tenants<'v> {
+    /// Returns the tenants that the values of a field `tenant` name.
+    pub(super) fn of(values: &[&'v str]) -> Self {
+        if values.is_empty() {
+            return Self::Ids(vec![""]);
+        }
+        let ids: Option<Vec<_>> = values.iter().map(|value| value.strip_prefix(ID)).collect();
+        ids.map_or(Self::Hashes, Self::Ids)
+    }
+}
+
+/// Returns whether fields name an id in clear that is hashed within its tenant, and no tenant. `value` gives the value of a field.
+pub(super) fn is_without_tenant<'v>(value: impl Fn(Dimension) -> Option<&'v Value>) -> bool {
+    let is_id = |value: &&str| value.starts_with(ID);
+    let has_id = |dimension: &Dimension| value(*dimension).and_then(strings_of).is_some_and(|values| values.iter().any(is_id));
+    value(Dimension::Tenant).is_none() && WITHIN_TENANTS.iter().any(has_id)
+}
+
+/// Returns the hashes, in hex digits, that a value of a subject's field stands for: one for each tenant beside it.
+///
+/// # Errors
+/// [`ValueFault`] says what is wrong with the value.
+pub(super) fn hashes_of(kind: SubjectKind, value: &str, tenants: &Tenants<'_>, hasher: &SubjectHasher) -> Result<Vec<String>, ValueFault> {
+    if let Some(hash) = value.strip_prefix(HASH) {
+        let hash = parse_hash(hash).ok_or_else(|| ("a hash that is not 64 lower-case hex digits", "write all of it".to_owned()))?;
+        return Ok(vec![hash.to_string()]);
+    }
+    let Some(id) = value.strip_prefix(ID).filter(|id| !id.is_empty()) else {
+        let name = kind.as_str();
+        return Err(("a string that is neither an id nor a hash", format!("write `id:` and the {name}'s id, or `hash:` and its hash")));
+    };
+    match (kind, tenants) {
+        (SubjectKind::Tenant, _) => Ok(vec![hasher.hash(&Subject { kind, tenant: "", id }).to_string()]),
+        (_, Tenants::Ids(ids)) => Ok(ids.iter().map(|tenant| hasher.hash(&Subject { kind, tenant, id }).to_string()).collect()),
+        (_, Tenants::Hashes) => Err((
+            "an id beside a tenant's hash, within which it cannot be hashed",
+            "write the tenant as `id:` and its id, or this as `hash:` and its hash".to_owned(),
+        )),
+    }
 }

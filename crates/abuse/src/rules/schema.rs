@@ -11,8 +11,7 @@ use tollgate_core::settings::{Collector, DURATION_PATTERN, Notes, SchemaWriter, 
 use super::Operator;
 use super::fields::values_of;
 use super::read_correlation::TYPES;
-use super::read_ladder::STEPS_MAX;
-use super::read_rule::{RULE_ID_BYTES_MAX, Reading};
+use super::read_rule::{RULE_ID_BYTES_MAX, Reading, STEPS_MAX};
 use super::read_values::VALUES_MAX;
 use super::settings::{RULES_MAX, read_rules};
 

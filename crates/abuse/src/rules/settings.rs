@@ -1,4 +1,4 @@
-//! The section `abuse` of the configuration: the rules in force, and the bounds of the stage that counts by them.
+//! The section `abuse` of the configuration: the rules in force, those of the pack among them, and the bounds of the stage that counts by them.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,11 @@ use serde_json::{Value, json};
 
 use tollgate_core::codes::codes;
 use tollgate_core::decide::controls::SubjectHasher;
-use tollgate_core::settings::{Section, put};
+use tollgate_core::settings::{Collector, Faults, Section, parse, put};
 
-use super::AbuseRules;
-use super::digest::written;
-use super::pack::pack;
+use super::digest::{version_of, written};
 use super::read_rule::{ReadRule, Reading, read_rule};
+use super::{AbuseRules, Mode, Rule, Step};
 
 /// The most rules that can be written. The pack's come on top.
 pub const RULES_MAX: usize = 256;
@@ -138,4 +137,35 @@ fn shown(read: &ReadRule) -> Value {
         }
     }
     value
+}
+
+/// The pack's rules, in the form in which all rules are written.
+pub const PACK: &str = include_str!("../../../../config/abuse-pack.yaml");
+
+/// Returns the pack's rules.
+///
+/// # Errors
+/// [`Faults`] if the embedded file is broken, which a test rules out.
+fn read_pack() -> Result<Vec<ReadRule>, Faults> {
+    let value = parse(PACK).map_err(|error| Faults::of("the pack", &error))?;
+    let (none, faults) = (Value::Null, Collector::default());
+    // The pack names no ids and has no exceptions.
+    let reading = Reading { hasher: &SubjectHasher::new(None), now_ms: i64::MIN };
+    let rules = read_rules(&Section::root(&value, &none, &faults), reading);
+    faults.into_result(rules)
+}
+
+/// Returns the rules of the pack that are in force.
+fn pack(pack: Pack) -> Vec<Rule> {
+    if pack == Pack::Off {
+        return Vec::new();
+    }
+    let in_force = |read: ReadRule| {
+        let mut rule = read.rule;
+        let suspends = rule.ladder.steps.iter().any(|step| matches!(step, Step::Suspend(_)));
+        rule.mode = if pack == Pack::Enforce && suspends { Mode::Enforce } else { Mode::Alert };
+        rule.version = version_of(&rule);
+        rule
+    };
+    read_pack().unwrap_or_default().into_iter().map(in_force).collect()
 }

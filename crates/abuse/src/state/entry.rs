@@ -11,11 +11,9 @@ use tollgate_core::decide::signal::SubjectKey;
 use tollgate_core::engine::checkpoint::{Malformed, StateError};
 use tollgate_core::engine::wire::{Input, Wire, layout};
 use tollgate_core::event::record::{Offset, Partition};
-use tollgate_json::digest::Digest;
 
-use crate::state::grouping::Grouping;
-use crate::state::pauses::Pauses;
-use crate::state::sources::Source;
+use super::rule_states::RuleState;
+use super::sources::Source;
 use crate::subjects::Subject;
 
 /// The version of the format that is written. It is the first byte of every value.
@@ -43,23 +41,6 @@ pub(crate) enum Content {
     Own(Offset, Own),
 }
 
-/// What is remembered of a rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RuleState {
-    /// Its number within the partition, by which subjects know it. It is never given to another rule.
-    pub number: u32,
-    /// The version of it that counted.
-    pub version: Digest,
-    /// Whether it has yet to be shown what came before it.
-    pub is_warming: bool,
-    /// For whom it enforces nothing, because it was about to suspend too many.
-    pub pauses: Pauses,
-    /// Up to when suspensions no longer count against it, in milliseconds since the epoch.
-    pub forgiven_ms: Option<i64>,
-    /// Its alerts of the minute.
-    pub grouping: Grouping,
-}
-
 /// What is remembered of the partition itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Own {
@@ -71,15 +52,7 @@ pub(crate) struct Own {
     pub limit_alerted_ms: Option<i64>,
 }
 
-impl RuleState {
-    /// Returns the time of a suspension, unless it no longer counts against the rule.
-    pub(crate) fn counted(&self, suspended_ms: Option<i64>) -> Option<i64> {
-        suspended_ms.filter(|time_ms| self.forgiven_ms.is_none_or(|forgiven_ms| *time_ms >= forgiven_ms))
-    }
-}
-
 layout! {
-    RuleState { number, version, is_warming, pauses, forgiven_ms, grouping }
     Own { done_s, next_rule, limit_alerted_ms }
 }
 
@@ -178,6 +151,7 @@ fn decode<T: Wire>(bytes: &[u8]) -> Result<(Offset, T), StateError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rule_states::{Grouping, Pauses};
     use super::*;
     use tollgate_core::decide::signal::KeyKind;
     use tollgate_json::digest::Digest;

@@ -1,8 +1,6 @@
 //! What the abuse stage remembers of a partition, as state that checkpoints can hold.
 
 pub(crate) mod entry;
-pub(crate) mod grouping;
-pub(crate) mod pauses;
 pub(crate) mod rule_states;
 pub(crate) mod sources;
 

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tollgate_core::decide::signal::{Clock, Signals};
-use tollgate_core::engine::wire::{Input, Malformed, Wire};
+use tollgate_core::engine::wire::layout;
 use tollgate_core::event::record::{Offset, Partition};
 
 use crate::time_units::earlier;
@@ -193,23 +193,14 @@ impl Sources {
     }
 }
 
-impl Wire for Source {
-    fn write(&self, out: &mut Vec<u8>) {
-        self.applied.map(|offset| offset.0).write(out);
-        self.time_ms.write(out);
-        self.heard_ms.write(out);
-        self.is_silent.write(out);
-    }
-
-    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        let applied = Option::<i64>::read(input)?.map(Offset);
-        Ok(Self { applied, time_ms: Wire::read(input)?, heard_ms: Wire::read(input)?, is_silent: Wire::read(input)? })
-    }
+layout! {
+    Source { applied, time_ms, heard_ms, is_silent }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tollgate_core::engine::wire::{Input, Wire};
 
     fn clock(source: i32, next: i64, time_ms: i64, has_begun: bool) -> Clock {
         Clock { source: Partition(source), next: Offset(next), time_ms, has_begun }

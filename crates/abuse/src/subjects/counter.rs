@@ -1,12 +1,12 @@
-//! A counter of a subject: what one rule counts, as bytes until a signal concerns it.
+//! A counter of a subject: what one rule counts, as bytes until a signal concerns it, and the subject's place on the rule's ladder.
 
 use std::ops::Range;
 
-use tollgate_core::engine::wire::{Input, Malformed, Wire, write_sized_with};
+use tollgate_core::engine::wire::{Input, Malformed, Wire, layout, write_sized_with};
+use tollgate_json::digest::Fingerprint;
 
 use super::super::window::{Window, WindowKind};
 use super::COUNTERS_MAX;
-use super::episode::Episode;
 
 /// What there is of a counter stands in the highest bits of its id.
 const IS_GROUPED: u8 = 0x40;
@@ -134,4 +134,27 @@ impl Opened {
             rest => Err(Malformed::Trailing(rest)),
         }
     }
+}
+
+/// An episode: a subject on the ladder of a rule, from the first firing until it is down again. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Episode {
+    /// The id of its alerts.
+    pub alert_id: Fingerprint,
+    /// The step that it is on, counted from 1.
+    pub step: u32,
+    /// When it goes a step down, unless the rule fires before.
+    pub descends_ms: i64,
+    /// The end of the suspension, if there was one.
+    pub until_ms: Option<i64>,
+    /// The latest firing that suspended it.
+    pub suspended_ms: Option<i64>,
+    /// The latest firing that raised an alert.
+    pub alerted_ms: i64,
+    /// How many firings since then have raised none.
+    pub suppressed: u32,
+}
+
+layout! {
+    Episode { alert_id, step, descends_ms, until_ms, suspended_ms, alerted_ms, suppressed }
 }

@@ -1,14 +1,13 @@
 //! The subjects of a partition, found by kind and hash, each as the bytes that its state record holds.
 
 mod counter;
-mod episode;
 mod eviction;
 mod evidence;
 mod packed_id;
 mod subject;
 mod tenant;
-mod timers;
 
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 
 use hashbrown::HashTable;
@@ -17,15 +16,13 @@ use slab::Slab;
 use tollgate_core::decide::signal::{KeyKind, SubjectKey};
 use tollgate_json::digest::Digest;
 
-pub(super) use counter::{Counter, Opened};
-pub(super) use episode::Episode;
+pub(super) use counter::{Counter, Episode, Opened};
 use eviction::{Candidates, Rank};
 pub(super) use evidence::{EVIDENCE_MAX, Witness, bit};
 pub(super) use packed_id::PackedId;
 use subject::COUNTERS_MAX;
 pub(super) use subject::{Stamp, Subject, Suspension};
 pub(super) use tenant::TenantTag;
-use timers::Timers;
 
 /// The place of a subject in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,8 +53,11 @@ pub(super) struct Subjects {
     slots: Slab<Slot>,
     index: HashTable<SlotKey>,
     seeds: Seeds,
-    /// What waits for the clock.
-    timers: Timers,
+    /// Places by the second since the epoch at which the clock looks at them. A subject is in it at the second that its slot says; other
+    /// entries are out of date and passed over. The clock may jump, for a source that lagged or because nothing came. Then all that was due
+    /// on the way is done one after the other, as if the clock had stopped at each second. So it does not matter how often sources tell
+    /// their time.
+    due: BTreeMap<u32, Vec<SlotKey>>,
     /// Who goes first when there are too many; `None` while nobody has to go.
     candidates: Option<Candidates>,
     /// Slots that have changed. An entry is stale once its slot has been dropped or shown to a checkpoint.
@@ -227,26 +227,26 @@ impl Subjects {
         let Some(slot) = self.slots.get_mut(at.at()) else { return };
         if slot.due_s == 0 || second < slot.due_s {
             slot.due_s = second;
-            self.timers.push(second, at);
+            self.due.entry(second).or_default().push(at);
         }
     }
 
     /// Returns the next second since the epoch at which the clock may have something to look at.
     pub(super) fn next_due(&self) -> Option<u32> {
-        self.timers.next()
+        self.due.first_key_value().map(|(second, _)| *second)
     }
 
     /// Returns whom the clock looks at at a second since the epoch, in their order, and notes that it does.
     pub(super) fn take_due(&mut self, second: u32) -> Vec<(SubjectKey, SlotKey)> {
-        let mut due = Vec::new();
-        for at in self.timers.take(second) {
+        let mut subjects = Vec::new();
+        for at in self.due.remove(&second).unwrap_or_default() {
             if let Some(slot) = self.slots.get_mut(at.at()).filter(|slot| slot.due_s == second) {
                 slot.due_s = 0;
-                due.push((slot.key(), at));
+                subjects.push((slot.key(), at));
             }
         }
-        due.sort_unstable_by_key(|(key, _)| (key.kind as u8, key.hash.hex()));
-        due
+        subjects.sort_unstable_by_key(|(key, _)| (key.kind as u8, key.hash.hex()));
+        subjects
     }
 
     /// Calls `show` for every change since the last time: first for subjects that are gone, then for those that have changed.

@@ -1,6 +1,6 @@
 //! The counter of a baseline: the amount now, and what is usual for the subject.
 
-use tollgate_core::engine::wire::{Input, Malformed, Wire};
+use tollgate_core::engine::wire::{Input, Malformed, Wire, layout};
 
 use super::super::rules::Baseline;
 use super::{Buckets, Finding, HISTORY_MAX, Timer};
@@ -99,16 +99,8 @@ impl BaselineCounts {
     }
 }
 
-impl Wire for Span {
-    fn write(&self, out: &mut Vec<u8>) {
-        self.number.write(out);
-        self.sum.write(out);
-        self.has_fired.write(out);
-    }
-
-    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        Ok(Self { number: Wire::read(input)?, sum: Wire::read(input)?, has_fired: Wire::read(input)? })
-    }
+layout! {
+    Span { number, sum, has_fired }
 }
 
 impl Wire for BaselineCounts {

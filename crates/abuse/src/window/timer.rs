@@ -1,6 +1,6 @@
 //! What waits for the clock: when a window is looked at next, and since when its rule's condition holds.
 
-use tollgate_core::engine::wire::{Input, Malformed, Wire};
+use tollgate_core::engine::wire::layout;
 
 use super::buckets::width_ms;
 
@@ -45,15 +45,8 @@ impl Timer {
     }
 }
 
-impl Wire for Timer {
-    fn write(&self, out: &mut Vec<u8>) {
-        self.next.write(out);
-        self.since_ms.write(out);
-    }
-
-    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        Ok(Self { next: Wire::read(input)?, since_ms: Wire::read(input)? })
-    }
+layout! {
+    Timer { next, since_ms }
 }
 
 #[cfg(test)]

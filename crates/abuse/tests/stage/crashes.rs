@@ -8,8 +8,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use tollgate_abuse::{Abuse, AbuseRules, AbuseState, AlertRecord, Baseline, ControlRecord, Correlation, Detection, GroupBy, Mode};
-use tollgate_abuse::{Ratio, Rule};
+use tollgate_abuse::{
+    Abuse, AbuseRules, AbuseState, AlertRecord, Baseline, ControlRecord, Correlation, Detection, GroupBy, Mode, Ratio, Rule,
+};
 use tollgate_core::decide::signal::{Clock, Dimension, KeyKind, Point, PointKind, Request, SignalKind, VolumeKind};
 use tollgate_core::engine::checkpoint::{Checkpoint, Restore, Restored};
 use tollgate_core::engine::processor::{Applied, PartitionProcessor};

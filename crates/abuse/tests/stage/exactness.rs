@@ -1,8 +1,7 @@
 //! Who is at the threshold is caught at exactly that signal, and who is one below it never.
 
 use serde_json::Value;
-use tollgate_abuse::{Baseline, Correlation, Detection, GroupBy, Mode, Operator, Ratio, Rule};
-use tollgate_abuse::{Exception, FieldTest};
+use tollgate_abuse::{Baseline, Correlation, Detection, Exception, FieldTest, GroupBy, Mode, Operator, Ratio, Rule};
 use tollgate_core::decide::signal::{Dimension, KeyKind, Point, PointKind, SignalKind, SubjectKey, VolumeKind};
 use tollgate_core::engine::stage::Stage;
 use tollgate_core::event::record::Record;
