@@ -10,12 +10,18 @@ macro_rules! codes {
 
         impl $name {
             /// Every code.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+            pub const ALL: [Self; [$($code),+].len()] = [$(Self::$variant,)+];
 
             /// Returns the code as labels, headers, verdicts and logs write it.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $code,)+ }
+            }
+
+            /// Returns the code with this name.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|code| code.as_str() == name)
             }
         }
     };

@@ -74,7 +74,7 @@ fn read_field(entry: &Entry<'_>, signal: Option<SignalKind>, tenants: &Tenants<'
 fn dimension_of(entry: &Entry<'_>, name: &str, signal: Option<SignalKind>) -> Option<Dimension> {
     let names = |dimensions: &[Dimension]| dimensions.iter().map(|dimension| dimension.as_str()).collect::<Vec<_>>();
     let Some(dimension) = Dimension::from_name(name) else {
-        entry.fault("an unknown field", instead(name, &names(Dimension::ALL)));
+        entry.fault("an unknown field", instead(name, &names(&Dimension::ALL)));
         return None;
     };
     match signal {

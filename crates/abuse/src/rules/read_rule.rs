@@ -59,8 +59,8 @@ pub(super) fn read_rule(section: &Section<'_>, reading: Reading<'_>) -> ReadRule
 }
 
 /// Returns the words of a closed set, each with what it stands for.
-fn words<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str) -> Vec<(&'static str, T)> {
-    all.iter().map(|value| (name(*value), *value)).collect()
+fn words<T: Copy, const N: usize>(all: [T; N], name: impl Fn(T) -> &'static str) -> [(&'static str, T); N] {
+    all.map(|value| (name(value), value))
 }
 
 fn read_id(section: &Section<'_>) -> String {

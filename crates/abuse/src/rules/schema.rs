@@ -53,7 +53,7 @@ fn rule(descriptions: &BTreeMap<String, String>) -> Value {
     }
     for dimension in Dimension::ALL {
         if let Some(field) = rule.pointer_mut(&format!("/properties/exceptions/items/properties/{}", dimension.as_str())) {
-            *field = field_schema(*dimension, Operator::Equals);
+            *field = field_schema(dimension, Operator::Equals);
         }
     }
     if let Some(reason) = rule.pointer_mut("/properties/exceptions/items") {
@@ -128,10 +128,10 @@ fn detection_schema(description: &str, of_signal: &str) -> Value {
     properties.insert("signal".to_owned(), json!({"enum": signals, "description": of_signal}));
     for dimension in Dimension::ALL {
         let name = dimension.as_str();
-        properties.insert(name.to_owned(), field_schema(*dimension, Operator::Equals));
-        let is_text = dimension.subject().is_none() && *dimension != Dimension::ArgsHash;
+        properties.insert(name.to_owned(), field_schema(dimension, Operator::Equals));
+        let is_text = dimension.subject().is_none() && dimension != Dimension::ArgsHash;
         for operator in [Operator::StartsWith, Operator::EndsWith, Operator::Contains].iter().filter(|_| is_text) {
-            properties.insert(format!("{name}|{}", operator.as_str()), field_schema(*dimension, *operator));
+            properties.insert(format!("{name}|{}", operator.as_str()), field_schema(dimension, *operator));
         }
     }
     json!({

@@ -1,6 +1,6 @@
 //! The words that stay, because a decision reads them: what tells a failure in a result, why a response ended, and the names of fields.
 
-use crate::decide::safety::{AnthropicRefusal, GeminiSafety, OpenAiCompatibleContentFilter, ReasonSet};
+use crate::decide::safety::{ANTHROPIC, GEMINI, OPENAI_COMPATIBLE, ReasonSet};
 
 /// The members by which a result that is an object tells of a failure.
 pub(super) const RESULT_MEMBERS: [&[u8]; 4] = [b"exit_code", b"error", b"success", b"failed"];
@@ -66,13 +66,7 @@ const ORDINARY_REASONS: &[&str] = &[
 
 /// Returns the reasons that stay: those that detectors know by default, the ordinary ones, the words of safety stops, and `others`.
 pub(super) fn reasons<S: AsRef<str>>(others: impl IntoIterator<Item = S>) -> ReasonSet {
-    let known = [
-        ORDINARY_REASONS,
-        OpenAiCompatibleContentFilter::DEFAULT_FINISH_REASONS,
-        AnthropicRefusal::DEFAULT_STOP_REASONS,
-        GeminiSafety::DEFAULT_FINISH_REASONS,
-        crate::decide::safety::WORDS,
-    ];
+    let known = [ORDINARY_REASONS, OPENAI_COMPATIBLE.defaults, ANTHROPIC.defaults, GEMINI.defaults, crate::decide::safety::WORDS];
     let others: Vec<String> = others.into_iter().map(|reason| reason.as_ref().to_owned()).collect();
     ReasonSet::new(known.into_iter().flatten().map(|reason| (*reason).to_owned()).chain(others))
 }

@@ -88,7 +88,7 @@ impl Scene<'_> {
     fn happen(&mut self, at_ms: i64, ids: &Ids, code: Option<&str>, signals: &Signals) {
         let (mut batch, offset) = (Batch::default(), Offset(self.next));
         self.next += 1;
-        let kinds: &[KeyKind] = KeyKind::ALL;
+        let kinds: &[KeyKind] = &KeyKind::ALL;
         for kind in kinds.iter().copied().filter(|kind| *kind != KeyKind::Call || signals.kind == SignalKind::Point(PointKind::Denial)) {
             let Some(subject) = ids.subject(kind, self.hasher) else { continue };
             let subject = self.names.add(subject);

@@ -18,7 +18,7 @@ mod write;
 use std::borrow::Cow;
 
 use crate::decide::policy::Policy;
-use crate::decide::ruling::Suspension;
+use crate::decide::ruling::{Action, DecidedBy, Reason, Ruling, Suspension};
 use crate::decide::thread::{Answer as Answered, CallRecord, Thread, Turn, TurnMemory};
 use crate::event::decode::{Body, Event, ModelBody, Rejection, RejectionCode, ToolCall, ToolResult};
 use tollgate_json::digest::{Digest, Fingerprint};
@@ -26,7 +26,6 @@ use tollgate_passport::ToolInput;
 
 use crate::decide::guardrail::{self, Answer, ChainOutcome, GuardrailRequest, Progress, ProviderError, Question};
 use crate::decide::loops::{Arguments, Observation, Signature, arguments_digest, classify};
-use crate::decide::ruling::{Action, DecidedBy, Reason, Ruling};
 use crate::decide::signal::EventSignals;
 use emit::Emitter;
 pub use emit::FAILURES;

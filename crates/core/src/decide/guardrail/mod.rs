@@ -8,16 +8,16 @@ mod chain;
 mod descriptor;
 mod http;
 mod oap_passport;
-mod request;
 
 pub use allowlist::Allowlist;
 pub use chain::{Asking, ChainOutcome, EVALUATOR_ERROR, GuardrailChain, Link, Progress, ProviderOutcome, Question};
 pub use descriptor::{ConfiguredProvider, NamedFile, ProviderDescriptor, ProviderSettings};
 pub use http::{Dialect, Http, HttpSettings};
 pub use oap_passport::OapPassport;
-pub use request::GuardrailRequest;
 
 use crate::decide::ruling::GuardrailReason;
+use crate::event::decode::{Attribution, Event, ToolCall};
+use tollgate_passport::ToolInput;
 
 /// The providers that configuration can name. A new provider is a file of its own and a line here.
 pub const PROVIDERS: &[&ProviderDescriptor] = &[&allowlist::DESCRIPTOR, &oap_passport::DESCRIPTOR, &http::DESCRIPTOR];
@@ -106,3 +106,50 @@ pub trait GuardrailProvider: std::fmt::Debug + Send + Sync {
 
 /// A remote provider's answer, or the reason why there is none.
 pub type Answer = Result<Vec<u8>, ProviderError>;
+
+/// A call in the form that guardrail providers get, borrowed from its event.
+#[derive(Debug, Clone, Copy)]
+pub struct GuardrailRequest<'e> {
+    /// The tool's name; may be empty.
+    pub tool_name: &'e str,
+    /// Its arguments as they are in the event. A provider that reads them must not treat unreadable ones as missing.
+    pub tool_input: &'e ToolInput<'e>,
+    /// The id of the call.
+    pub tool_call_id: &'e str,
+    /// The id of the thread.
+    pub thread_id: &'e str,
+    /// The id of the turn.
+    pub turn_id: Option<&'e str>,
+    /// The event's time in milliseconds since the epoch.
+    pub time_ms: Option<i64>,
+    /// The later of the event's time and its record's, in milliseconds since the epoch: by it things expire.
+    pub latest_ms: Option<i64>,
+    /// On whose behalf the agent acts.
+    pub attribution: &'e Attribution<'e>,
+    /// The configured passport reference, for calls without an agent.
+    pub passport: Option<&'e str>,
+}
+
+impl<'e> GuardrailRequest<'e> {
+    /// Returns the request for a call.
+    #[must_use]
+    pub fn new(event: &'e Event<'e>, call: &'e ToolCall<'e>, passport: Option<&'e str>) -> Self {
+        Self {
+            tool_name: &call.tool_name,
+            tool_input: &call.input,
+            tool_call_id: &call.tool_call_id,
+            thread_id: &event.thread_id,
+            turn_id: event.turn_id.as_deref(),
+            time_ms: event.time_ms,
+            latest_ms: event.latest_ms(),
+            attribution: &event.attribution,
+            passport,
+        }
+    }
+
+    /// Returns the passport reference: the event's agent, or else the configured one.
+    #[must_use]
+    pub fn agent_id(&self) -> Option<&'e str> {
+        self.attribution.agent_id.as_deref().or(self.passport)
+    }
+}

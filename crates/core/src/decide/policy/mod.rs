@@ -1,8 +1,5 @@
 //! The policy: it turns validated settings into the chains in force and their digest, together with the controls.
 
-mod read_guardrails;
-mod read_limits;
-mod read_safety;
 mod registry;
 mod schema;
 mod settings;

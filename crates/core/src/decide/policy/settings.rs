@@ -1,5 +1,6 @@
-//! Validated decision settings. The policy's version is the digest of their serialised form.
+//! Validated decision settings, and how they are read. The policy's version is the digest of their serialised form.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -10,8 +11,16 @@ use crate::decide::controls::Controls;
 use crate::decide::guardrail::{ConfiguredProvider, GuardrailChain, HttpSettings, NamedFile};
 use crate::decide::loops::LoopSettings;
 use crate::decide::safety::ConfiguredDetector;
-use crate::settings::{self, Collector, Fault, Faults, Section};
+use crate::decide::tools::read_tools;
+use crate::settings::{self, Collector, Fault, Faults, Section, find};
 use tollgate_passport::Terms;
+
+/// The least that a thread may remember whatever is configured, in bytes: a few calls and counters.
+const THREAD_BYTES_MIN: u32 = 4 * 1024;
+/// The smallest limit of a verdict whatever is configured, in bytes: ids and names of full length, several times.
+const VERDICT_BYTES_MIN: u32 = 16 * 1024;
+const NO_PROVIDER: &str = "write `provider: {use: allowlist, config: {denied_tools: [\"bash\"]}}`, or set `enabled: false`";
+const EMPTY_LIST: &str = "omit it for the built-ins, or set `enabled: false`";
 
 /// All decision settings.
 #[derive(Debug, Serialize)]
@@ -60,6 +69,21 @@ pub struct LimitSettings {
 }
 
 impl LimitSettings {
+    /// Reads the section `limits`.
+    fn read(section: &Section<'_>) -> Self {
+        let at_least = |key: &'static str, least: u32| section.between(key, least, u32::MAX) as usize;
+        Self {
+            event_bytes_max: section.positive("event_bytes_max") as usize,
+            verdict_bytes_max: at_least("verdict_bytes_max", VERDICT_BYTES_MIN),
+            threads_per_partition_max: section.positive("threads_per_partition_max") as usize,
+            tenant_stops_percent_max: section.between("tenant_stops_percent_max", 1, 100),
+            thread_bytes_max: at_least("thread_bytes_max", THREAD_BYTES_MIN),
+            thread_queue_max: section.positive("thread_queue_max") as usize,
+            thread_idle_seconds_max: section.positive("thread_idle_seconds_max"),
+            turn_idle_seconds_max: section.positive("turn_idle_seconds_max"),
+        }
+    }
+
     /// Returns how many threads with a stop one tenant may have in a partition: at least one.
     #[must_use]
     pub fn tenant_stops_max(&self) -> usize {
@@ -104,10 +128,10 @@ impl PolicySettings {
     #[must_use]
     pub fn read(root: &Section<'_>, registry: &Registry) -> Self {
         Self {
-            detectors: super::read_safety::read(&root.section("safety_finish_reason"), registry),
-            guardrails: super::read_guardrails::read(&root.section("guardrails"), registry),
+            detectors: read_detectors(&root.section("safety_finish_reason"), registry),
+            guardrails: GuardrailSettings::read(&root.section("guardrails"), registry),
             tool_loop_guardrails: LoopSettings::read(&root.section("tool_loop_guardrails")),
-            limits: super::read_limits::read(&root.section("limits")),
+            limits: LimitSettings::read(&root.section("limits")),
         }
     }
 
@@ -156,6 +180,33 @@ impl PolicySettings {
 }
 
 impl GuardrailSettings {
+    /// Reads the section `guardrails`: the block as DeerFlow writes it, or a list of providers.
+    fn read(section: &Section<'_>, registry: &Registry) -> Option<Self> {
+        let is_enabled = section.bool("enabled");
+        let single = section.value("provider").is_some_and(|value| !value.is_null()).then(|| section.section("provider"));
+        let several = section.value("providers").filter(|value| !value.is_null()).and_then(|_| section.sections("providers"));
+        if single.is_some() && several.is_some() {
+            section.fault("provider", "both `provider` and `providers`", "write one of them");
+        }
+        let entries: Vec<_> = single.into_iter().chain(several.unwrap_or_default()).collect();
+        if is_enabled && entries.is_empty() {
+            section.fault("provider", "nothing although `enabled` is true", NO_PROVIDER);
+        }
+        let mut providers: Vec<_> = entries.iter().filter_map(|entry| read_provider(entry, section, registry)).collect();
+        if !entries.is_empty() && !is_enabled && !section.is_written("enabled") {
+            section.fault(
+                "enabled",
+                "nothing although there are providers, which nobody would ask",
+                "write true, or false to switch them off",
+            );
+        }
+        // Providers that decide at once come first: no policy server has to be asked about a call that they deny.
+        providers.sort_by_key(|provider| provider.settings.server().is_some());
+        make_names_unique(&mut providers);
+        let settings = Self { fail_closed: section.bool("fail_closed"), passport: section.optional_string("passport"), providers };
+        is_enabled.then_some(settings)
+    }
+
     /// Returns the policy servers that providers ask, by their place in the chain.
     pub fn servers(&self) -> impl Iterator<Item = (usize, &HttpSettings)> {
         self.providers.iter().enumerate().filter_map(|(place, provider)| Some((place, provider.settings.server()?)))
@@ -165,4 +216,43 @@ impl GuardrailSettings {
         let links = self.providers.iter().map(|provider| provider.build(controls)).collect();
         GuardrailChain::new(links, self.fail_closed, self.passport.clone())
     }
+}
+
+fn read_provider(entry: &Section<'_>, guardrails: &Section<'_>, registry: &Registry) -> Option<ConfiguredProvider> {
+    let provider = find(entry, "provider", registry.providers());
+    let tools = read_tools(entry, "tools");
+    if tools.as_ref().is_some_and(Vec::is_empty) {
+        entry.fault("tools", "an empty list", "name tools, such as [\"bash\", \"mcp__*\"], or leave it out for all");
+    }
+    let config = entry.section("config");
+    let provider = provider?;
+    Some(ConfiguredProvider { name: provider.name, tools, settings: (provider.read)(&config, guardrails) })
+}
+
+/// Numbers servers with the same name, so that metrics tell them apart.
+fn make_names_unique(providers: &mut [ConfiguredProvider]) {
+    let mut seen = BTreeMap::<String, usize>::new();
+    for server in providers.iter_mut().filter_map(|provider| provider.settings.server_mut()) {
+        let number = seen.entry(server.name.clone()).and_modify(|number| *number += 1).or_insert(1);
+        if *number > 1 {
+            server.name = format!("{}-{number}", server.name);
+        }
+    }
+}
+
+/// Reads the section `safety_finish_reason`, as DeerFlow writes it.
+fn read_detectors(section: &Section<'_>, registry: &Registry) -> Vec<ConfiguredDetector> {
+    let is_enabled = section.bool("enabled");
+    let entries = section.sections("detectors");
+    if entries.as_ref().is_some_and(Vec::is_empty) && section.value("detectors").is_some_and(Value::is_array) {
+        section.fault("detectors", "an empty list", EMPTY_LIST);
+    }
+    let detectors = entries.unwrap_or_default().iter().filter_map(|entry| read_detector(entry, registry)).collect();
+    if is_enabled { detectors } else { Vec::new() }
+}
+
+fn read_detector(entry: &Section<'_>, registry: &Registry) -> Option<ConfiguredDetector> {
+    let detector = find(entry, "detector", registry.detectors());
+    let config = entry.section("config");
+    detector.map(|detector| (detector.read)(&config))
 }

@@ -3,11 +3,9 @@
 
 mod loop_code;
 mod reason;
-mod suspension;
 
 pub use loop_code::{Intervention, LoopCode};
-pub use reason::{Action, DecidedBy, Evidence, GuardrailReason, Reason};
-pub use suspension::{SubjectKind, Suspension};
+pub use reason::{Action, DecidedBy, Evidence, GuardrailReason, Reason, SubjectKind, Suspension};
 
 /// The ruling on a tool call or result.
 #[derive(Debug, Clone, PartialEq, Eq)]

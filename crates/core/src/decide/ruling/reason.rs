@@ -1,66 +1,63 @@
-//! Reasons: which part of the gate had something to say, what it was, and what follows if it decides.
+//! Reasons: which part of the gate had something to say, what it was, and what follows if it decides. A suspended subject is one.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::Suspension;
+use super::{Intervention, LoopCode};
+use crate::codes::codes;
 use tollgate_json::digest::Digest;
 
-use super::{Intervention, LoopCode};
-
-/// The action of a verdict: what happens next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Action {
-    /// The agent goes on.
-    Allow,
-    /// The agent goes on and gets a warning.
-    Warn,
-    /// The call may not run.
-    Block,
-    /// The turn should stop.
-    Halt,
-    /// The response's tool calls may not run.
-    Suppress,
+codes! {
+    /// The action of a verdict: what happens next.
+    #[derive(PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    Action {
+        /// The agent goes on.
+        Allow = "allow",
+        /// The agent goes on and gets a warning.
+        Warn = "warn",
+        /// The call may not run.
+        Block = "block",
+        /// The turn should stop.
+        Halt = "halt",
+        /// The response's tool calls may not run.
+        Suppress = "suppress",
+    }
 }
 
-/// The part of the gate that decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DecidedBy {
-    /// No part objected.
-    None,
-    /// A safety detector.
-    Safety,
-    /// A guardrail provider.
-    Guardrail,
-    /// A loop controller.
-    Loop,
-    /// A control record.
-    Control,
-    /// The event could not be read, or not be taken in.
-    Envelope,
+codes! {
+    /// The part of the gate that decided.
+    #[derive(PartialOrd, Ord)]
+    DecidedBy {
+        /// No part objected.
+        None = "none",
+        /// A safety detector.
+        Safety = "safety",
+        /// A guardrail provider.
+        Guardrail = "guardrail",
+        /// A loop controller.
+        Loop = "loop",
+        /// A control record.
+        Control = "control",
+        /// The event could not be read, or not be taken in.
+        Envelope = "envelope",
+    }
 }
 
-macro_rules! names {
-    ($enum:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
-        impl $enum {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$variant),+];
-
-            /// Returns the name as verdicts and labels write it.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $name,)+ }
-            }
-        }
-    };
+codes! {
+    /// The kind of a subject that can be suspended. Suspensions are looked up in this order.
+    SubjectKind {
+        /// An end user of a tenant.
+        User = "user",
+        /// A tenant.
+        Tenant = "tenant",
+        /// An agent of a tenant.
+        Agent = "agent",
+        /// A thread of a tenant.
+        Thread = "thread",
+    }
 }
-
-names!(Action { Allow = "allow", Warn = "warn", Block = "block", Halt = "halt", Suppress = "suppress" });
-names!(DecidedBy {
-    None = "none", Safety = "safety", Guardrail = "guardrail", Loop = "loop", Control = "control", Envelope = "envelope",
-});
 
 /// A reason: what one part of the gate had to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,5 +183,32 @@ impl Reason {
                 size_of::<GuardrailReason>() + reason.code.len() + reason.message.len() + policy_id
             }),
         }
+    }
+}
+
+/// The suspension of a subject, as a verdict reports it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suspension {
+    /// The kind of the suspended subject.
+    pub kind: SubjectKind,
+    /// The reason, in the operator's words.
+    pub reason: Option<String>,
+}
+
+impl Suspension {
+    /// Returns the sentence for the verdict.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let kind = self.kind.as_str();
+        match &self.reason {
+            Some(reason) => format!("The {kind} is suspended: {reason}"),
+            None => format!("The {kind} is suspended."),
+        }
+    }
+
+    /// Returns how many bytes it takes in memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.reason.as_ref().map_or(0, String::len)
     }
 }

@@ -3,19 +3,13 @@
 //! Detectors look at the reasons why a response ended, in whatever form it comes ([`ResponseView`]). Its calls are read only after a hit.
 //! Whether tool calls are suppressed never depends on whether their arguments parse: a truncated call can look whole.
 
-mod anthropic_refusal;
-mod descriptor;
-mod explanation;
-mod gemini_safety;
-mod openai_compatible;
+mod detectors;
 mod reasons;
 mod response;
 mod vocabulary;
 
-pub use anthropic_refusal::AnthropicRefusal;
-pub use descriptor::{ConfiguredDetector, DetectorDescriptor};
-pub use gemini_safety::GeminiSafety;
-pub use openai_compatible::OpenAiCompatibleContentFilter;
+pub(crate) use detectors::{ANTHROPIC, GEMINI, OPENAI_COMPATIBLE};
+pub use detectors::{ConfiguredDetector, DETECTORS, DetectorDescriptor};
 pub use reasons::{Category, ReasonSet};
 pub(crate) use response::unwrap_message;
 pub use response::{CalledTool, EndReason, ResponseContent, ResponseView};
@@ -29,9 +23,6 @@ use crate::event::decode::ModelBody;
 
 /// The verdict code of a response that was cut off.
 pub const SAFETY_TERMINATED: &str = "safety_terminated";
-
-/// The detectors that configuration can name. A new detector is a file of its own and a line here.
-pub const DETECTORS: &[&DetectorDescriptor] = &[&openai_compatible::DESCRIPTOR, &anthropic_refusal::DESCRIPTOR, &gemini_safety::DESCRIPTOR];
 
 /// What a detector found in a response.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,7 +74,7 @@ impl Termination {
     /// Returns the first clause of the text for the user, which says why the response ended.
     #[must_use]
     pub fn summary(&self) -> String {
-        explanation::summary(self.detector, self.reason_field, &self.reason_value)
+        summary(self.detector, self.reason_field, &self.reason_value)
     }
 }
 
@@ -113,7 +104,7 @@ impl SafetyChain {
         let (ModelBody::Response(value) | ModelBody::Message(value) | ModelBody::Error(value)) = *body;
         let content: ResponseContent<'d> = read_content(value);
         let calls = &content.calls;
-        let user_message = explanation::user_message(detector, &detection, !calls.is_empty(), content.is_blank);
+        let user_message = user_message(detector, &detection, !calls.is_empty(), content.is_blank);
         let termination = Termination {
             detector,
             category: detection.category,
@@ -126,5 +117,57 @@ impl SafetyChain {
             extras: detection.extras,
         };
         Some((termination, content))
+    }
+}
+
+/// Returns the sentence on why the response ended, up to the end of the first clause.
+fn summary(detector: &str, reason_field: &str, reason_value: &str) -> String {
+    let (value, detector) = (python_repr(reason_value), python_repr(detector));
+    format!("The model provider stopped this response with a safety-related signal ({reason_field}={value}, detector={detector})")
+}
+
+/// Returns the text for the user: that calls were suppressed, or that there is nothing to show. Returns `None` for a response with text and
+/// without calls.
+fn user_message(detector: &str, detection: &Detection, has_calls: bool, is_blank: bool) -> Option<String> {
+    let summary = summary(detector, detection.reason_field, &detection.reason_value);
+    match (has_calls, is_blank) {
+        (true, _) => Some(format!(
+            "{summary}. Any tool calls produced in this turn were suppressed because their arguments may be truncated and \
+             unsafe to execute. Please rephrase the request or ask for a narrower output."
+        )),
+        (false, true) => Some(format!("{summary} and returned no content. Please rephrase your request or start a new conversation.")),
+        (false, false) => None,
+    }
+}
+
+/// Quotes text the way Python's `repr` does, with which the original sentences are written.
+fn python_repr(text: &str) -> String {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let mut out = String::from(quote);
+    for character in text.chars() {
+        match character {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\\' => out.push_str("\\\\"),
+            _ if character == quote => out.extend(['\\', quote]),
+            '\0'..='\x1f' | '\x7f'..='\u{a0}' | '\u{ad}' => out.push_str(&format!("\\x{:02x}", u32::from(character))),
+            _ => out.push(character),
+        }
+    }
+    out.push(quote);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::python_repr;
+
+    #[test]
+    fn quotes_as_python_does() {
+        for (text, expected) in [("a", "'a'"), ("it's", "\"it's\""), ("'\"", "'\\'\"'"), ("a\\b\n\x01", "'a\\\\b\\n\\x01'"), ("é", "'é'")]
+        {
+            assert_eq!(python_repr(text), expected);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The subjects that signals are counted by: a kind and a hash.
+//! The subjects that signals are counted by: a kind and a hash, and the partition of the signals topic that they are on.
 
 use crate::codes::codes;
 use crate::decide::controls::parse_hash;
@@ -23,12 +23,6 @@ codes! {
 }
 
 impl KeyKind {
-    /// Returns the kind with this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
-    }
-
     /// Returns the kind of subject that controls know it by; `None` for a call.
     #[must_use]
     pub fn subject_kind(self) -> Option<SubjectKind> {
@@ -84,6 +78,36 @@ impl std::fmt::Display for SubjectKey {
     }
 }
 
+/// For how many subjects the partition is remembered.
+const SLOTS: usize = 1_024;
+
+/// The partitions of the signals topic that subjects are on. Those of recent subjects are remembered, because a subject is hashed as text.
+///
+/// A subject's hash assigns it to one slot, where it replaces the subject before it.
+#[derive(Debug)]
+pub struct SubjectPartitions {
+    partitions: u32,
+    slots: Box<[Option<(SubjectKey, Partition)>]>,
+}
+
+impl SubjectPartitions {
+    /// Returns those of a topic with so many partitions.
+    #[must_use]
+    pub fn new(partitions: u32) -> Self {
+        Self { partitions, slots: vec![None; SLOTS].into() }
+    }
+
+    /// Returns a subject's partition.
+    pub fn of(&mut self, subject: SubjectKey) -> Partition {
+        let slot = subject.hash.first_u64() as usize % SLOTS;
+        match self.slots.get_mut(slot) {
+            Some(Some((known, partition))) if *known == subject => *partition,
+            Some(slot) => slot.insert((subject, subject.partition(self.partitions))).1,
+            None => subject.partition(self.partitions),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,5 +125,19 @@ mod tests {
         }
         assert_eq!(SubjectKey::parse("user/1"), None);
         assert_eq!(SubjectKey::parse(&format!("passport/{}", Digest::of(b"x"))), None);
+    }
+
+    #[test]
+    fn what_is_remembered_is_what_is_computed() {
+        let mut partitions = SubjectPartitions::new(7);
+        for round in 0..2 {
+            for number in 0..3 * SLOTS {
+                for kind in [KeyKind::User, KeyKind::Agent] {
+                    let subject = SubjectKey { kind, hash: Digest::of(&number.to_be_bytes()) };
+                    assert_eq!(partitions.of(subject), subject.partition(7), "{round} {number}");
+                    assert_eq!(partitions.of(subject), subject.partition(7), "{round} {number}");
+                }
+            }
+        }
     }
 }

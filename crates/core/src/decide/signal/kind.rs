@@ -44,24 +44,10 @@ pub enum SignalKind {
 }
 
 impl PointKind {
-    /// Returns the kind with this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
-    }
-
     /// Returns whether it is written only where a rule uses it. The others are always written, so that a rule that is new finds them.
     #[must_use]
     pub fn is_optional(self) -> bool {
         matches!(self, Self::ToolFailure | Self::ThreadStart)
-    }
-}
-
-impl VolumeKind {
-    /// Returns the kind with this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
     }
 }
 

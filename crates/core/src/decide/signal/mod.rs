@@ -15,23 +15,19 @@ mod event;
 mod interest;
 mod key;
 mod kind;
-mod partitions;
 mod point;
 mod read;
 mod usage;
-mod volume;
 
 pub use batch::Batch;
 pub use event::{EventSignals, Fact, Subjects, TIME_OFF_MS_MAX, counted_time};
 pub use interest::{Interest, KeyKinds};
-pub use key::{KeyKind, SubjectKey};
+pub use key::{KeyKind, SubjectKey, SubjectPartitions};
 pub use kind::{PointKind, SignalKind, VolumeKind};
-pub use partitions::SubjectPartitions;
-pub use point::{Dimension, Point, TEXT_BYTES_MAX, dimension_text};
+pub use point::{Dimension, Point, TEXT_BYTES_MAX, Volume, dimension_text};
 pub use read::{Clock, Request, SignalRejection, Signals, read};
 pub(crate) use usage::USAGE_MEMBERS;
 pub use usage::{TOKENS_MAX, tokens_of};
-pub use volume::Volume;
 
 /// The version of the format that is written.
 pub const VERSION: u64 = 1;

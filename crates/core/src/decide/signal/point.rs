@@ -1,4 +1,4 @@
-//! Points: signals that count one by one, with the dimensions that rules can look at.
+//! The two forms of signals: points, which count one by one, with the dimensions that rules can look at, and volumes, which are summed.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use crate::codes::codes;
 use crate::event::record::{Offset, Partition};
 use tollgate_json::digest::Digest;
 
-use super::{KeyKind, PointKind, SubjectKey};
+use super::{KeyKind, PointKind, SubjectKey, VolumeKind};
 
 /// The longest text of a dimension, in bytes. A longer one stands as `sha256:` and its digest.
 pub const TEXT_BYTES_MAX: usize = 128;
@@ -40,12 +40,6 @@ codes! {
 }
 
 impl Dimension {
-    /// Returns the dimension with this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|dimension| dimension.as_str() == name)
-    }
-
     /// Returns the kind of subject whose hash it holds; `None` for a text.
     #[must_use]
     pub fn subject(self) -> Option<KeyKind> {
@@ -138,4 +132,35 @@ impl Point<'_> {
 #[must_use]
 pub fn dimension_text(text: &str) -> Cow<'_, str> {
     if text.len() <= TEXT_BYTES_MAX { Cow::Borrowed(text) } else { Cow::Owned(format!("sha256:{}", Digest::of(text.as_bytes()))) }
+}
+
+/// The amounts of one subject in one second of event time, from one partition of the events topic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Volume {
+    /// What was measured.
+    pub kind: VolumeKind,
+    /// The subject.
+    pub subject: SubjectKey,
+    /// The partition of the events topic.
+    pub source: Partition,
+    /// The second, since the epoch.
+    pub second: i64,
+    /// The offset of each event, ascending, with its amount. They stand one by one, so that a reader can leave out those that it has counted
+    /// already.
+    pub amounts: Vec<(Offset, u64)>,
+}
+
+impl Volume {
+    /// Returns the sum of the amounts behind an offset, which is the last one that was counted already.
+    #[must_use]
+    pub fn sum_behind(&self, applied: Option<Offset>) -> u64 {
+        let is_new = |offset: &Offset| applied.is_none_or(|applied| *offset > applied);
+        self.amounts.iter().filter(|(offset, _)| is_new(offset)).fold(0, |sum, (_, amount)| sum.saturating_add(*amount))
+    }
+
+    /// Returns the offset of its last event.
+    #[must_use]
+    pub fn last(&self) -> Option<Offset> {
+        self.amounts.last().map(|(offset, _)| *offset)
+    }
 }

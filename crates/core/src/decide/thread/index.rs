@@ -2,13 +2,12 @@
 //!
 //! Whoever sends events chooses thread ids. So the hash is keyed, with a key that each process draws for itself: nobody can choose ids that
 //! fall on one place and have to be compared one by one. Nothing that leaves a store depends on the key: the index is asked and never
-//! listed.
+//! listed. Ids of usual length lie within the slot, so that looking at a thread needs no second memory access for its id.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use hashbrown::HashTable;
 
-use super::id::ThreadId;
 use super::order::SlotKey;
 
 /// Slots by the hash of their thread's id. The id itself is in the slot alone.
@@ -49,14 +48,63 @@ fn hash(hasher: &RandomState, id: &[u8]) -> u64 {
     hasher.finish()
 }
 
+/// The length of the longest id that lies within the slot, in bytes: a UUID and some more.
+const INLINE_BYTES: usize = 46;
+
+/// A thread's id.
+#[derive(Debug, Clone)]
+pub(super) struct ThreadId(Spelling);
+
+#[derive(Debug, Clone)]
+enum Spelling {
+    Inline { length: u8, bytes: [u8; INLINE_BYTES] },
+    Boxed(Box<str>),
+}
+
+impl ThreadId {
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        match &self.0 {
+            Spelling::Inline { length, bytes } => bytes.get(..usize::from(*length)).unwrap_or_default(),
+            Spelling::Boxed(text) => text.as_bytes(),
+        }
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        match &self.0 {
+            // The bytes were copied from a `str`, so they are UTF-8.
+            Spelling::Inline { .. } => std::str::from_utf8(self.as_bytes()).unwrap_or_default(),
+            Spelling::Boxed(text) => text,
+        }
+    }
+
+    /// Returns how many bytes it takes on the heap.
+    pub(super) fn heap_bytes(&self) -> usize {
+        match &self.0 {
+            Spelling::Inline { .. } => 0,
+            Spelling::Boxed(text) => text.len(),
+        }
+    }
+}
+
+impl From<&str> for ThreadId {
+    fn from(text: &str) -> Self {
+        let mut inline = [0; INLINE_BYTES];
+        match (inline.get_mut(..text.len()), u8::try_from(text.len())) {
+            (Some(place), Ok(length)) => {
+                place.copy_from_slice(text.as_bytes());
+                Self(Spelling::Inline { length, bytes: inline })
+            }
+            _ => Self(Spelling::Boxed(text.into())),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use rustc_hash::FxBuildHasher;
     use std::cell::Cell;
     use std::collections::HashSet;
-
-    use rustc_hash::FxBuildHasher;
-
-    use super::*;
 
     /// Returns ids that differ and have the same hash under a function without a key. Its third step multiplies by what the first one left,
     /// less eight bytes of the id: where these are the same, the eight bytes behind them count for nothing.
@@ -112,5 +160,23 @@ mod tests {
         index.remove(&ids[0], SlotKey::new(0));
         let find = |id: &str| index.find(id, |key| ids[key.at()].as_str() == id);
         assert_eq!((find("a"), find("b")), (None, Some(SlotKey::new(1))));
+    }
+
+    #[test]
+    fn an_id_of_any_length_is_what_it_was() {
+        for length in [0, 1, INLINE_BYTES - 1, INLINE_BYTES, INLINE_BYTES + 1, 300] {
+            let text: String = "é-"
+                .chars()
+                .cycle()
+                .scan(0, |bytes, c| {
+                    *bytes += c.len_utf8();
+                    (*bytes <= length).then_some(c)
+                })
+                .collect();
+            let id = ThreadId::from(text.as_str());
+            assert_eq!((id.as_str(), id.as_bytes()), (text.as_str(), text.as_bytes()));
+            assert_eq!(id.heap_bytes() > 0, text.len() > INLINE_BYTES, "{length}");
+        }
+        assert_eq!(size_of::<ThreadId>(), 48);
     }
 }

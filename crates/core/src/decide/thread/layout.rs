@@ -1,12 +1,17 @@
-//! The layout of threads in checkpoints: which fields of every type are written, and in which order.
+//! The layout of threads in checkpoints: which fields of every type are written, and in which order; and the store as state that
+//! checkpoints can hold.
 //!
-//! This file, `engine/checkpoint/layout.rs` and the slots of the loop controllers, which have versions of their own, are the format.
+//! This file, `engine/checkpoint/mod.rs` and the slots of the loop controllers, which have versions of their own, are the format.
 //! `engine::wire::layout` gives the rules by which it changes.
 
 use crate::decide::loops::LoopMemory;
 use crate::decide::ruling::{Basis, Evidence, GuardrailReason, Reason, Ruling, SubjectKind, Suspension};
 use crate::decide::thread::{Answer, CallRecord, Calls, Counted, StoredThread, Suppression, TenantMark, Thread, Turn, TurnMemory};
+use crate::engine::checkpoint::{KeyedState, StateError, decode, encode_into};
 use crate::engine::wire::{Input, Malformed, Wire, layout, numbers, write_list};
+use crate::event::record::{Departures, Offset, StreamClock};
+
+use super::{StoreLimits, ThreadStore};
 
 layout! {
     StoredThread { applied, touched_ms, thread, tenant }
@@ -82,16 +87,73 @@ impl Wire for Calls {
     }
 }
 
+impl KeyedState for ThreadStore {
+    const KIND: &'static str = "thread";
+    type Entry = StoredThread;
+    type Limits = StoreLimits;
+
+    fn encode(entry: &StoredThread, out: &mut Vec<u8>) {
+        encode_into(entry, out);
+    }
+
+    fn decode(value: &[u8]) -> Result<StoredThread, StateError> {
+        decode(value)
+    }
+
+    fn applied(entry: &StoredThread) -> Offset {
+        entry.applied
+    }
+
+    fn restored(limits: StoreLimits, clock: StreamClock, entries: impl IntoIterator<Item = (Box<str>, StoredThread)>) -> Self {
+        Self::restored(limits, clock, entries)
+    }
+
+    fn clock(&self) -> StreamClock {
+        self.clock()
+    }
+
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes()
+    }
+
+    fn departures(&self) -> Departures {
+        self.departures()
+    }
+
+    fn take_changes(&mut self, show: impl FnMut(&str, Option<&StoredThread>)) {
+        self.take_changes(show);
+    }
+
+    fn take_change(&mut self, key: &str) -> Option<&StoredThread> {
+        self.take_change(key)
+    }
+
+    fn mark_changed(&mut self, key: &str) {
+        self.mark_changed(key);
+    }
+}
+
+/// Reads the value of a thread's record.
+///
+/// # Errors
+/// [`StateError::Newer`] or [`StateError::Malformed`].
+pub fn read_thread(value: &[u8]) -> Result<StoredThread, StateError> {
+    decode(value)
+}
+
 #[cfg(test)]
 mod tests {
-    use proptest::collection::vec;
-    use proptest::option;
-    use proptest::prelude::*;
-
     use super::*;
     use crate::decide::loops::{RepetitionMemory, SignatureCount, ToolCount};
     use crate::decide::ruling::LoopCode;
     use crate::engine::checkpoint::VERSION;
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
     use tollgate_json::digest::{Digest, Fingerprint};
 
     fn written(value: &impl Wire) -> Vec<u8> {

@@ -1,9 +1,7 @@
 //! The state of a thread: what its running turn remembers, in digests and counters.
 
 mod calls;
-mod id;
 mod index;
-mod keyed_state;
 mod layout;
 mod order;
 mod shares;
@@ -13,7 +11,7 @@ mod turn;
 mod view;
 
 pub use calls::{Answer, CallRecord, Calls};
-pub use keyed_state::read_thread;
+pub use layout::read_thread;
 pub use order::SlotKey;
 pub use shares::TenantMark;
 pub use store::{Admission, StoreLimits, StoredThread, ThreadStore, Touch};

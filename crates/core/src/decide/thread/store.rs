@@ -14,8 +14,8 @@
 
 use slab::Slab;
 
-use super::id::ThreadId;
 use super::index::Index;
+use super::index::ThreadId;
 use super::order::{Links, Order, SlotKey};
 use super::shares::{Shares, TenantMark};
 use super::{Thread, ThreadLimits};

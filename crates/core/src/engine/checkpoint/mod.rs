@@ -12,25 +12,22 @@
 //!
 //! Each stage defines its own entries ([`KeyedState`]): the deciding stage stores threads, under `thread/<id>`.
 //!
-//! The encoding does not depend on a library, because state outlives the program that wrote it. `layout` defines what is written, and
+//! The encoding does not depend on a library, because state outlives the program that wrote it. `layout!` defines what is written, and
 //! `wire` how.
 
 mod keyed_state;
-mod latest;
-mod layout;
 mod rekey;
 mod restore;
 mod search;
 
 pub use keyed_state::KeyedState;
-pub use latest::Latest;
 pub use rekey::{Anchor, KeyedFor, Keying, OwnRecords, Place, Portable, Rekey, RekeyMark, StateSum, adopted_clock};
-pub use restore::{Restore, Restored};
+pub use restore::{Latest, Restore, Restored};
 pub use search::CheckpointSearch;
 
 pub use crate::engine::wire::Malformed;
 
-use crate::engine::wire::{Input, Wire};
+use crate::engine::wire::{Input, Wire, layout};
 use crate::event::record::{Offset, StreamClock};
 
 /// The version of the format that is written. It is the first byte of every value.
@@ -296,5 +293,22 @@ pub(crate) fn decode<T: Wire>(value: &[u8]) -> Result<T, StateError> {
         VERSION_MIN..=VERSION => Ok(Input::new(version.into(), bytes).whole()?),
         0 => Err(Malformed::Invalid("the version").into()),
         found => Err(StateError::Newer { found }),
+    }
+}
+
+layout! {
+    PartitionState { owner, next, clock, partitions }
+    RekeyMark { from, to, sum }
+    StateSum { entries, high, low }
+    StreamClock { began_ms, now_ms, outvoted }
+}
+
+impl Wire for Offset {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.0.write(out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        i64::read(input).map(Self)
     }
 }

@@ -230,8 +230,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::decide::thread::read_thread;
-    use crate::decide::thread::{StoreLimits, StoredThread, Thread, ThreadLimits, ThreadStore};
+    use crate::decide::thread::{StoreLimits, StoredThread, Thread, ThreadLimits, ThreadStore, read_thread};
     use crate::engine::checkpoint::{KeyedState, StateRecord, read_rekey};
 
     const HOUR_MS: i64 = 3_600_000;

@@ -2,47 +2,25 @@
 
 use std::borrow::Cow;
 
+use crate::codes::codes;
 use tollgate_json::{Text, Value};
 use tollgate_passport::ToolInput;
 
-/// The type of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum EventType {
-    /// The user spoke. The thread's counters start anew.
-    TurnStart,
-    /// The model answered.
-    ModelResponse,
-    /// The agent asks to run a tool.
-    ToolCall,
-    /// A tool has run.
-    ToolResult,
-    /// The turn is over.
-    TurnEnd,
-    /// An operator wants the thread, or its running turn, forgotten.
-    ThreadReset,
-}
-
-impl EventType {
-    /// Every type.
-    pub const ALL: [Self; 6] = [Self::TurnStart, Self::ModelResponse, Self::ToolCall, Self::ToolResult, Self::TurnEnd, Self::ThreadReset];
-
-    /// Returns the type as events, verdicts and labels write it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::TurnStart => "turn_start",
-            Self::ModelResponse => "model_response",
-            Self::ToolCall => "tool_call",
-            Self::ToolResult => "tool_result",
-            Self::TurnEnd => "turn_end",
-            Self::ThreadReset => "thread_reset",
-        }
-    }
-
-    /// Returns the type with this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|event_type| event_type.as_str() == name)
+codes! {
+    /// The type of an event.
+    EventType {
+        /// The user spoke. The thread's counters start anew.
+        TurnStart = "turn_start",
+        /// The model answered.
+        ModelResponse = "model_response",
+        /// The agent asks to run a tool.
+        ToolCall = "tool_call",
+        /// A tool has run.
+        ToolResult = "tool_result",
+        /// The turn is over.
+        TurnEnd = "turn_end",
+        /// An operator wants the thread, or its running turn, forgotten.
+        ThreadReset = "thread_reset",
     }
 }
 

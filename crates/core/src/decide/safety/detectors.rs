@@ -1,0 +1,149 @@
+//! The built-in detectors, one for each dialect: they look for known values among the reasons why a response ended.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Detection, EndReason, ReasonSet, ResponseView, SafetyDetector};
+use crate::settings::{Named, Section};
+
+/// One kind of detector: its names, and how its configuration is read. It stands beside the detector's code.
+#[derive(Debug)]
+pub struct DetectorDescriptor {
+    /// The name in configuration and verdicts.
+    pub name: &'static str,
+    /// Other names for it in configuration, such as the class that another system has for it.
+    pub aliases: &'static [&'static str],
+    /// Reads the `config` of an entry, with the detector's defaults for what it leaves out. Faults are added to the section.
+    pub read: fn(&Section<'_>) -> ConfiguredDetector,
+}
+
+impl Named for DetectorDescriptor {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn aliases(&self) -> &'static [&'static str] {
+        self.aliases
+    }
+}
+
+/// A configured detector. It is serialised as an entry of `detectors` with defaults filled in, and the policy's version is a digest of
+/// that.
+#[derive(Debug, Clone, Serialize)]
+pub struct ConfiguredDetector {
+    #[serde(rename = "use")]
+    name: &'static str,
+    config: Value,
+    #[serde(skip)]
+    detector: Arc<dyn SafetyDetector>,
+}
+
+impl ConfiguredDetector {
+    /// Returns a detector with the configuration that it was built from, defaults filled in. Everything that it decides by has to be in
+    /// that configuration.
+    #[must_use]
+    pub fn new(detector: impl SafetyDetector + 'static, config: Value) -> Self {
+        Self { name: detector.name(), config, detector: Arc::new(detector) }
+    }
+
+    /// Returns the reasons why a response ends that the detector looks for.
+    pub fn reasons(&self) -> impl Iterator<Item = &str> {
+        let lists = self.config.as_object().into_iter().flat_map(|config| config.values());
+        lists.filter_map(Value::as_array).flatten().filter_map(Value::as_str)
+    }
+
+    /// Returns the detector.
+    #[must_use]
+    pub fn detector(&self) -> Arc<dyn SafetyDetector> {
+        Arc::clone(&self.detector)
+    }
+}
+
+/// The reasons by which a dialect says that a response was cut off.
+#[derive(Debug)]
+pub(crate) struct Dialect {
+    /// The detector's name in configuration and verdicts.
+    name: &'static str,
+    /// The key of the values in configuration.
+    key: &'static str,
+    /// The values that count as a safety stop unless configured otherwise.
+    pub(crate) defaults: &'static [&'static str],
+    /// Returns the reasons to look at.
+    reasons: for<'r, 'd> fn(&'r ResponseView<'d>) -> &'r [EndReason<'d>],
+    /// What the provider says besides: its name in the response, and in the verdict.
+    extras: &'static [(&'static str, &'static str)],
+}
+
+/// OpenAI and everything that speaks its dialect: `finish_reason: content_filter`.
+pub(crate) static OPENAI_COMPATIBLE: Dialect = Dialect {
+    name: "openai_compatible_content_filter",
+    key: "finish_reasons",
+    defaults: &["content_filter"],
+    reasons: |response| &response.finish_reasons,
+    extras: &[("content_filter_results", "content_filter_results")],
+};
+
+/// Anthropic: `stop_reason: refusal`, which is given when its streaming classifiers intervene, or the model itself refuses to go on.
+pub(crate) static ANTHROPIC: Dialect = Dialect {
+    name: "anthropic_refusal",
+    key: "stop_reasons",
+    defaults: &["refusal"],
+    reasons: |response| &response.stop_reasons,
+    extras: &[],
+};
+
+/// Gemini and Vertex: a candidate's finish reason names one of their safety systems.
+pub(crate) static GEMINI: Dialect = Dialect {
+    name: "gemini_safety",
+    key: "finish_reasons",
+    defaults: &[
+        "SAFETY",
+        "BLOCKLIST",
+        "PROHIBITED_CONTENT",
+        "SPII",
+        "RECITATION",
+        "IMAGE_SAFETY",
+        "IMAGE_PROHIBITED_CONTENT",
+        "IMAGE_RECITATION",
+    ],
+    reasons: |response| &response.finish_reasons,
+    extras: &[("safety_ratings", "safety_ratings"), ("safetyRatings", "safety_ratings")],
+};
+
+/// The detectors that configuration can name.
+pub const DETECTORS: &[&DetectorDescriptor] = &[
+    &DetectorDescriptor {
+        name: OPENAI_COMPATIBLE.name,
+        aliases: &["OpenAICompatibleContentFilterDetector"],
+        read: |config| OPENAI_COMPATIBLE.read(config),
+    },
+    &DetectorDescriptor { name: ANTHROPIC.name, aliases: &["AnthropicRefusalDetector"], read: |config| ANTHROPIC.read(config) },
+    &DetectorDescriptor { name: GEMINI.name, aliases: &["GeminiSafetyDetector"], read: |config| GEMINI.read(config) },
+];
+
+impl Dialect {
+    fn read(&'static self, config: &Section<'_>) -> ConfiguredDetector {
+        let values = ReasonSet::read(config, self.key, self.defaults);
+        let detector = DialectDetector { dialect: self, values: ReasonSet::new(&values) };
+        ConfiguredDetector::new(detector, json!({self.key: values}))
+    }
+}
+
+/// A detector of values in a dialect.
+#[derive(Debug)]
+struct DialectDetector {
+    dialect: &'static Dialect,
+    values: ReasonSet,
+}
+
+impl SafetyDetector for DialectDetector {
+    fn name(&self) -> &'static str {
+        self.dialect.name
+    }
+
+    fn detect(&self, response: &ResponseView<'_>) -> Option<Detection> {
+        response.detect((self.dialect.reasons)(response), &self.values, self.dialect.extras)
+    }
+}
