@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tollgate_json::{DEPTH_MAX, Parser};
-use tollgate_passport::ToolInput;
-use tollgate_passport::{CapabilityMap, Passport, Terms};
+use tollgate_passport::{CapabilityMap, Passport, Terms, ToolInput};
 
 use super::passport::{NOW, decide_with};
 

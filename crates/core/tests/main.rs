@@ -12,7 +12,7 @@
 //! | `properties` | the JSON dialect, decoding, the offset tracker and the order of reading, for every input |
 //! | `synthetic_runs` | whole runs of agents, cut in several ways |
 //! | `redact` | redaction: verdicts stay the same, and nothing of the contents is left |
-//! | `checkpoints`, `second_stage` | no record is lost and none decided in two ways, for the gate and for any stage |
+//! | `checkpoints` | no record is lost and none decided in two ways, for the gate and for any stage |
 //! | `state_format` | the bytes of checkpoints, of all versions |
 //! | `purity` | no crate that does I/O, reads clocks or counts is among the dependencies |
 //!
@@ -36,7 +36,6 @@ mod purity;
 mod redact;
 mod registry;
 mod rejections;
-mod second_stage;
 mod shares;
 mod state_format;
 mod synthetic_runs;

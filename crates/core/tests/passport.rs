@@ -8,8 +8,7 @@ use tollgate_core::decide::ruling::Evidence;
 use tollgate_core::event::decode::{Attribution, Body, decode};
 use tollgate_core::event::record::{Offset, Partition, Record};
 use tollgate_json::{DEPTH_MAX, Parser, Text};
-use tollgate_passport::ToolInput;
-use tollgate_passport::{Passport, PassportFault, SchemaFault, Terms, UnenforcedLimits, check_schema};
+use tollgate_passport::{Passport, PassportFault, SchemaFault, Terms, ToolInput, UnenforcedLimits, check_schema};
 
 /// The first of January 2026.
 pub const NOW: i64 = 1_767_225_600_000;

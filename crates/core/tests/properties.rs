@@ -8,9 +8,9 @@ use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use tollgate_core::decide::deciding::Outcome;
 use tollgate_core::engine::processor::{OffsetTracker, TrackerError};
-use tollgate_core::event::record::partition_of;
-use tollgate_core::event::record::{Header, Offset};
+use tollgate_core::event::record::{Header, Offset, partition_of};
 use tollgate_fixtures::gate::{Gate, default_policy, policy};
+use tollgate_json::time::rfc_3339;
 use tollgate_json::{DEPTH_MAX, Parser, canonical};
 
 /// Returns values that `serde_json` and Python's dialect both hold, with floats short enough for either to read exactly.
@@ -427,11 +427,8 @@ proptest! {
 fn happening() -> impl Strategy<Value = Value> {
     let id = (0..16_u8).prop_map(|n| format!("c{n}"));
     let tool = select(vec!["bash", "read_file", "terminal"]);
-    let with_turn = |event: Value, turn: Option<u8>| {
-        let mut event = event;
-        if let Some(turn) = turn {
-            event["turn_id"] = Value::from(format!("u{turn}"));
-        }
+    let with_turn = |mut event: Value, turn: Option<u8>| {
+        turn.into_iter().for_each(|turn| event["turn_id"] = Value::from(format!("u{turn}")));
         event
     };
     let body = prop_oneof![
@@ -440,14 +437,10 @@ fn happening() -> impl Strategy<Value = Value> {
             .prop_map(|(id, tool, x, result)| json!({"type": "tool_result", "tool_call_id": id, "tool_name": tool, "tool_input": {"x": x}, "result": result})),
         4 => (id.clone(), tool.clone(), any::<bool>()).prop_map(|(id, tool, failed)| json!({"type": "tool_result", "tool_call_id": id, "tool_name": tool, "result": null, "failed": failed})),
         1 => (id, tool).prop_map(|(id, tool)| json!({"type": "model_response", "response": {"choices": [{"finish_reason": "content_filter", "message": {"tool_calls": [{"id": id, "function": {"name": tool}}]}}]}})),
-        1 => tool_without_id().prop_map(|tool| json!({"type": "model_response", "response": {"candidates": [{"finishReason": "SAFETY", "content": {"parts": [{"functionCall": {"name": tool}}]}}]}})),
+        1 => select(vec!["bash", "read_file"]).prop_map(|tool| json!({"type": "model_response", "response": {"candidates": [{"finishReason": "SAFETY", "content": {"parts": [{"functionCall": {"name": tool}}]}}]}})),
         1 => select(vec![json!({"type": "turn_start"}), json!({"type": "turn_end"}), json!({"type": "model_response", "response": {}}), json!({"type": "nonsense"})]),
     ];
     (body, proptest::option::weighted(0.02, 0..3_u8)).prop_map(move |(event, turn)| with_turn(event, turn))
-}
-
-fn tool_without_id() -> impl Strategy<Value = &'static str> {
-    select(vec!["bash", "read_file"])
 }
 
 /// Returns logs over a few threads: time goes up, with a long pause now and then; some events come twice.
@@ -460,7 +453,7 @@ fn log() -> impl Strategy<Value = Vec<Value>> {
             seconds += pause;
             event["thread_id"] = Value::from(format!("thread-{thread}"));
             event["event_id"] = Value::from(format!("e{index}"));
-            event["timestamp"] = Value::from(rfc_3339(seconds));
+            event["timestamp"] = Value::from(rfc_3339(seconds * 1_000).unwrap());
             log.push(event.clone());
             if twice {
                 log.push(event);
@@ -468,22 +461,6 @@ fn log() -> impl Strategy<Value = Vec<Value>> {
         }
         log
     })
-}
-
-/// Returns seconds since the epoch as a moment of 2026 or soon after, by the days of its months.
-fn rfc_3339(seconds: i64) -> String {
-    let (mut days, rest) = ((seconds - 1_767_225_600) / 86_400, seconds.rem_euclid(86_400));
-    let (mut year, mut month) = (2026, 1);
-    let length = |year: i64, month: i64| match month {
-        2 => 28 + i64::from(year % 4 == 0),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    };
-    while days >= length(year, month) {
-        days -= length(year, month);
-        (year, month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
-    }
-    format!("{year}-{month:02}-{:02}T{:02}:{:02}:{:02}Z", days + 1, rest / 3_600, rest % 3_600 / 60, rest % 60)
 }
 
 /// Returns the verdicts of each thread, byte for byte, when the log is cut into partitions.

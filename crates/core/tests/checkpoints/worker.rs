@@ -4,16 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tollgate_core::decide::deciding::VerdictBuffer;
-use tollgate_core::decide::policy::Policy;
 use tollgate_core::engine::checkpoint::Checkpoint;
-use tollgate_core::engine::processor::{Applied, TrackerError};
-use tollgate_core::engine::stage::{Progress, Resumed, Stage, Waiting};
+use tollgate_core::engine::checkpoint::KeyedState;
+use tollgate_core::engine::processor::{Applied, PartitionProcessor, TrackerError};
+use tollgate_core::engine::stage::{Progress, Resumed, Waiting};
 use tollgate_core::event::record::{Departures, Offset};
-use tollgate_fixtures::gate::Processor;
 
-use super::log::{Outcome, Snapshot, Truth};
-use super::servers::answer_to;
+use super::truth::{Modelled, Outcome, Truth, due, of_processor, silent};
 
 pub type Checked = Result<(), TestCaseError>;
 
@@ -23,9 +20,9 @@ pub const OWNER: &str = "tollgate";
 type Publication = (usize, u32);
 
 /// The world that all workers share: the log with the truth about it, and the decisions log.
-pub struct Outside<'t> {
-    pub policy: &'t Arc<Policy>,
-    pub truth: &'t Truth,
+pub struct Outside<'t, S: Modelled> {
+    pub settings: &'t S::Settings,
+    pub truth: &'t Truth<S>,
     /// Which publications are in the decisions log for certain.
     pub landed: Vec<Vec<bool>>,
     /// Records that a worker has decided on.
@@ -36,11 +33,11 @@ pub struct Outside<'t> {
     pub seen: BTreeMap<&'static str, usize>,
 }
 
-impl<'t> Outside<'t> {
-    pub fn new(policy: &'t Arc<Policy>, truth: &'t Truth) -> Self {
-        let landed = truth.outcomes.iter().map(|outcome| vec![false; usize::try_from(outcome.due()).unwrap()]).collect();
+impl<'t, S: Modelled> Outside<'t, S> {
+    pub fn new(settings: &'t S::Settings, truth: &'t Truth<S>) -> Self {
+        let landed = truth.outcomes.iter().map(|outcome| vec![false; usize::try_from(due::<S>(outcome)).unwrap()]).collect();
         let (ended, asked) = (vec![false; truth.log.len()], vec![false; truth.log.len()]);
-        Self { policy, truth, landed, ended, asked, seen: BTreeMap::new() }
+        Self { settings, truth, landed, ended, asked, seen: BTreeMap::new() }
     }
 
     pub fn see(&mut self, what: &'static str) {
@@ -53,8 +50,8 @@ impl<'t> Outside<'t> {
 }
 
 /// A worker with its partition processor.
-pub struct Worker {
-    pub processor: Processor,
+pub struct Worker<S: Modelled> {
+    pub processor: PartitionProcessor<S>,
     /// The offset of the restored state: the records before it come out as known.
     restored_at: Offset,
     /// The offset of its state.
@@ -66,7 +63,7 @@ pub struct Worker {
     /// The next record to read.
     at: usize,
     pub unacknowledged: Vec<Publication>,
-    /// The records of each thread that wait, the one that is asked about first.
+    /// The records of each key that wait, the one that is asked about first.
     queues: BTreeMap<String, VecDeque<usize>>,
     /// Records that are asked about and not answered.
     asking: Vec<usize>,
@@ -77,11 +74,11 @@ pub struct Worker {
     pub writing: Option<Arc<Checkpoint>>,
     /// Whether a checkpoint was refused and none has been written since.
     pub was_refused: bool,
-    out: VerdictBuffer,
+    out: S::Output,
 }
 
-impl Worker {
-    pub fn new(processor: Processor, restored_at: Offset, at: usize) -> Self {
+impl<S: Modelled> Worker<S> {
+    pub fn new(processor: PartitionProcessor<S>, restored_at: Offset, at: usize) -> Self {
         Self {
             processor,
             restored_at,
@@ -96,7 +93,7 @@ impl Worker {
             frozen: None,
             writing: None,
             was_refused: false,
-            out: VerdictBuffer::default(),
+            out: S::Output::default(),
         }
     }
 
@@ -106,30 +103,30 @@ impl Worker {
     }
 
     /// Reads records. What becomes of them is decided at once, unless their thread waits or a server has to be asked.
-    pub fn poll(&mut self, outside: &mut Outside<'_>, count: usize) -> Checked {
+    pub fn poll(&mut self, outside: &mut Outside<'_, S>, count: usize) -> Checked {
         let truth = outside.truth;
         for logged in truth.log.iter().skip(self.at).take(count) {
-            let outcome = Outcome::of(&mut self.processor, logged, &mut self.out);
+            let outcome = logged.apply(&mut self.processor, &mut self.out);
             let record = self.at;
             self.at += 1;
             if logged.offset < self.restored_at {
-                prop_assert_eq!(outcome, Outcome::silent(Applied::Redelivered), "at {}", logged.offset);
+                prop_assert_eq!(outcome, silent::<S>(Applied::Redelivered), "at {}", logged.offset);
                 prop_assert_eq!((self.processor.committable(), self.processor.in_flight()), (None, 0), "at {}", logged.offset);
                 continue;
             }
             self.next = logged.offset.next();
             prop_assert_eq!(self.processor.next(), self.next);
-            let queue = truth.thread_ids[record].as_ref().and_then(|id| self.queues.get_mut(id));
+            let queue = truth.keys[record].as_ref().and_then(|id| self.queues.get_mut(id));
             let not_open = Err(TrackerError::NotOpen(logged.offset));
             if let Some(queue) = queue {
-                prop_assert_eq!(outcome, Outcome::silent(Applied::Taken(Progress::Waits)), "at {}", logged.offset);
+                prop_assert_eq!(outcome, silent::<S>(Applied::Taken(Progress::Waits)), "at {}", logged.offset);
                 queue.push_back(record);
                 outside.see("waited behind");
                 prop_assert_eq!(self.processor.acknowledge(logged.offset), not_open);
-            } else if let Some(question) = truth.questions[record].first() {
-                prop_assert_eq!(outcome, Outcome::silent(Applied::Taken(Progress::Asks(question.clone()))), "at {}", logged.offset);
-                let thread_id = truth.thread_ids[record].clone().unwrap();
-                self.queues.insert(thread_id, VecDeque::from([record]));
+            } else if let Some(question) = truth.requests[record].first() {
+                prop_assert_eq!(outcome, silent::<S>(Applied::Taken(Progress::Asks(question.clone()))), "at {}", logged.offset);
+                let key = truth.keys[record].clone().unwrap();
+                self.queues.insert(key, VecDeque::from([record]));
                 self.ask(outside, record);
                 prop_assert_eq!(self.processor.acknowledge(logged.offset), not_open);
             } else {
@@ -141,7 +138,7 @@ impl Worker {
         Ok(())
     }
 
-    fn ask(&mut self, outside: &mut Outside<'_>, record: usize) {
+    fn ask(&mut self, outside: &mut Outside<'_, S>, record: usize) {
         let questions = self.questions.entry(record).or_default();
         *questions += 1;
         outside.see(if *questions == 1 { "asked" } else { "second question" });
@@ -152,16 +149,16 @@ impl Worker {
     }
 
     /// Publishes what a record became: the bytes that every other worker publishes for it. Returns how many publications there are.
-    fn publish(&mut self, outside: &mut Outside<'_>, record: usize, outcome: &Outcome) -> Result<u32, TestCaseError> {
+    fn publish(&mut self, outside: &mut Outside<'_, S>, record: usize, outcome: &Outcome<S>) -> Result<u32, TestCaseError> {
         let truth = outside.truth;
         prop_assert_eq!(outcome, &truth.outcomes[record], "at {}", truth.log[record].offset);
         outside.ended[record] = true;
-        self.unacknowledged.extend((0..outcome.due()).map(|which| (record, which)));
-        Ok(outcome.due())
+        self.unacknowledged.extend((0..due::<S>(outcome)).map(|which| (record, which)));
+        Ok(due::<S>(outcome))
     }
 
     /// Acknowledges some publications, from any of them on and around.
-    pub fn acknowledge(&mut self, outside: &mut Outside<'_>, from: usize, count: usize) -> Checked {
+    pub fn acknowledge(&mut self, outside: &mut Outside<'_, S>, from: usize, count: usize) -> Checked {
         for _ in 0..count.min(self.unacknowledged.len()) {
             let publication = self.unacknowledged.swap_remove(from % self.unacknowledged.len());
             outside.land(publication);
@@ -171,7 +168,7 @@ impl Worker {
     }
 
     /// Gives some answers, from any question on and around, and goes on as far as they go.
-    pub fn answer(&mut self, outside: &mut Outside<'_>, from: usize, count: usize) -> Checked {
+    pub fn answer(&mut self, outside: &mut Outside<'_, S>, from: usize, count: usize) -> Checked {
         let truth = outside.truth;
         let mut answered = BTreeSet::new();
         for _ in 0..count.min(self.asking.len()) {
@@ -179,23 +176,24 @@ impl Worker {
             if self.asking.iter().any(|other| *other < record) {
                 outside.see("answered out of order");
             }
-            let question = &truth.questions[record][self.questions[&record] - 1];
-            self.processor.answer(truth.log[record].offset, answer_to(question));
+            let question = &truth.requests[record][self.questions[&record] - 1];
+            self.processor.answer(truth.log[record].offset, S::answer_to(question));
             answered.insert(record);
         }
         self.go_on(outside)?;
         // A record that nobody asks about any more gets no further answer.
-        answered.into_iter().filter(|record| !self.asking.contains(record)).for_each(|record| {
-            self.processor.answer(truth.log[record].offset, Ok(br#"{"allow": false}"#.to_vec()));
+        answered.iter().filter(|record| !self.asking.contains(record)).for_each(|record| {
+            let again = S::answer_to(&truth.requests[*record][0]);
+            self.processor.answer(truth.log[*record].offset, again);
         });
         prop_assert!(self.processor.resume(&mut self.out).is_none());
         Ok(())
     }
 
-    fn go_on(&mut self, outside: &mut Outside<'_>) -> Checked {
+    fn go_on(&mut self, outside: &mut Outside<'_, S>) -> Checked {
         let truth = outside.truth;
         loop {
-            self.out = VerdictBuffer::default();
+            self.out = S::Output::default();
             let Some(resumed) = self.processor.resume(&mut self.out) else { break };
             let offset = match &resumed {
                 Resumed::Asks(offset, _) => *offset,
@@ -203,28 +201,28 @@ impl Worker {
             };
             let record = truth.index_of(offset);
             prop_assert_eq!(truth.log[record].offset, offset);
-            let thread_id = truth.thread_ids[record].as_ref().unwrap();
-            prop_assert_eq!(self.queues.get(thread_id).and_then(VecDeque::front), Some(&record), "{} is not the first", offset);
+            let key = truth.keys[record].as_ref().unwrap();
+            prop_assert_eq!(self.queues.get(key).and_then(VecDeque::front), Some(&record), "{} is not the first", offset);
             prop_assert!(!self.asking.contains(&record), "{} is not answered", offset);
-            let question = truth.questions[record].get(self.questions.get(&record).copied().unwrap_or_default());
+            let question = truth.requests[record].get(self.questions.get(&record).copied().unwrap_or_default());
             match resumed {
                 Resumed::Asks(_, found) => {
                     prop_assert_eq!(Some(&found), question, "at {}", offset);
                     self.ask(outside, record);
                 }
-                Resumed::Done { record: owned, outcome, key, next } => {
+                Resumed::Done { record: owned, outcome, key: found, next } => {
                     prop_assert_eq!(question, None, "{} was decided without an answer", offset);
                     prop_assert!(owned.with_borrowed(|record| record.value == truth.log[truth.index_of(record.offset)].record().value));
-                    let outcome = Outcome::read(Applied::Taken(Progress::Done(outcome)), &self.out);
+                    let outcome = (Applied::Taken(Progress::Done(outcome)), self.out.clone());
                     let due = self.publish(outside, record, &outcome)?;
                     prop_assert_eq!(self.processor.published(offset, due), Ok(()));
                     prop_assert_eq!(self.processor.published(offset, due), Err(TrackerError::NotUndecided(offset)));
-                    let queue = self.queues.get_mut(thread_id).unwrap();
+                    let queue = self.queues.get_mut(key).unwrap();
                     queue.pop_front();
                     let behind = queue.front().map(|record| truth.log[*record].offset);
-                    prop_assert_eq!((&*key, next), (thread_id.as_str(), behind), "what waits behind {}", offset);
+                    prop_assert_eq!((&*found, next), (key.as_str(), behind), "what waits behind {}", offset);
                     if queue.is_empty() {
-                        self.queues.remove(thread_id);
+                        self.queues.remove(key);
                     }
                 }
             }
@@ -234,7 +232,7 @@ impl Worker {
         Ok(())
     }
 
-    pub fn freeze(&mut self, outside: &mut Outside<'_>) -> Checked {
+    pub fn freeze(&mut self, outside: &mut Outside<'_, S>) -> Checked {
         let was_checkpointing = self.processor.is_checkpointing();
         prop_assert_eq!(was_checkpointing, self.frozen.is_some() || self.writing.is_some());
         prop_assert_eq!(self.processor.is_behind(), self.next > self.written);
@@ -250,7 +248,7 @@ impl Worker {
     }
 
     /// Takes the frozen checkpoint to write it, exactly if it may be written: what is in it was decided, published and acknowledged.
-    pub fn begin(&mut self, outside: &mut Outside<'_>) -> Checked {
+    pub fn begin(&mut self, outside: &mut Outside<'_, S>) -> Checked {
         let first = self.first_unfinished().map(|record| outside.truth.log[record].offset);
         let due = self.frozen.filter(|next| first.is_none_or(|first| *next <= first));
         let checkpoint = self.processor.take_checkpoint();
@@ -271,8 +269,8 @@ impl Worker {
         self.unacknowledged.iter().map(|(record, _)| *record).chain(waiting).min()
     }
 
-    /// Checks what holds after every step: what waits, what is committable, and that no thread goes where there is room for all.
-    pub fn check(&self, truth: &Truth) -> Checked {
+    /// Checks what holds after every step: what waits, what is committable, and that nothing goes where there is room for all.
+    pub fn check(&self, truth: &Truth<S>) -> Checked {
         let waiting = || self.queues.values().flatten();
         let size = Waiting { records: waiting().count(), bytes: waiting().map(|record| truth.log[*record].bytes()).sum() };
         prop_assert_eq!(self.processor.stage().waiting(), size);
@@ -283,16 +281,16 @@ impl Worker {
         prop_assert_eq!(self.processor.committable(), committable);
         prop_assert_eq!(self.processor.in_flight(), self.at - unfinished);
         if truth.departures == Departures::default() {
-            prop_assert_eq!(self.processor.stage().threads().departures(), truth.departures);
+            prop_assert_eq!(self.processor.stage().state().departures(), truth.departures);
         }
         Ok(())
     }
 
-    /// Checks that the threads that do not wait are as they would be if every answer had come at once.
-    pub fn check_state(&self, truth: &Truth) -> Checked {
-        let waits = |id: &str| self.queues.contains_key(id);
+    /// Checks that the entries that do not wait are as they would be if every answer had come at once.
+    pub fn check_state(&self, truth: &Truth<S>) -> Checked {
+        let waits = |key: &str| self.queues.contains_key(key);
         let expected = truth.snapshot(self.next).clone().without(waits);
-        prop_assert_eq!(Snapshot::of_processor(&self.processor).without(waits), expected, "what the threads are that do not wait");
+        prop_assert_eq!(of_processor(&self.processor).without(waits), expected, "what the entries are that do not wait");
         Ok(())
     }
 }

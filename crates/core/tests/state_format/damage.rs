@@ -2,8 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tollgate_core::decide::thread::ThreadStore;
-use tollgate_core::decide::thread::read_thread;
+use tollgate_core::decide::thread::{ThreadStore, read_thread};
 use tollgate_core::engine::checkpoint::{KeyedState, Malformed, StateError, StateKey, StateRecord, VERSION, read_partition, read_rekey};
 
 use super::goldens;

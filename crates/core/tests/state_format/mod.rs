@@ -20,12 +20,10 @@ use std::sync::{Arc, Once};
 use serde_json::{Value, json};
 use tollgate_core::decide::deciding::Outcome;
 use tollgate_core::decide::policy::Policy;
-use tollgate_core::decide::thread::read_thread;
-use tollgate_core::decide::thread::{StoredThread, ThreadStore};
+use tollgate_core::decide::thread::{StoredThread, ThreadStore, read_thread};
 use tollgate_core::engine::checkpoint::{Checkpoint, KeyedState, Restore, Restored, StateKey, StateRecord, VERSION, read_partition};
 use tollgate_core::event::record::Offset;
-use tollgate_fixtures::cases;
-use tollgate_fixtures::gate;
+use tollgate_fixtures::{cases, gate};
 
 use script::{OWNER, PARTITION, feed, policy, scripted};
 

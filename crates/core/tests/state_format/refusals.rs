@@ -1,7 +1,6 @@
 //! Tests records that are not the state of a partition, and the errors that they lead to.
 
-use tollgate_core::decide::thread::ThreadStore;
-use tollgate_core::decide::thread::read_thread;
+use tollgate_core::decide::thread::{ThreadStore, read_thread};
 use tollgate_core::engine::checkpoint::{
     KeyedState, Malformed, PartitionState, Restore, Restored, StateError, StateKey, StateRecord, VERSION,
 };

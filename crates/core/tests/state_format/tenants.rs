@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tollgate_core::decide::policy::Policy;
-use tollgate_core::decide::thread::TenantMark;
-use tollgate_core::decide::thread::read_thread;
+use tollgate_core::decide::thread::{TenantMark, read_thread};
 use tollgate_core::engine::checkpoint::{Checkpoint, VERSION};
 use tollgate_fixtures::gate;
 

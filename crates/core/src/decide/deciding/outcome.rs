@@ -49,7 +49,7 @@ impl Outcome {
 }
 
 /// The buffer that a record's verdict is written to. It is reused from record to record.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VerdictBuffer {
     /// The verdict as JSON.
     pub json: Vec<u8>,
