@@ -11,9 +11,10 @@ use serde_json::json;
 use tollgate_core::decide::deciding::{Deciding, VerdictBuffer};
 use tollgate_core::decide::policy::Policy;
 use tollgate_core::decide::thread::ThreadStore;
-use tollgate_core::engine::checkpoint::{Checkpoint, Restore};
+use tollgate_core::engine::checkpoint::Checkpoint;
 use tollgate_core::engine::processor::PartitionProcessor;
 use tollgate_core::event::record::{Offset, Partition, Record};
+use tollgate_fixtures::gate;
 use tollgate_fixtures::measure::{Table, apart, resident_bytes, rounded};
 
 /// A kind of thread: how many calls its running turn has made, each with arguments of its own and answered; every fourth has failed.
@@ -56,7 +57,7 @@ pub fn measure(mut table: Table) {
 /// Measures the kind of this number, and prints the figures of its row.
 pub fn measure_kind(number: usize) {
     let kind = &KINDS[number];
-    let settings = tollgate_fixtures::events::settings(&json!({"limits": {"threads_per_partition_max": 2_000_000}}));
+    let settings = gate::settings(&json!({"limits": {"threads_per_partition_max": 2_000_000}}));
     let policy = Arc::new(Policy::new(&settings));
     let before = resident_bytes();
     let mut processor = PartitionProcessor::new(Partition(0), Deciding::new(Arc::clone(&policy)));
@@ -83,18 +84,9 @@ fn fill(processor: &mut PartitionProcessor<Deciding>, kind: &Kind) -> f64 {
         let thread = format!("{number:08x}-aaaa-bbbb-cccc-dddddddddddd");
         let turn = format!("{number:08x}-1111-2222-3333-444444444444");
         let mut apply = |event: String| {
-            let value = Some(event.as_bytes());
-            let at = Offset(offset);
+            let record = gate::record(Partition(0), Offset(offset), event.as_bytes());
+            let record = Record { timestamp_ms: Some(1_700_000_000_000), ..record };
             offset += 1;
-            let record = Record {
-                topic: "agent.events",
-                partition: Partition(0),
-                offset: at,
-                timestamp_ms: Some(1_700_000_000_000),
-                key: None,
-                value,
-                headers: &[],
-            };
             processor.apply(&record, &mut out).expect("offsets go up");
         };
         apply(format!(r#"{{"type":"turn_start","thread_id":"{thread}","turn_id":"{turn}","event_id":"s"}}"#));
@@ -114,10 +106,9 @@ fn fill(processor: &mut PartitionProcessor<Deciding>, kind: &Kind) -> f64 {
 /// Returns how many threads are restored per second.
 fn restore(checkpoint: &Checkpoint, policy: &Arc<Policy>) -> f64 {
     let started = Instant::now();
-    let mut restore = Restore::<ThreadStore>::default();
-    for (offset, record) in checkpoint.records.iter().enumerate() {
-        restore.take(Offset(offset as i64), Some(record.key.as_bytes()), record.value.as_deref());
-    }
-    let restored = restore.finish("tollgate", policy.store_limits()).expect("what was written can be read").expect("there is state");
+    let restored = gate::restore::<ThreadStore>(&checkpoint.records)
+        .finish("tollgate", policy.store_limits())
+        .expect("what was written can be read")
+        .expect("there is state");
     restored.state.len() as f64 / started.elapsed().as_secs_f64()
 }

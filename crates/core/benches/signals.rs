@@ -9,12 +9,13 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use serde_json::json;
-use tollgate_core::decide::controls::{Controls, Subject, SubjectHasher};
 use tollgate_core::decide::policy::Policy;
 use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_core::decide::signal::{Batch, Interest, KeyKind, SignalKind, SubjectPartitions};
 use tollgate_core::event::record::{Offset, Partition};
-use tollgate_fixtures::events::{At, Feed, policy, settings};
+use tollgate_fixtures::controls::{controls, suspend};
+use tollgate_fixtures::events::{At, Feed, policy};
+use tollgate_fixtures::gate::settings;
 use tollgate_fixtures::measure::{Table, in_turns, median, median_ratio, rounded, time_per_event};
 
 const ROUNDS: usize = 101;
@@ -28,7 +29,7 @@ const TARGET: f64 = 1.10;
 
 pub fn measure(mut table: Table) {
     let (prelude, measured) = traffic();
-    let (off, on, controlled) = (policy(), with_signals(), suspended());
+    let (off, on, controlled) = (policy(), with_signals(), Arc::new(suspended()));
     let times = in_turns(
         ROUNDS,
         [
@@ -63,19 +64,12 @@ fn traffic() -> (Vec<String>, Vec<String>) {
     (prelude.collect(), measured.collect())
 }
 
-fn suspended() -> Arc<Policy> {
-    Arc::new(Policy::under(&settings(&json!({})), Arc::new(controls())))
-}
-
-fn controls() -> Controls {
-    let (controls, hasher) = (Controls::new(Some("a key")), SubjectHasher::new(Some("a key")));
+fn suspended() -> Policy {
+    let controls = controls();
     for number in 0..SUSPENDED {
-        let id = format!("suspended-{number}");
-        let hash = hasher.hash(&Subject { kind: SubjectKind::User, tenant: "tenant-1", id: &id });
-        let value = json!({"type": "subject", "kind": "user", "hash": hash.to_string(), "state": "suspended"}).to_string();
-        controls.apply(Some(format!("subject/user/{hash}").as_bytes()), Some(value.as_bytes())).expect("a control");
+        suspend(&controls, SubjectKind::User, "tenant-1", &format!("suspended-{number}"), &json!({}));
     }
-    controls
+    Policy::under(&settings(&json!({})), Arc::new(controls))
 }
 
 fn with_signals() -> Arc<Policy> {
@@ -83,7 +77,7 @@ fn with_signals() -> Arc<Policy> {
     for signal in ["call", "response", "tokens"] {
         interest.add(SignalKind::from_name(signal).expect("a signal"), KeyKind::Tenant);
     }
-    Arc::new(Policy::under(&settings(&json!({})), Arc::new(controls())).with_signals(interest))
+    Arc::new(suspended().with_signals(interest))
 }
 
 fn decide(policy: &Arc<Policy>, prelude: &[String], measured: &[String]) -> f64 {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use tollgate_abuse::{Abuse, AbuseRules, AbuseState, Rule};
 use tollgate_core::decide::signal::Request;
-use tollgate_core::engine::checkpoint::{Checkpoint, KeyedState, Malformed, Restore, StateError};
+use tollgate_core::engine::checkpoint::{Checkpoint, KeyedState, Malformed, StateError};
 use tollgate_core::engine::processor::PartitionProcessor;
 use tollgate_core::engine::stage::Stage;
 use tollgate_core::event::record::Offset;
+use tollgate_fixtures::gate;
 use tollgate_json::digest::Digest;
 
 use super::fixture::*;
@@ -28,11 +29,7 @@ fn checkpoint(rules: Arc<AbuseRules>, values: &[Vec<u8>]) -> (PartitionProcessor
 }
 
 fn restore(checkpoint: &Checkpoint) -> Result<AbuseState, StateError> {
-    let mut restore = Restore::<AbuseState>::default();
-    for (record, offset) in checkpoint.records.iter().zip(0..) {
-        restore.take(Offset(offset), Some(record.key.as_bytes()), record.value.as_deref());
-    }
-    restore.finish(OWNER, ()).map(|restored| restored.unwrap().state).map_err(|(_, error)| error)
+    gate::restore(&checkpoint.records).finish(OWNER, ()).map(|restored| restored.unwrap().state).map_err(|(_, error)| error)
 }
 
 fn stops(id: &str, offsets: std::ops::Range<i64>) -> Vec<u8> {

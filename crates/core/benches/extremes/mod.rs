@@ -14,7 +14,8 @@ use serde_json::json;
 use tollgate_core::decide::deciding::{Deciding, Outcome, VerdictBuffer};
 use tollgate_core::engine::processor::{Applied, PartitionProcessor};
 use tollgate_core::engine::stage::Progress;
-use tollgate_core::event::record::{Offset, Partition, Record};
+use tollgate_core::event::record::{Offset, Partition};
+use tollgate_fixtures::gate::record;
 use tollgate_fixtures::measure::{Table, in_turns, median, median_ratio, rounded};
 
 use list::{EXTREMES, ORDINARY};
@@ -51,8 +52,7 @@ fn time(extreme: &Extreme) -> (f64, String) {
     let stage = Deciding::new((extreme.policy)());
     let mut processor = PartitionProcessor::new(Partition(0), stage);
     let mut out = VerdictBuffer::default();
-    let (partition, offset, value) = (Partition(0), Offset(0), Some(extreme.event.as_bytes()));
-    let record = Record { topic: "agent.events", partition, offset, timestamp_ms: None, key: None, value, headers: &[] };
+    let record = record(Partition(0), Offset(0), extreme.event.as_bytes());
     let started = Instant::now();
     let applied = processor.apply(&record, &mut out);
     let ns = started.elapsed().as_nanos() as f64;

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use serde_json::json;
 use tollgate_core::decide::deciding::Outcome;
 use tollgate_core::decide::policy::Policy;
-use tollgate_fixtures::events::{At, Feed, settings};
+use tollgate_fixtures::events::{At, Feed};
+use tollgate_fixtures::gate::settings;
 use tollgate_fixtures::measure::{median, time_per_event};
 use tollgate_fixtures::traffic::{Random, Zipf};
 

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tollgate_core::engine::checkpoint::Checkpoint;
-use tollgate_core::engine::checkpoint::KeyedState;
+use tollgate_core::engine::checkpoint::{Checkpoint, KeyedState};
 use tollgate_core::engine::processor::{Applied, PartitionProcessor, TrackerError};
 use tollgate_core::engine::stage::{Progress, Resumed, Waiting};
 use tollgate_core::event::record::{Departures, Offset};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::decide::controls::{Controls, Subject, SubjectHasher};
+use tollgate_core::decide::controls::Controls;
 use tollgate_core::decide::evaluate::{Tools, fold, prepare};
 use tollgate_core::decide::guardrail::{GuardrailChain, Link};
 use tollgate_core::decide::policy::Policy;
@@ -11,39 +11,23 @@ use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_core::decide::signal::EventSignals;
 use tollgate_core::decide::thread::Thread;
 use tollgate_core::event::decode::decode;
-use tollgate_core::event::record::{Offset, Partition, Record};
+use tollgate_core::event::record::{Offset, Partition};
 use tollgate_fixtures::checks::assert_has;
-use tollgate_fixtures::gate::{Gate, settings};
+use tollgate_fixtures::controls::{controls, hash, lift, suspend};
+use tollgate_fixtures::gate::{self, Gate, settings};
 use tollgate_json::Parser;
 
 use super::stories::*;
 
-const KEY: &str = "a key";
-
 /// Returns a gate under controls that the test may change.
 fn gate() -> (Gate, Arc<Controls>) {
-    let controls = Arc::new(Controls::new(Some(KEY)));
+    let controls = Arc::new(controls());
     (Gate::new(policy_under(&controls)), controls)
 }
 
 fn policy_under(controls: &Arc<Controls>) -> Policy {
     let chain = GuardrailChain::new(vec![Link { provider: Box::new(Script), tools: None }], true, None);
     Policy::under(&settings(&json!({})), Arc::clone(controls)).with_guardrails(chain)
-}
-
-fn set(controls: &Controls, kind: SubjectKind, tenant: &str, id: &str, more: Value) {
-    let hash = SubjectHasher::new(Some(KEY)).hash(&Subject { kind, tenant, id });
-    let mut value = json!({"type": "subject", "kind": kind.as_str(), "hash": hash.to_string(), "state": "suspended"});
-    for (field, content) in more.as_object().unwrap() {
-        value[field] = content.clone();
-    }
-    let key = format!("subject/{}/{hash}", kind.as_str());
-    controls.apply(Some(key.as_bytes()), Some(value.to_string().as_bytes())).unwrap();
-}
-
-fn lift(controls: &Controls, kind: SubjectKind, tenant: &str, id: &str) {
-    let hash = SubjectHasher::new(Some(KEY)).hash(&Subject { kind, tenant, id });
-    controls.apply(Some(format!("subject/{}/{hash}", kind.as_str()).as_bytes()), None).unwrap();
 }
 
 /// Returns a call of user 42 of acme, by agent coder.
@@ -73,9 +57,9 @@ fn a_call_of_a_suspended_subject_is_blocked_until_it_is_resumed() {
     ] {
         let (mut gate, controls) = gate();
         assert_has("before", &gate.event(&call_of("c1", json!({}))), &allow());
-        set(&controls, kind, tenant, id, json!({"reason": "chargeback"}));
+        suspend(&controls, kind, tenant, id, &json!({"reason": "chargeback"}));
         assert_has(kind.as_str(), &gate.event(&call_of("c2", json!({}))), &suspended(kind.as_str(), Some("chargeback")));
-        set(&controls, kind, tenant, id, json!({}));
+        suspend(&controls, kind, tenant, id, &json!({}));
         assert_has(kind.as_str(), &gate.event(&call_of("c3", json!({}))), &suspended(kind.as_str(), None));
         lift(&controls, kind, tenant, id);
         assert_has("after", &gate.event(&call_of("c4", json!({}))), &allow());
@@ -87,12 +71,12 @@ fn a_suspended_thread_stops_its_subagents_at_any_depth() {
     let (mut gate, controls) = gate();
     let mut ask = |id: &str, thread_id: &str| gate.event(&call_of(id, json!({"thread_id": thread_id, "is_subagent": true})));
     assert_has("before", &ask("c1", "t/child"), &allow());
-    set(&controls, SubjectKind::Thread, "acme", "t", json!({"reason": "runs wild"}));
+    suspend(&controls, SubjectKind::Thread, "acme", "t", &json!({"reason": "runs wild"}));
     assert_has("a child", &ask("c2", "t/child"), &suspended("thread", Some("runs wild")));
     assert_has("a grandchild", &ask("c3", "t/child/7/x"), &suspended("thread", Some("runs wild")));
     assert_has("another thread", &ask("c4", "t2/child"), &allow());
     lift(&controls, SubjectKind::Thread, "acme", "t");
-    set(&controls, SubjectKind::Thread, "acme", "t/child", json!({}));
+    suspend(&controls, SubjectKind::Thread, "acme", "t/child", &json!({}));
     assert_has("the suspended child's child", &ask("c5", "t/child/7"), &suspended("thread", None));
     assert_has("its parent", &ask("c6", "t"), &allow());
 }
@@ -100,7 +84,7 @@ fn a_suspended_thread_stops_its_subagents_at_any_depth() {
 #[test]
 fn others_go_on() {
     let (mut gate, controls) = gate();
-    set(&controls, SubjectKind::User, "acme", "42", json!({}));
+    suspend(&controls, SubjectKind::User, "acme", "42", &json!({}));
     for (id, other) in [
         ("c1", json!({"user_id": "43"})),
         ("c2", json!({"tenant_id": "other"})),
@@ -118,7 +102,7 @@ fn others_go_on() {
 #[test]
 fn only_calls_are_blocked_and_their_results_change_nothing() {
     let (mut gate, controls) = gate();
-    set(&controls, SubjectKind::User, "acme", "42", json!({}));
+    suspend(&controls, SubjectKind::User, "acme", "42", &json!({}));
     let by = json!({"user_id": "42", "tenant_id": "acme"});
     assert_has(
         "a response",
@@ -139,7 +123,7 @@ fn only_calls_are_blocked_and_their_results_change_nothing() {
 #[test]
 fn a_suspension_stands_behind_a_suppressed_call_and_before_the_providers() {
     let (mut gate, controls) = gate();
-    set(&controls, SubjectKind::User, "acme", "42", json!({}));
+    suspend(&controls, SubjectKind::User, "acme", "42", &json!({}));
     assert_has("a call that would be denied", &gate.event(&call_of("deny-1", json!({}))), &suspended("user", None));
     gate.event(&as_event(cut_off(&[("c1", "bash")]), "cut"));
     assert_has("a suppressed call", &gate.event(&call_of("c1", json!({}))), &says("block", "suppressed_tool_call"));
@@ -148,7 +132,7 @@ fn a_suspension_stands_behind_a_suppressed_call_and_before_the_providers() {
 #[test]
 fn a_suspension_ends_by_the_time_of_the_event() {
     let (mut gate, controls) = gate();
-    set(&controls, SubjectKind::User, "acme", "42", json!({"until": "2026-01-01T12:00:00Z"}));
+    suspend(&controls, SubjectKind::User, "acme", "42", &json!({"until": "2026-01-01T12:00:00Z"}));
     let mut at = |id: &str, time: &str| gate.event(&call_of(id, json!({"timestamp": time})))["code"].clone();
     assert_eq!(at("c1", "2026-01-01T11:59:59.999Z"), "subject_suspended");
     assert_eq!(at("c2", "2026-01-01T12:00:00Z"), "allow");
@@ -161,7 +145,7 @@ fn a_suspension_ends_by_the_time_of_the_event() {
 fn a_repeated_event_gets_what_was_ruled_before() {
     let (mut gate, controls) = gate();
     let allowed = gate.bytes(&call_of("c1", json!({})));
-    set(&controls, SubjectKind::User, "acme", "42", json!({}));
+    suspend(&controls, SubjectKind::User, "acme", "42", &json!({}));
     assert_eq!(gate.bytes(&call_of("c1", json!({}))), allowed);
     let blocked = gate.bytes(&call_of("c2", json!({})));
     lift(&controls, SubjectKind::User, "acme", "42");
@@ -174,8 +158,8 @@ fn a_repeated_event_gets_what_was_ruled_before() {
 fn neither_ids_nor_hashes_stand_in_a_verdict() {
     let (mut gate, controls) = gate();
     let by = json!({"user_id": "MARKER-7f3a", "tenant_id": "MARKER-8f4b"});
-    set(&controls, SubjectKind::User, "MARKER-8f4b", "MARKER-7f3a", json!({}));
-    let hash = SubjectHasher::new(Some(KEY)).hash(&Subject { kind: SubjectKind::User, tenant: "MARKER-8f4b", id: "MARKER-7f3a" });
+    suspend(&controls, SubjectKind::User, "MARKER-8f4b", "MARKER-7f3a", &json!({}));
+    let hash = hash(SubjectKind::User, "MARKER-8f4b", "MARKER-7f3a");
     let verdict = String::from_utf8(gate.bytes(&call_of("c1", by))).unwrap();
     assert!(verdict.contains("subject_suspended") && !verdict.contains("MARKER") && !verdict.contains(&hash.to_string()), "{verdict}");
 }
@@ -184,14 +168,13 @@ fn neither_ids_nor_hashes_stand_in_a_verdict() {
 /// that waits for nobody is prepared and decided at once.
 #[test]
 fn a_change_between_asking_and_deciding_never_opens() {
-    let controls = Arc::new(Controls::new(Some(KEY)));
+    let controls = Arc::new(controls());
     let server = json!({"use": "http", "config": {"url": "http://127.0.0.1:1/"}});
     let remote = settings(&json!({"guardrails": {"enabled": true, "provider": server}}));
     let (local, remote) = (policy_under(&controls), Policy::under(&remote, Arc::clone(&controls)));
     let decide = |policy: &Policy, id: &str, meanwhile: &dyn Fn()| {
         let value = call_of(id, json!({})).to_string();
-        let (partition, offset) = (Partition(0), Offset(0));
-        let record = Record { topic: "t", partition, offset, timestamp_ms: None, key: None, value: Some(value.as_bytes()), headers: &[] };
+        let record = gate::record(Partition(0), Offset(0), value.as_bytes());
         let mut parser = Parser::new();
         let event = decode(&record, &mut parser, 10_000).unwrap();
         let (mut thread, mut out) = (Thread::default(), Vec::new());
@@ -201,13 +184,13 @@ fn a_change_between_asking_and_deciding_never_opens() {
         fold(policy, &mut thread, &event, prepared, &mut out, &mut EventSignals::default()).unwrap();
         (is_asking, serde_json::from_slice::<Value>(&out).unwrap())
     };
-    let suspend = || set(&controls, SubjectKind::User, "acme", "42", json!({}));
+    let stop = || suspend(&controls, SubjectKind::User, "acme", "42", &json!({}));
     let resume = || lift(&controls, SubjectKind::User, "acme", "42");
     // The provider would deny this one, and was not asked while the user was suspended.
-    suspend();
+    stop();
     let (_, resumed) = decide(&local, "deny-1", &resume);
     assert_has("resumed meanwhile", &resumed, &suspended("user", None));
-    let (is_asking, stopped) = decide(&remote, "c1", &suspend);
+    let (is_asking, stopped) = decide(&remote, "c1", &stop);
     assert!(is_asking);
     assert_has("suspended meanwhile", &stopped, &suspended("user", None));
 }

@@ -3,21 +3,18 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::decide::controls::{Controls, Subject, SubjectHasher};
+use tollgate_core::decide::controls::Controls;
 use tollgate_core::decide::deciding::{Outcome, VerdictBuffer};
 use tollgate_core::decide::guardrail::{GuardrailChain, Link};
 use tollgate_core::decide::policy::Policy;
-use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_core::decide::signal::{EventSignals, Interest, KeyKind, SignalKind};
-use tollgate_core::engine::checkpoint::Restore;
 use tollgate_core::event::record::{Offset, Partition, Record};
+use tollgate_fixtures::controls::controls;
 use tollgate_fixtures::gate::{self, Processor, settings};
-use tollgate_json::digest::Digest;
 
 use super::stories::*;
 
 pub(crate) const OWNER: &str = "tollgate/agent.events";
-pub(crate) const KEY: &str = "a key";
 /// The time of the records, in milliseconds since the epoch: 2026-01-01T00:00:00Z.
 pub(crate) const NOW_MS: i64 = 1_767_225_600_000;
 
@@ -61,8 +58,7 @@ impl Counting {
         let value = super::stories::event(by, event.clone()).to_string().into_bytes();
         let offset = Offset(self.next);
         self.next += 1;
-        let (topic, partition, value) = ("agent.events", Partition(0), Some(value.as_slice()));
-        let record = Record { topic, partition, offset, timestamp_ms, key: None, value, headers: &[] };
+        let record = Record { timestamp_ms, ..gate::record(Partition(0), offset, &value) };
         let applied = self.processor.apply(&record, &mut self.out).unwrap();
         let outcome = gate::decided(&mut self.processor, offset, applied, &mut self.out);
         assert!(!matches!(outcome, Outcome::DeadLetter(_)) || self.out.signals.is_empty(), "a record that is rejected gives signals");
@@ -79,12 +75,8 @@ impl Counting {
         self.processor.freeze(OWNER);
         let checkpoint = self.processor.take_checkpoint().expect("everything is acknowledged");
         self.processor.checkpoint_written();
-        let mut restore = Restore::default();
-        for (record, offset) in checkpoint.records.iter().zip(0..) {
-            restore.take(Offset(offset), Some(record.key.as_bytes()), record.value.as_deref());
-        }
         // A checkpoint holds what has changed since the last one; here each is the first.
-        let restored = restore.finish(OWNER, self.policy.store_limits()).unwrap().unwrap();
+        let restored = gate::restore(&checkpoint.records).finish(OWNER, self.policy.store_limits()).unwrap().unwrap();
         self.processor = gate::restored(Partition(0), &self.policy, restored);
     }
 }
@@ -105,7 +97,7 @@ pub(crate) fn counting_under(controls: &Arc<Controls>) -> Counting {
 }
 
 pub(crate) fn counting() -> Counting {
-    counting_under(&Arc::new(Controls::new(Some(KEY))))
+    counting_under(&Arc::new(controls()))
 }
 
 /// Returns a thread that is known already, so that its beginning is not in the way.
@@ -113,17 +105,6 @@ pub(crate) fn begun() -> Counting {
     let mut counting = counting();
     assert_eq!(counting.told(&turn("turn_start", json!({}))), "thread_start");
     counting
-}
-
-pub(crate) fn hash(kind: SubjectKind, tenant: &str, id: &str) -> Digest {
-    SubjectHasher::new(Some(KEY)).hash(&Subject { kind, tenant, id })
-}
-
-pub(crate) fn suspend(controls: &Controls, kind: SubjectKind, tenant: &str, id: &str) {
-    let hash = hash(kind, tenant, id);
-    let value = json!({"type": "subject", "kind": kind.as_str(), "hash": hash.to_string(), "state": "suspended"});
-    let key = format!("subject/{}/{hash}", kind.as_str());
-    controls.apply(Some(key.as_bytes()), Some(value.to_string().as_bytes())).unwrap();
 }
 
 pub(crate) fn bash(id: &str) -> Value {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::decide::controls::{Controls, SubjectHasher, parse_hash};
+use tollgate_core::decide::controls::parse_hash;
 use tollgate_core::decide::evaluate::FAILURES;
 use tollgate_core::decide::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, Step};
 use tollgate_core::decide::ruling::{GuardrailReason, SubjectKind};
 use tollgate_core::decide::signal::{Interest, KeyKind};
 use tollgate_core::event::record::{Offset, Partition};
+use tollgate_fixtures::controls::{controls, hash, suspend};
 use tollgate_fixtures::gate;
 use tollgate_json::digest::Digest;
 
@@ -62,10 +63,10 @@ fn loops_count_where_they_stop_something() {
 
 #[test]
 fn what_is_stopped_before_counts_as_that_alone() {
-    let controls = Arc::new(Controls::new(Some(KEY)));
+    let controls = Arc::new(controls());
     let mut counting = counting_under(&controls);
     counting.feed(&cut_off(&[("s1", "bash")]));
-    suspend(&controls, SubjectKind::User, "acme", "42");
+    suspend(&controls, SubjectKind::User, "acme", "42", &json!({}));
     check(
         &mut counting,
         &[
@@ -138,7 +139,7 @@ fn a_point_holds_every_dimension_that_is_known() {
     assert_eq!(points[1].hash, hash(SubjectKind::Tenant, "", "acme"));
     assert_eq!(points[2].hash, hash(SubjectKind::Agent, "acme", "coder"));
     assert_eq!(points[3].hash, hash(SubjectKind::Thread, "acme", "t"));
-    assert_eq!(points[4].hash, SubjectHasher::new(Some(KEY)).call_hash("bash", &args));
+    assert_eq!(points[4].hash, controls().call_hash("bash", &args));
     let point = counting.out.signals.points(source).next().unwrap();
     assert_eq!((point.source, point.offset, point.time_ms), (Partition(5), Offset(7), NOW_MS));
     assert_eq!((&*point.thread_id, &*point.event_id), ("t", "d"));

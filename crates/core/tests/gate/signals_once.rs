@@ -88,8 +88,7 @@ fn what_waits_gives_its_signals_when_it_is_decided() {
     let (mut processor, mut out) = (gate::processor(Partition(0), &policy), VerdictBuffer::default());
     for (offset, id) in (0..).zip(["a", "b"]) {
         let event = event(bash(id), json!({"event_id": id, "user_id": "42", "tenant_id": "acme"})).to_string();
-        let (topic, partition, value) = ("agent.events", Partition(0), Some(event.as_bytes()));
-        let record = Record { topic, partition, offset: Offset(offset), timestamp_ms: Some(NOW_MS), key: None, value, headers: &[] };
+        let record = Record { timestamp_ms: Some(NOW_MS), ..gate::record(Partition(0), Offset(offset), event.as_bytes()) };
         let applied = processor.apply(&record, &mut out).unwrap();
         assert!(!matches!(applied, Applied::Taken(Progress::Done(_))), "{applied:?}");
         assert!(out.signals.is_empty());

@@ -8,10 +8,10 @@ use tollgate_core::decide::deciding::{Outcome, VerdictBuffer};
 use tollgate_core::decide::guardrail::{Answer, ProviderError, Question};
 use tollgate_core::decide::policy::Policy;
 use tollgate_core::decide::thread::ThreadStore;
-use tollgate_core::engine::checkpoint::{Checkpoint, Restore};
+use tollgate_core::engine::checkpoint::Checkpoint;
 use tollgate_core::engine::processor::Applied;
 use tollgate_core::engine::stage::{Progress, Resumed, Stage, Waiting};
-use tollgate_core::event::record::{Offset, Partition, Record};
+use tollgate_core::event::record::{Offset, Partition};
 use tollgate_fixtures::gate::{self, Processor};
 
 const OWNER: &str = "tollgate/agent.events";
@@ -56,10 +56,7 @@ impl Desk {
         if event.get("event_id").is_none() {
             event["event_id"] = json!(format!("e{offset}"));
         }
-        let value = event.to_string().into_bytes();
-        let (topic, partition) = ("agent.events", Partition(0));
-        let record = Record { topic, partition, offset, timestamp_ms: None, key: None, value: Some(&value), headers: &[] };
-        match self.processor.apply(&record, &mut self.out).unwrap() {
+        match self.processor.apply(&gate::record(Partition(0), offset, event.to_string().as_bytes()), &mut self.out).unwrap() {
             Applied::Taken(Progress::Asks(question)) => self.asked.push((offset, question)),
             Applied::Taken(Progress::Done(outcome)) => self.publish(offset, &outcome),
             Applied::Taken(Progress::Waits) | Applied::Redelivered => {}
@@ -268,11 +265,7 @@ fn a_waiting_thread_neither_expires_nor_makes_room() {
 }
 
 fn restore(desk: &Desk, checkpoints: &[Arc<Checkpoint>]) -> Processor {
-    let mut restore = Restore::default();
-    let records = checkpoints.iter().flat_map(|checkpoint| &checkpoint.records);
-    for (record, offset) in records.zip(0..) {
-        restore.take(Offset(offset), Some(record.key.as_bytes()), record.value.as_deref());
-    }
+    let restore = gate::restore(checkpoints.iter().flat_map(|checkpoint| &checkpoint.records));
     gate::restored(Partition(0), &desk.policy, restore.finish(OWNER, desk.policy.store_limits()).unwrap().unwrap())
 }
 

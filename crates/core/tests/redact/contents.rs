@@ -6,9 +6,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tollgate_core::decide::loops::{arguments_digest, classify, result_digest};
-use tollgate_core::event::record::{Offset, Partition, Record};
+use tollgate_core::event::record::{Offset, Partition};
 use tollgate_core::redact::Redactor;
-use tollgate_fixtures::gate::default_policy;
+use tollgate_fixtures::gate::{default_policy, record};
 use tollgate_fixtures::pair::{KEY, Pair};
 use tollgate_json::digest::Digest;
 use tollgate_json::{Parser, Shape, Text};
@@ -19,18 +19,10 @@ fn redacted(redactor: &mut Redactor, field: &str, json: &str) -> String {
     let begin = format!(
         "{{\"type\":\"tool_result\",\"thread_id\":\"t\",\"tool_call_id\":\"c\",\"tool_name\":\"bash\",\"tool_input\":{{}},\"{field}\":"
     );
-    let begin = if field == "tool_input" { begin.replace("\"tool_input\":{},", "\"result\":null,") } else { begin };
-    let begin = if field == "arguments" { begin.replace("\"tool_input\":{},", "\"result\":null,") } else { begin };
+    let is_input = matches!(field, "tool_input" | "arguments");
+    let begin = if is_input { begin.replace("\"tool_input\":{},", "\"result\":null,") } else { begin };
     let value = format!("{begin}{json}}}");
-    let record = Record {
-        topic: "agent.events",
-        partition: Partition(0),
-        offset: Offset(0),
-        timestamp_ms: None,
-        key: None,
-        value: Some(value.as_bytes()),
-        headers: &[],
-    };
+    let record = record(Partition(0), Offset(0), value.as_bytes());
     let out = String::from_utf8(redactor.redact(&record).unwrap_or_else(|error| panic!("{error}: {value}")).value.unwrap()).unwrap();
     assert_eq!(out.len(), value.len());
     out.strip_prefix(&begin).unwrap().strip_suffix('}').unwrap().to_owned()

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::decide::controls::{Controls, Subject, SubjectHasher};
 use tollgate_core::decide::policy::Policy;
 use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_core::event::record::Header;
 use tollgate_fixtures::cases::{Case, jsonl};
+use tollgate_fixtures::controls::{controls, suspend};
 use tollgate_fixtures::gate::{default_policy, hermes_settings, policy, settings};
 use tollgate_fixtures::pair::Pair;
 use tollgate_fixtures::traffic::{Mix, MixEvent, MixSettings};
@@ -177,11 +177,8 @@ fn synthetic_runs() {
 fn agents_tenants_and_threads_that_are_suspended() {
     for (kind, tenant, id) in [(SubjectKind::Agent, "acme", "coder"), (SubjectKind::Tenant, "", "acme"), (SubjectKind::Thread, "acme", "t")]
     {
-        let controls = Arc::new(Controls::new(Some("a key")));
-        let hash = SubjectHasher::new(Some("a key")).hash(&Subject { kind, tenant, id });
-        let control = json!({"type": "subject", "kind": kind.as_str(), "hash": hash.to_string(), "state": "suspended"});
-        let key = format!("subject/{}/{hash}", kind.as_str());
-        controls.apply(Some(key.as_bytes()), Some(control.to_string().as_bytes())).unwrap();
+        let controls = Arc::new(controls());
+        suspend(&controls, kind, tenant, id, &json!({}));
         let mut pair = Pair::new(|| Policy::under(&settings(&json!({})), Arc::clone(&controls)));
         let call = |thread: &str, tenant: &str, agent: &str| json!({"type": "tool_call", "thread_id": thread, "event_id": "e", "tool_call_id": "c", "tool_name": "bash", "tool_input": {"x": 1}, "tenant_id": tenant, "agent_id": agent, "user_id": "42"});
         pair.event(&call("t", "acme", "coder"));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tollgate_core::decide::deciding::VerdictBuffer;
 use tollgate_core::engine::checkpoint::VERSION;
-use tollgate_core::event::record::{Offset, Record};
+use tollgate_core::event::record::Offset;
 use tollgate_fixtures::gate::{self, Processor};
 
 use super::script::{PARTITION, checkpoint, feed, policy, script, scripted};
@@ -14,10 +14,8 @@ use super::{golden, restore};
 /// Returns the code of the verdict on an event that is fed as this text.
 fn code(processor: &mut Processor, text: &str) -> String {
     let mut out = VerdictBuffer::default();
-    let (offset, value) = (processor.next(), Some(text.as_bytes()));
-    let offset = Offset(offset.0.max(0));
-    let record = Record { topic: "agent.events", partition: PARTITION, offset, timestamp_ms: None, key: None, value, headers: &[] };
-    let applied = processor.apply(&record, &mut out).expect("the records come in order");
+    let offset = processor.next().max(Offset(0));
+    let applied = processor.apply(&gate::record(PARTITION, offset, text.as_bytes()), &mut out).expect("the records come in order");
     gate::decided(processor, offset, applied, &mut out);
     processor.published(offset, 0).unwrap();
     serde_json::from_slice::<Value>(&out.json).unwrap()["code"].as_str().unwrap().to_owned()

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tollgate_core::decide::deciding::VerdictBuffer;
 use tollgate_core::decide::policy::Policy;
 use tollgate_core::decide::signal::Interest;
 use tollgate_core::decide::thread::read_thread;
@@ -98,19 +99,8 @@ fn what_was_counted_is_not_counted_again_after_a_restore() {
             (in_turn(response("a late response", "e9", "content_filter"), "u2"), 1),
         ] {
             let mut restored = gate::restored(PARTITION, &policy, restore(&golden, &policy));
-            let next = restored.next();
-            let mut out = tollgate_core::decide::deciding::VerdictBuffer::default();
-            let value = event.to_string();
-            let record = tollgate_core::event::record::Record {
-                topic: "agent.events",
-                partition: PARTITION,
-                offset: next,
-                timestamp_ms: None,
-                key: None,
-                value: Some(value.as_bytes()),
-                headers: &[],
-            };
-            restored.apply(&record, &mut out).unwrap();
+            let (next, value, mut out) = (restored.next(), event.to_string(), VerdictBuffer::default());
+            restored.apply(&gate::record(PARTITION, next, value.as_bytes()), &mut out).unwrap();
             assert_eq!(out.signals.facts().len(), expected, "version {version}: {event}");
         }
     }

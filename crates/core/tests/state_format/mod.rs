@@ -21,8 +21,7 @@ use serde_json::{Value, json};
 use tollgate_core::decide::deciding::Outcome;
 use tollgate_core::decide::policy::Policy;
 use tollgate_core::decide::thread::{StoredThread, ThreadStore, read_thread};
-use tollgate_core::engine::checkpoint::{Checkpoint, KeyedState, Restore, Restored, StateKey, StateRecord, VERSION, read_partition};
-use tollgate_core::event::record::Offset;
+use tollgate_core::engine::checkpoint::{Checkpoint, KeyedState, Restored, StateKey, StateRecord, VERSION, read_partition};
 use tollgate_fixtures::{cases, gate};
 
 use script::{OWNER, PARTITION, feed, policy, scripted};
@@ -109,11 +108,7 @@ fn values(records: &[StateRecord]) -> impl Iterator<Item = (&str, &[u8])> {
 
 /// Restores the records under a policy's limits.
 fn restore(records: &[StateRecord], policy: &Policy) -> Restored<ThreadStore> {
-    let mut restore = Restore::default();
-    for (record, offset) in records.iter().zip(0..) {
-        restore.take(Offset(offset), Some(record.key.as_bytes()), record.value.as_deref());
-    }
-    restore.finish(OWNER, policy.store_limits()).unwrap().expect("there is a record of the partition")
+    gate::restore(records).finish(OWNER, policy.store_limits()).unwrap().expect("there is a record of the partition")
 }
 
 /// Returns the threads of a store in the order of touch.

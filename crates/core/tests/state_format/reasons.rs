@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::decide::controls::Controls;
 use tollgate_core::decide::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, Step};
 use tollgate_core::decide::policy::Policy;
-use tollgate_core::decide::ruling::{Evidence, GuardrailReason};
+use tollgate_core::decide::ruling::{Evidence, GuardrailReason, SubjectKind};
 use tollgate_core::decide::thread::read_thread;
 use tollgate_core::engine::checkpoint::{Checkpoint, StateRecord, VERSION};
+use tollgate_fixtures::controls::{controls, suspend};
 use tollgate_fixtures::gate;
 use tollgate_json::digest::Digest;
 
@@ -39,22 +39,11 @@ impl GuardrailProvider for Documented {
 }
 
 pub fn policy() -> Policy {
-    let controls = Controls::new(Some("a key for this test"));
-    let suspend = |kind: &str, tenant: &str, id: &str, reason: Option<&str>| {
-        let hasher = tollgate_core::decide::controls::SubjectHasher::new(Some("a key for this test"));
-        let kind = tollgate_core::decide::ruling::SubjectKind::from_name(kind).unwrap();
-        let hash = hasher.hash(&tollgate_core::decide::controls::Subject { kind, tenant, id }).to_string();
-        let mut value = json!({"type": "subject", "kind": kind.as_str(), "hash": hash, "state": "suspended"});
-        if let Some(reason) = reason {
-            value["reason"] = json!(reason);
-        }
-        let key = format!("subject/{}/{hash}", kind.as_str());
-        controls.apply(Some(key.as_bytes()), Some(value.to_string().as_bytes())).unwrap();
-    };
-    suspend("user", "acme", "42", Some("Rückbuchung"));
-    suspend("tenant", "", "late", None);
-    suspend("agent", "acme", "rogue", None);
-    suspend("thread", "acme", "held", None);
+    let controls = controls();
+    suspend(&controls, SubjectKind::User, "acme", "42", &json!({"reason": "Rückbuchung"}));
+    suspend(&controls, SubjectKind::Tenant, "", "late", &json!({}));
+    suspend(&controls, SubjectKind::Agent, "acme", "rogue", &json!({}));
+    suspend(&controls, SubjectKind::Thread, "acme", "held", &json!({}));
     let policy = Policy::under(&gate::settings(&json!({})), Arc::new(controls));
     policy.with_guardrails(GuardrailChain::new(vec![Link { provider: Box::new(Documented), tools: None }], true, None))
 }

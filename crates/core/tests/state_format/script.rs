@@ -8,7 +8,7 @@ use tollgate_core::decide::guardrail::{GuardrailChain, GuardrailDecision, Guardr
 use tollgate_core::decide::policy::Policy;
 use tollgate_core::decide::ruling::GuardrailReason;
 use tollgate_core::engine::checkpoint::Checkpoint;
-use tollgate_core::event::record::{Offset, Partition, Record};
+use tollgate_core::event::record::{Offset, Partition};
 use tollgate_fixtures::gate::{self, Processor};
 
 pub const OWNER: &str = "tollgate-golden";
@@ -181,9 +181,7 @@ pub fn feed(processor: &mut Processor, events: &[Value]) -> Vec<(Outcome, Vec<u8
     let feed_one = |(event, offset): (&Value, i64)| {
         out.json.clear();
         let (offset, value) = (Offset(offset), event.to_string());
-        let value = Some(value.as_bytes());
-        let record = Record { topic: "agent.events", partition: PARTITION, offset, timestamp_ms: None, key: None, value, headers: &[] };
-        let applied = processor.apply(&record, &mut out).expect("the records come in order");
+        let applied = processor.apply(&gate::record(PARTITION, offset, value.as_bytes()), &mut out).expect("the records come in order");
         let outcome = gate::decided(processor, offset, applied, &mut out);
         processor.published(offset, 0).unwrap();
         (outcome, out.json.clone())
