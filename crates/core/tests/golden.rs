@@ -18,9 +18,7 @@ fn text(value: &Value) -> Option<Text<'_>> {
 
 #[test]
 fn hermes_canonical() {
-    for case in jsonl("tests/golden/hermes/canonical.jsonl") {
-        check_canonical(&case);
-    }
+    jsonl("tests/golden/hermes/canonical.jsonl").iter().for_each(check_canonical);
 }
 
 fn check_canonical(case: &Value) {
@@ -49,9 +47,7 @@ fn check_canonical(case: &Value) {
 
 #[test]
 fn hermes_classify() {
-    for case in jsonl("tests/golden/hermes/classify.jsonl") {
-        check_classify(&case);
-    }
+    jsonl("tests/golden/hermes/classify.jsonl").iter().for_each(check_classify);
 }
 
 /// Compares a case. The display suffix quotes the exit code, which is raw output and never leaves Tollgate: its kind is compared instead.
@@ -72,9 +68,7 @@ fn check_classify(case: &Value) {
 
 #[test]
 fn hermes_result_hash() {
-    for case in jsonl("tests/golden/hermes/result_hash.jsonl") {
-        check_result_hash(&case);
-    }
+    jsonl("tests/golden/hermes/result_hash.jsonl").iter().for_each(check_result_hash);
 }
 
 fn check_result_hash(case: &Value) {
@@ -88,9 +82,7 @@ fn check_result_hash(case: &Value) {
 /// The traces run through the controller alone, operation by operation.
 #[test]
 fn hermes_traces() {
-    for case in jsonl("tests/golden/hermes/traces.jsonl") {
-        check_trace(&case);
-    }
+    jsonl("tests/golden/hermes/traces.jsonl").iter().for_each(check_trace);
 }
 
 fn repetition(config: &Value) -> Repetition {

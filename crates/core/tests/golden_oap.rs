@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
+use tollgate_fixtures::cases::jsonl;
 use tollgate_json::{DEPTH_MAX, Parser};
 use tollgate_passport::{CapabilityMap, Passport, Terms, ToolInput};
 
@@ -115,8 +116,7 @@ fn differences() -> BTreeMap<String, String> {
 
 #[test]
 fn every_case_agrees_or_its_difference_is_documented() {
-    let text = std::fs::read_to_string("tests/golden/oap/cases.jsonl").unwrap();
-    let cases: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let cases = jsonl("tests/golden/oap/cases.jsonl");
     assert_eq!(cases.len(), 199);
     let mut differences = differences();
     let mut offenders = Vec::new();

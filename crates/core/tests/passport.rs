@@ -7,6 +7,9 @@ use tollgate_core::decide::guardrail::{GuardrailDecision, GuardrailProvider, Gua
 use tollgate_core::decide::ruling::Evidence;
 use tollgate_core::event::decode::{Attribution, Body, decode};
 use tollgate_core::event::record::{Offset, Partition, Record};
+use tollgate_fixtures::cases::jsonl;
+use tollgate_fixtures::checks::check_each;
+use tollgate_fixtures::gate::record;
 use tollgate_json::{DEPTH_MAX, Parser, Text};
 use tollgate_passport::{Passport, PassportFault, SchemaFault, Terms, ToolInput, UnenforcedLimits, check_schema};
 
@@ -138,42 +141,25 @@ fn passports_that_are_none_deny_everything() {
     assert!(decide(&format!("\u{feff}{SEED}"), "bash", r#"{"command": "ls"}"#).allow);
 }
 
+/// A row is a field of a passport that may run `git`, and the code of a call under it. One with a message denies every call.
 #[test]
-fn status_version_and_expiry_stand_before_everything_else() {
-    let base = || passport(&json!({"system.command.execute": {"allowed_commands": ["ls"]}}));
-    let cases = [
-        ("status", json!(null), "oap.passport_suspended", "Passport status is 'unknown', not 'active'. Agent suspended."),
-        ("status", json!("Active"), "oap.passport_suspended", "Passport status is 'Active', not 'active'. Agent suspended."),
-        ("status", json!("ACTIVE"), "oap.passport_suspended", "Passport status is 'ACTIVE', not 'active'. Agent suspended."),
-        ("status", json!("suspended"), "oap.passport_suspended", "Passport status is 'suspended', not 'active'. Agent suspended."),
-        ("status", json!("revoked"), "oap.passport_suspended", "Passport status is 'revoked', not 'active'. Agent suspended."),
-        ("status", json!("draft"), "oap.passport_suspended", "Passport status is 'draft', not 'active'. Agent suspended."),
-        ("status", json!(" active"), "oap.passport_suspended", "Passport status is ' active', not 'active'. Agent suspended."),
-        ("status", json!(true), "oap.passport_suspended", "Passport status is 'unknown', not 'active'. Agent suspended."),
-        ("status", json!(["active"]), "oap.passport_suspended", "Passport status is 'unknown', not 'active'. Agent suspended."),
-        ("spec_version", json!(null), "oap.passport_version_mismatch", "Passport spec version is 'unknown', expected 'oap/1.0'"),
-        ("spec_version", json!("oap/1.1"), "oap.passport_version_mismatch", "Passport spec version is 'oap/1.1', expected 'oap/1.0'"),
-        ("spec_version", json!(1.0), "oap.passport_version_mismatch", "Passport spec version is 'unknown', expected 'oap/1.0'"),
-        ("expires_at", json!("2026-01-01T00:00:00Z"), "oap.passport_expired", "Passport expired at 2026-01-01T00:00:00Z"),
-        (
-            "expires_at",
-            json!("2026-01-01"),
-            "oap.passport_invalid",
-            "Passport is not valid: expires_at is another text, expected an RFC 3339 timestamp",
-        ),
-        ("expires_at", json!(1_893_456_000), "oap.passport_invalid", "Passport is not valid: expires_at is a number, expected a string"),
-    ];
-    for (field, value, code, message) in cases {
-        let text = with(base(), field, value);
-        for (tool, input) in [("bash", r#"{"command": "ls"}"#), ("todo", "{}")] {
-            let decision = decide(&text, tool, input);
-            assert_eq!((decision.reasons[0].code.as_ref(), decision.reasons[0].message.as_ref()), (code, message), "{text}");
-            assert_eq!(decision.reasons[0].policy_id, None);
-            assert_eq!(decision.reasons.len(), 1);
+fn fields_are_exact_and_those_of_another_type_deny() {
+    let git = passport(&json!({"system.command.execute": {"allowed_commands": ["git"]}}));
+    for row in jsonl("tests/data/passport_fields.jsonl") {
+        let text = with(git.clone(), row["field"].as_str().unwrap(), row["value"].clone());
+        let command = decide(&text, "bash", r#"{"command": "git status"}"#);
+        assert_eq!(row["code"], codes(&command)[0], "{row}");
+        let Some(message) = row["message"].as_str() else { continue };
+        for decision in [command, decide(&text, "todo", "{}")] {
+            let [reason] = &decision.reasons[..] else { panic!("{row}: {decision:?}") };
+            assert_eq!((row["code"].as_str(), reason.message.as_ref(), &reason.policy_id), (Some(&*reason.code), message, &None), "{row}");
         }
     }
-    let suspended = decide(&with(base(), "status", json!("suspended")), "bash", r#"{"command": "rm x"}"#);
+    let suspended = decide(&with(git, "status", json!("suspended")), "bash", r#"{"command": "rm x"}"#);
     assert_eq!(codes(&suspended), ["oap.passport_suspended", "oap.command_not_allowed"]);
+    let typed = passport(&json!({"system.command.execute": {"allowed_commands": "git"}})).to_string();
+    let expected = "Passport is not valid: limits[\"system.command.execute\"].allowed_commands is a string, expected an array of strings";
+    assert_eq!(decide(&typed, "bash", r#"{"command": "ls"}"#).reasons[0].message, expected);
 }
 
 #[test]
@@ -199,8 +185,7 @@ fn expiry_is_judged_by_the_later_of_the_times_of_event_and_record() {
         let mut event = json!({"type": "tool_call", "thread_id": "t", "tool_call_id": "c", "tool_name": "todo", "tool_input": {}});
         timestamp.into_iter().for_each(|timestamp| event["timestamp"] = json!(timestamp));
         let (value, mut parser) = (event.to_string(), Parser::new());
-        let (partition, offset, value) = (Partition(0), Offset(0), Some(value.as_bytes()));
-        let record = Record { topic: "t", partition, offset, timestamp_ms: record_ms, key: None, value, headers: &[] };
+        let record = Record { timestamp_ms: record_ms, ..record(Partition(0), Offset(0), value.as_bytes()) };
         let event = decode(&record, &mut parser, 10_000).unwrap();
         let Body::ToolCall(call) = &event.body else { panic!("it is a call") };
         let Step::Decided(Ok(decision)) = provider.plan(&GuardrailRequest::new(&event, call, None)) else { panic!("it decides") };
@@ -218,49 +203,6 @@ fn expiry_is_judged_by_the_later_of_the_times_of_event_and_record() {
     ] {
         assert_eq!(code(timestamp, record_ms), expected, "{timestamp:?} {record_ms:?}");
     }
-}
-
-#[test]
-fn capabilities_are_exact_and_fields_of_another_type_deny() {
-    let git = json!({"system.command.execute": {"allowed_commands": ["git"]}});
-    let of =
-        |field: &str, value: Value| codes(&decide(&with(passport(&git), field, value), "bash", r#"{"command": "git status"}"#))[0].clone();
-    for (field, value, expected) in [
-        ("capabilities", json!(null), "oap.unknown_capability"),
-        ("capabilities", json!([]), "oap.unknown_capability"),
-        ("capabilities", json!([{"id": "*"}]), "oap.unknown_capability"),
-        ("capabilities", json!([{"id": "system.command"}]), "oap.unknown_capability"),
-        ("capabilities", json!([{"id": "System.Command.Execute"}]), "oap.unknown_capability"),
-        ("capabilities", json!("system.command.execute"), "oap.passport_invalid"),
-        ("capabilities", json!({"id": "system.command.execute"}), "oap.passport_invalid"),
-        ("capabilities", json!(["system.command.execute"]), "oap.passport_invalid"),
-        ("capabilities", json!([{"id": 1}]), "oap.passport_invalid"),
-        ("capabilities", json!([1, {"id": "system.command.execute"}]), "oap.allowed"),
-        ("limits", json!(null), "oap.command_not_allowed"),
-        ("limits", json!({}), "oap.command_not_allowed"),
-        ("limits", json!([]), "oap.passport_invalid"),
-        ("limits", json!("none"), "oap.passport_invalid"),
-        ("limits", json!({"system.command.execute": ["git"]}), "oap.passport_invalid"),
-        ("limits", json!({"system.command.execute": {}}), "oap.command_not_allowed"),
-        ("limits", json!({"system.command.execute": {"allowed_commands": []}}), "oap.command_not_allowed"),
-        ("limits", json!({"system.command.execute": {"allowed_commands": null}}), "oap.command_not_allowed"),
-        ("limits", json!({"system.command.execute": {"allowed_commands": "git"}}), "oap.passport_invalid"),
-        ("limits", json!({"system.command.execute": {"allowed_commands": [1]}}), "oap.passport_invalid"),
-        ("limits", json!({"system.command.execute": {"allowed_commands": [""]}}), "oap.passport_invalid"),
-        ("limits", json!({"system.command.execute": {"allowed_commands": ["git"], "blocked_patterns": "x"}}), "oap.passport_invalid"),
-        ("limits", json!({"system.command.execute": {"allowed_commands": ["git"], "max_execution_time": "1"}}), "oap.passport_invalid"),
-        ("limits", json!({"system.command.execute": {"allowed_commands": ["git"], "max_execution_time": -1}}), "oap.passport_invalid"),
-        ("limits", json!({"system.command.execute": {"alowed_commands": ["git"], "allowed_commands": ["*"]}}), "oap.policy_error"),
-        ("limits", json!({"system.command.execute": {"allowed_commands": ["git"], "require_confirmation": true}}), "oap.policy_error"),
-        ("limits", json!({"system.command.execute": {"allowed_commands": ["git"], "require_confirmation": false}}), "oap.allowed"),
-        ("limits", json!({"data.file.read": "x", "system.command.execute": {"allowed_commands": ["git"]}}), "oap.allowed"),
-    ] {
-        assert_eq!(of(field, value.clone()), expected, "{field}: {value}");
-    }
-    let typed =
-        decide(&passport(&json!({"system.command.execute": {"allowed_commands": "git"}})).to_string(), "bash", r#"{"command": "ls"}"#);
-    let expected = "Passport is not valid: limits[\"system.command.execute\"].allowed_commands is a string, expected an array of strings";
-    assert_eq!(typed.reasons[0].message, expected);
 }
 
 #[test]
@@ -326,17 +268,13 @@ fn names_of_tools_have_a_form() {
 
 #[test]
 fn every_rule_of_the_packs_denies_what_it_is_for() {
-    let text = std::fs::read_to_string("tests/data/passport_rules.jsonl").unwrap();
-    let mut offenders = Vec::new();
-    for line in text.lines() {
-        let case: Value = serde_json::from_str(line).unwrap();
-        let found = first(&passport(&case["limits"]).to_string(), case["tool"].as_str().unwrap(), &case["input"]);
-        if case["code"] != found {
-            offenders.push(format!("{found}: {line}"));
-        }
-    }
-    assert!(text.lines().count() > 60);
-    assert!(offenders.is_empty(), "{}", offenders.join("\n"));
+    let cases = jsonl("tests/data/passport_rules.jsonl");
+    assert!(cases.len() > 60);
+    check_each(
+        cases,
+        |case| case.to_string(),
+        |case| assert_eq!(case["code"], first(&passport(&case["limits"]).to_string(), case["tool"].as_str().unwrap(), &case["input"])),
+    );
 }
 
 /// Whatever the call holds, no reason repeats it.
