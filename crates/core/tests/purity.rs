@@ -30,7 +30,8 @@ fn crates_of(package: &str) -> BTreeSet<String> {
 }
 
 /// The crates that are pure, each built from those before it.
-const PURE: [&str; 6] = ["bash-commands", "tollgate-json", "tollgate-passport", "tollgate-core", "tollgate-abuse", "tollgate-config"];
+const PURE: [&str; 7] =
+    ["bash-commands", "tollgate-json", "tollgate-passport", "tollgate-core", "tollgate-abuse", "tollgate-config", "tollgate-recordings"];
 
 #[test]
 fn what_decides_is_built_from_nothing_that_acts() {

@@ -9,7 +9,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::{Message as _, Offset as KafkaOffset, TopicPartitionList};
 use tollgate_core::event::record::Offset;
 
-use tollgate_capture::Contents;
+use tollgate_recordings::Contents;
 use tollgate_worker::kafka::PlainContext;
 
 use super::super::output::{now_ms, read_since, stamp};

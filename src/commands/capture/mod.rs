@@ -18,8 +18,8 @@ use std::process::ExitCode;
 use anyhow::{Context as _, anyhow, bail, ensure};
 use clap::Args;
 
-use tollgate_capture::{CaptureWriter, Contents, contents};
 use tollgate_config::settings::Settings;
+use tollgate_recordings::{CaptureWriter, Contents, contents};
 
 use super::interrupt::Interrupt;
 use super::topic_records::{TopicRecords, consumer};

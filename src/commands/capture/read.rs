@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tollgate_core::event::record::{Header, Record};
 use tollgate_core::redact::{RedactedRecord, Redactor};
 
-use tollgate_capture::write_envelope;
+use tollgate_recordings::write_envelope;
 use tollgate_worker::Stop;
 
 use super::super::topic_records::{Step, TopicRecords};

@@ -4,8 +4,8 @@ use anyhow::{bail, ensure};
 use tollgate_core::event::record::{Header, Record};
 use tollgate_core::redact::Redactor;
 
-use tollgate_capture::{LastLine, write_envelope};
 use tollgate_config::settings::KafkaSettings;
+use tollgate_recordings::{LastLine, write_envelope};
 
 use super::super::topic_records::{Span, Step, TopicRecords};
 use super::CLIENT_ID;

@@ -7,8 +7,8 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::Context as _;
 
-use tollgate_capture::{Contents, Input};
 use tollgate_config::settings::KafkaSettings;
+use tollgate_recordings::{Contents, Input};
 use tollgate_worker::Stop;
 
 use super::super::topic_records::{TopicRecords, consumer};

@@ -9,7 +9,6 @@ use tollgate_core::decide::policy::Policy;
 
 use tollgate_config::load;
 use tollgate_config::settings::{Settings, SubjectKeys};
-use tollgate_worker::metrics::Metrics;
 
 use super::super::controls_file::apply_controls;
 use super::super::process;
@@ -85,7 +84,7 @@ fn policies(args: &DiffArgs, settings: &Settings, sides: [&Settings; 2], loaded:
 
 fn judge(settings: &Settings, controls: &Arc<Controls>, counts: bool) -> anyhow::Result<Judge> {
     settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
-    let servers = process::policy_servers(&settings.policy, &Metrics::new()?)?;
+    let servers = process::waited_servers(&settings.policy)?;
     let policy = Policy::under(&settings.policy, Arc::clone(controls));
     let policy = if counts { policy.with_signals(settings.abuse.rules.interest()) } else { policy };
     Ok(Judge { policy: Arc::new(policy), servers })

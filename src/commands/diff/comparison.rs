@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tollgate_core::decide::shadow::Sample;
 
-use tollgate_capture::{Captured, LineFault, Visitor};
+use tollgate_recordings::{Captured, LineFault, Visitor};
 
 use super::cut_off::StoppedTurns;
 use super::first::DifferingTurns;

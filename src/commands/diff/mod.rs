@@ -28,8 +28,8 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use tollgate_core::decide::shadow::Sample;
 
-use tollgate_capture::{Format, Input, LineFault, ParallelReader, ReadFile, Reader, open, unreadable_from_here, visitors_max};
 use tollgate_config::settings::Settings;
+use tollgate_recordings::{Format, Input, LineFault, ParallelReader, ReadFile, Reader, open, unreadable_from_here, visitors_max};
 
 use super::capture::{Missing, stream, topic_of};
 use super::eval::tell_topics;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use tollgate_core::decide::ruling::{Action, DecidedBy};
 use tollgate_json::digest::Fingerprint;
 
-use tollgate_capture::{Format, Input, Line, Reader, read_line};
+use tollgate_recordings::{Format, Input, Line, Reader, read_line};
 
 use super::flip::Side;
 

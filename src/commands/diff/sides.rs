@@ -9,8 +9,7 @@ use tollgate_core::engine::stage::Stage;
 use tollgate_core::event::decode::{Event, Rejection};
 use tollgate_core::event::record::Record;
 
-use tollgate_capture::{Partitions, conclude, unreadable_header};
-use tollgate_worker::policy_servers::PolicyServers;
+use tollgate_recordings::{AskServers, Partitions, conclude, unreadable_header};
 
 use super::flip::Side;
 use super::recorded::Recorded;
@@ -19,7 +18,7 @@ use super::recorded::Recorded;
 #[derive(Debug, Clone)]
 pub(super) struct Judge {
     pub(super) policy: Arc<Policy>,
-    pub(super) servers: PolicyServers,
+    pub(super) servers: Arc<dyn AskServers>,
 }
 
 /// The two sides, with the state of their partitions.
@@ -66,8 +65,8 @@ impl Sides {
                 let [first, second] = if is_readable {
                     let [one, other] = pair.apply(record, outs, look);
                     let ([a, b], [judge_a, judge_b], [out_a, out_b]) = (pair.sides_mut(), &*judges, &mut **outs);
-                    let one = conclude(&judge_a.servers, a, record.offset, one, out_a)?;
-                    [one, conclude(&judge_b.servers, b, record.offset, other, out_b)?]
+                    let one = conclude(&*judge_a.servers, a, record.offset, one, out_a)?;
+                    [one, conclude(&*judge_b.servers, b, record.offset, other, out_b)?]
                 } else {
                     let ([a, b], [out_a, out_b]) = (pair.sides_mut(), &mut **outs);
                     [a.reject(record, unreadable_header(), out_a), b.reject(record, unreadable_header(), out_b)]
@@ -79,7 +78,7 @@ impl Sides {
                 let deciding = partitions.of(record, || Deciding::new(Arc::clone(&judge.policy)))?;
                 let outcome = if is_readable {
                     let progress = deciding.apply_looking(record, out, look);
-                    conclude(&judge.servers, deciding, record.offset, progress, out)?
+                    conclude(&*judge.servers, deciding, record.offset, progress, out)?
                 } else {
                     deciding.reject(record, unreadable_header(), out)
                 };

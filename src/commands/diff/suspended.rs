@@ -15,7 +15,7 @@ use tollgate_core::decide::deciding::VerdictBuffer;
 use tollgate_core::decide::signal::SubjectKey;
 use tollgate_core::event::record::Record;
 
-use tollgate_capture::{Follower, LocalAbuse, Uncounted};
+use tollgate_recordings::{Follower, LocalAbuse, Uncounted};
 
 use super::flip::Side;
 

@@ -10,7 +10,7 @@ use tollgate_abuse::Folded;
 use tollgate_core::decide::controls::Controls;
 use tollgate_core::event::record::Record;
 
-use tollgate_capture::{CaptureWriter, Follower, Uncounted, write_envelope};
+use tollgate_recordings::{CaptureWriter, Follower, Uncounted, write_envelope};
 
 use super::super::UsageError;
 use super::super::output::check_output;

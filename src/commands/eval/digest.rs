@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tollgate_core::decide::deciding::{Outcome, VerdictBuffer};
 use tollgate_core::decide::evaluate::DistinctVerdicts;
 
-use tollgate_capture::{Captured, Decider, LineFault, ParallelReader, Visitor, unreadable_from_here, visitors_max};
+use tollgate_recordings::{Captured, Decider, LineFault, ParallelReader, Visitor, unreadable_from_here, visitors_max};
 
 use super::{report, tell_topics};
 

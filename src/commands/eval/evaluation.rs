@@ -7,7 +7,7 @@ use tollgate_core::decide::deciding::{Outcome, VerdictBuffer};
 use tollgate_core::event::decode::too_large;
 use tollgate_core::event::record::Record;
 
-use tollgate_capture::{Captured, Decider, Input, Line, LineFault, LocalAbuse, Order, Reader, read_line, unreadable_from_here};
+use tollgate_recordings::{Captured, Decider, Input, Line, LineFault, LocalAbuse, Order, Reader, read_line, unreadable_from_here};
 
 use super::counting::InForce;
 use super::report;

@@ -6,7 +6,7 @@ use tollgate_abuse::{Abuse, AbuseRules, AbuseState};
 use tollgate_core::decide::signal::SignalRejection;
 use tollgate_core::engine::stage::{Progress, Stage as _};
 
-use tollgate_capture::{Format, Input, Line, LineFault, Order, Partitions, Reader, read_line, unreadable_from_here};
+use tollgate_recordings::{Format, Input, Line, LineFault, Order, Partitions, Reader, read_line, unreadable_from_here};
 
 use super::counting::Sinks;
 use super::report;

@@ -16,9 +16,8 @@ use clap::Args;
 use tollgate_core::decide::controls::Controls;
 use tollgate_core::decide::policy::Policy;
 
-use tollgate_capture::{Decider, Format, LineFault, LocalAbuse, ParallelReader, Reader, open};
 use tollgate_config::settings::Settings;
-use tollgate_worker::metrics::Metrics;
+use tollgate_recordings::{Decider, Format, LineFault, LocalAbuse, ParallelReader, Reader, open};
 
 use super::controls_file::apply_controls;
 use super::interrupt::Interrupt;
@@ -66,9 +65,9 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
     let refused = args.controls.as_deref().map_or(Ok(0), |path| apply_controls(path, &controls))?;
     let policy = Policy::under(&settings.policy, Arc::clone(&controls));
     let policy = Arc::new(if args.counting.is_asked_for() { policy.with_signals(settings.abuse.rules.interest()) } else { policy });
-    let servers = process::policy_servers(&settings.policy, &Metrics::new()?)?;
+    let servers = process::waited_servers(&settings.policy)?;
     let (reader, topic) = (Reader::new(args.format), &settings.kafka.topics.events);
-    let new_decider = || Decider::new(Arc::clone(&policy), servers.clone());
+    let new_decider = || Decider::new(Arc::clone(&policy), Arc::clone(&servers));
     let rejected = if args.digest {
         let show = LiveLine::lines();
         let parallel_reader = ParallelReader { input: lines, reader, topic, event_bytes_max: policy.limits().event_bytes_max, show };

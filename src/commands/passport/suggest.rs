@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use bash_commands::{Argument, analyse};
 use serde_json::Value;
-use tollgate_capture::{Format, Line, Reader, open, read_line};
+use tollgate_recordings::{Format, Line, Reader, open, read_line};
 
 use super::super::hints::quoted;
 

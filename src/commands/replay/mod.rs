@@ -27,8 +27,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use tollgate_capture::Format;
 use tollgate_config::settings::Settings;
+use tollgate_recordings::Format;
 use tollgate_worker::logging::start_logging;
 
 use super::UsageError;

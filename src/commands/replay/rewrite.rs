@@ -8,7 +8,7 @@ use tollgate_core::event::record::Record;
 use tollgate_json::time::parse_timestamp;
 use tollgate_json::{DEPTH_MAX, Parser, Splice, Value};
 
-use tollgate_capture::LineFault;
+use tollgate_recordings::LineFault;
 
 use super::super::output::stamp;
 

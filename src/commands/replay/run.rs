@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tollgate_core::event::record::{OwnedRecord, Record};
 
-use tollgate_capture::LineFault;
+use tollgate_recordings::LineFault;
 use tollgate_worker::Stop;
 
 use super::super::output::{count, now_ms, seconds};

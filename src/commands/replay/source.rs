@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use tollgate_core::event::record::OwnedRecord;
 
-use tollgate_capture::{Format, Input, Line, LineFault, Order, Reader, open, read_line, unreadable_from_here};
+use tollgate_recordings::{Format, Input, Line, LineFault, Order, Reader, open, read_line, unreadable_from_here};
 
 use super::progress::Place;
 use super::topic_source::TopicSource;

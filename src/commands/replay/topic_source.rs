@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_capture::LineFault;
 use tollgate_config::settings::KafkaSettings;
+use tollgate_recordings::LineFault;
 
 use super::super::topic_records::{Span, Step, TopicRecords};
 use super::super::topics::Topics;

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use tollgate_core::decide::controls::{CONTROL_BYTES_MAX, Controls};
 
-use tollgate_capture::{Line, open, read_line};
+use tollgate_recordings::{Line, open, read_line};
 
 /// Applies the controls of a file, and returns how many lines were refused. Each refusal is reported and changes nothing.
 pub(in crate::commands) fn apply_controls(path: &Path, controls: &Controls) -> anyhow::Result<u64> {

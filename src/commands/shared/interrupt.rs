@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
-use tollgate_capture::Input;
+use tollgate_recordings::Input;
 use tollgate_worker::Stop;
 
 use super::process;

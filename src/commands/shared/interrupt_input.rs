@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-use tollgate_capture::Input;
+use tollgate_recordings::Input;
 use tollgate_worker::Stop;
 
 const BLOCK_BYTES: usize = 256 * 1024;

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -11,7 +12,9 @@ use tokio::task::JoinHandle;
 
 use tollgate_config::settings::SubjectKeys;
 use tollgate_core::decide::controls::Controls;
+use tollgate_core::decide::guardrail::{Answer, Question};
 use tollgate_core::decide::policy::{GuardrailSettings, PolicySettings};
+use tollgate_recordings::AskServers;
 use tollgate_worker::Stop;
 use tollgate_worker::admin::{Admin, ConnectionLimits};
 use tollgate_worker::health::Health;
@@ -95,6 +98,24 @@ pub(in crate::commands) fn end_late(health: &Health) -> ! {
 /// Returns the exit code of a process that has stopped: success, unless it had to stop because a thread ended.
 pub(in crate::commands) fn stopped(health: &Health) -> ExitCode {
     if health.threads().has_ended() { ExitCode::from(THREAD_ENDED) } else { ExitCode::SUCCESS }
+}
+
+/// Policy servers that one thread asks and waits for.
+#[derive(Debug)]
+struct WaitedServers(PolicyServers);
+
+impl AskServers for WaitedServers {
+    fn ask(&self, question: Question) -> anyhow::Result<Answer> {
+        let (sender, answers) = channel();
+        self.0.ask(question.provider, question.body, (), &sender);
+        let ((), answer) = answers.recv()?;
+        Ok(answer)
+    }
+}
+
+/// Returns the policy servers of a configuration, for commands that decide in this process. They are asked on the current runtime.
+pub(in crate::commands) fn waited_servers(settings: &PolicySettings) -> anyhow::Result<Arc<dyn AskServers>> {
+    Ok(Arc::new(WaitedServers(policy_servers(settings, &Metrics::new()?)?)))
 }
 
 /// Returns the policy servers of a configuration. They are asked on the current runtime.

@@ -21,7 +21,7 @@ mod uncounted;
 mod writer;
 
 pub use contents::{Contents, LastLine, contents};
-pub use decider::{Decider, conclude, unreadable_header};
+pub use decider::{AskServers, Decider, conclude, unreadable_header};
 pub use envelope::write_envelope;
 pub use formats::{Captured, Format, LineFault, Reader, unreadable_from_here};
 pub use input::{Input, open};

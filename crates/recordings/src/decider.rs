@@ -1,29 +1,37 @@
 //! Deciding on captured records in this process: each partition has a state of its own, as in a worker.
 
+use std::fmt::Debug;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 
 use tollgate_core::decide::deciding::{Deciding, Outcome, VerdictBuffer};
-use tollgate_core::decide::guardrail::Question;
+use tollgate_core::decide::guardrail::{Answer, Question};
 use tollgate_core::decide::policy::Policy;
 use tollgate_core::engine::stage::{Progress, Resumed, Stage};
 use tollgate_core::event::decode::{Rejection, RejectionCode};
 use tollgate_core::event::record::{Offset, Record};
 
 use super::partitions::Partitions;
-use tollgate_worker::policy_servers::PolicyServers;
+
+/// The policy servers. The caller brings them, because this crate has no network.
+pub trait AskServers: Debug + Send + Sync {
+    /// Asks a policy server, and returns its answer once the answer is there.
+    ///
+    /// # Errors
+    /// The threads that ask have ended.
+    fn ask(&self, question: Question) -> anyhow::Result<Answer>;
+}
 
 /// The deciding stage of every partition that a stream of records has named so far.
 #[derive(Debug)]
 pub struct Decider {
     policy: Arc<Policy>,
-    servers: PolicyServers,
+    servers: Arc<dyn AskServers>,
     partitions: Partitions<Deciding>,
 }
 
 impl Decider {
     /// Returns a decider that knows no thread. It asks these policy servers.
-    pub fn new(policy: Arc<Policy>, servers: PolicyServers) -> Self {
+    pub fn new(policy: Arc<Policy>, servers: Arc<dyn AskServers>) -> Self {
         Self { policy, servers, partitions: Partitions::default() }
     }
 
@@ -43,7 +51,7 @@ impl Decider {
             return Ok(deciding.reject(record, unreadable_header(), out));
         }
         let progress = deciding.apply(record, out);
-        conclude(&self.servers, deciding, record.offset, progress, out)
+        conclude(&*self.servers, deciding, record.offset, progress, out)
     }
 
     /// Returns how many threads made room for others or were refused. Where there are none, verdicts do not depend on how the threads were
@@ -62,9 +70,9 @@ pub fn unreadable_header() -> Rejection {
 /// Asks the policy servers until an event is decided, and returns its outcome.
 ///
 /// # Errors
-/// The servers' threads have ended.
+/// The threads that ask have ended.
 pub fn conclude(
-    servers: &PolicyServers,
+    servers: &dyn AskServers,
     deciding: &mut Deciding,
     offset: Offset,
     progress: Progress<Outcome, Question>,
@@ -75,11 +83,8 @@ pub fn conclude(
         Progress::Asks(question) => question,
         Progress::Waits => anyhow::bail!("an event waits for another one that is not there"),
     };
-    let (sender, answers) = channel();
     loop {
-        servers.ask(question.provider, question.body, (), &sender);
-        let ((), answer) = answers.recv()?;
-        deciding.answer(offset, answer);
+        deciding.answer(offset, servers.ask(question)?);
         question = match deciding.resume(out) {
             Some(Resumed::Done { outcome, .. }) => return Ok(outcome),
             Some(Resumed::Asks(_, question)) => question,
