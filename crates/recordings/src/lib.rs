@@ -6,6 +6,7 @@
 //!
 //! `eval`, `diff`, `test` and `replay` read records here, so that a file means the same to all of them.
 
+pub mod compare;
 mod contents;
 mod decider;
 mod envelope;

@@ -1,4 +1,4 @@
-//! What is compared: the two sides, each with its policy, its controls and its rules against abuse.
+//! Which sides the arguments name, each with its policy, its controls and its rules against abuse.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,30 +9,23 @@ use tollgate_core::decide::policy::Policy;
 
 use tollgate_config::load;
 use tollgate_config::settings::{Settings, SubjectKeys};
+use tollgate_recordings::compare::{Compared, Judge, Limit, Recorded, SideRules};
 
 use super::super::controls_file::apply_controls;
 use super::super::process;
-use super::recorded::Recorded;
-use super::sides::{Judge, Sides};
-use super::suspended::{Fleets, SideRules};
 use super::{Against, DiffArgs, opened, wrong};
 
 /// What is compared.
-pub(super) struct Compared {
-    what: What,
-    /// The rules of both sides, where they are compared.
-    rules: Option<[SideRules; 2]>,
+pub(super) struct Asked {
+    pub(super) compared: Compared,
+    /// What each side is called.
+    pub(super) names: [String; 2],
     /// How many lines of --controls hold no control.
     pub(super) refused: u64,
 }
 
-enum What {
-    Policies([Judge; 2]),
-    Published(Arc<Recorded>, Judge),
-}
-
-/// Returns what is compared, with the names of both sides.
-pub(super) fn compared(args: &DiffArgs, settings: &Settings, has_config: bool) -> anyhow::Result<(Compared, [String; 2])> {
+/// Returns what is compared.
+pub(super) fn asked(args: &DiffArgs, settings: &Settings, has_config: bool) -> anyhow::Result<Asked> {
     let config = if has_config { "the configuration in force" } else { "the built-in defaults" };
     let name = |path: &Path| path.display().to_string();
     let loaded = args.policy.iter().map(|path| load(Some(path), std::env::vars_os())).collect::<Result<Vec<_>, _>>()?;
@@ -46,18 +39,18 @@ pub(super) fn compared(args: &DiffArgs, settings: &Settings, has_config: bool) -
             let (controls, refused) = controls(args, &subject_keys(args, settings, &loaded)?)?;
             let named_by = if args.decisions.is_some() { "--decisions" } else { "kafka.topics.decisions" };
             let recorded = published(&decisions, settings, named_by)?;
-            let what = What::Published(Arc::new(recorded), judge(read, &controls, false)?);
-            Ok((Compared { what, rules: None, refused }, [name(&decisions), name(one)]))
+            let compared = Compared::published(recorded, judge(read, &controls, false)?);
+            Ok(Asked { compared, names: [name(&decisions), name(one)], refused })
         }
         (Some(Against::Recorded), ..) => Err(wrong("--against recorded compares with one policy: give --policy once")),
-        (None, [one], [read]) => Ok((policies(args, settings, [settings, read], &loaded)?, [config.to_owned(), name(one)])),
-        (None, [one, other], [first, second]) => Ok((policies(args, settings, [first, second], &loaded)?, [name(one), name(other)])),
+        (None, [one], [read]) => policies(args, settings, [settings, read], [config.to_owned(), name(one)], &loaded),
+        (None, [one, other], [first, second]) => policies(args, settings, [first, second], [name(one), name(other)], &loaded),
         (None, ..) => Err(wrong("--policy: found more than two; two policies are compared")),
     }
 }
 
 /// Returns the comparison of two configurations. Their rules against abuse are compared where they differ, or where that is asked for.
-fn policies(args: &DiffArgs, settings: &Settings, sides: [&Settings; 2], loaded: &[Settings]) -> anyhow::Result<Compared> {
+fn policies(args: &DiffArgs, settings: &Settings, sides: [&Settings; 2], names: [String; 2], loaded: &[Settings]) -> anyhow::Result<Asked> {
     let [first_side, second_side] = sides;
     let (one, other) = (&first_side.abuse, &second_side.abuse);
     let is_other = one.rules.rules != other.rules.rules || one.rules.lateness_ms != other.rules.lateness_ms;
@@ -79,7 +72,7 @@ fn policies(args: &DiffArgs, settings: &Settings, sides: [&Settings; 2], loaded:
     }
     let rules =
         counts.then(|| [(one, first), (other, second)].map(|(side, controls)| SideRules { rules: Arc::new(side.rules.clone()), controls }));
-    Ok(Compared { what: What::Policies([a, b]), rules, refused })
+    Ok(Asked { compared: Compared::policies([a, b], rules), names, refused })
 }
 
 fn judge(settings: &Settings, controls: &Arc<Controls>, counts: bool) -> anyhow::Result<Judge> {
@@ -125,49 +118,7 @@ fn same_keys(sides: &[&Settings; 2]) -> anyhow::Result<SubjectKeys> {
 impl DiffArgs {
     /// Returns whether the rules against abuse are to be compared even if they are the same.
     fn asks_for_abuse(&self) -> bool {
-        self.abuse || self.fail_on.iter().any(super::limit::Limit::is_of_suspensions)
-    }
-}
-
-impl Compared {
-    /// Returns both sides, which know no thread.
-    pub(super) fn sides(&self) -> Sides {
-        match &self.what {
-            What::Policies(judges) => Sides::policies(judges.clone()),
-            What::Published(recorded, judge) => Sides::published(Arc::clone(recorded), judge.clone()),
-        }
-    }
-
-    /// Returns whether the rules against abuse are compared.
-    pub(super) fn counts_abuse(&self) -> bool {
-        self.rules.is_some()
-    }
-
-    /// Returns what counts by the rules of both sides, if they are compared. `topic` is the signals topic.
-    pub(super) fn fleets(&self, topic: &str) -> Option<Fleets> {
-        self.rules.as_ref().map(|rules| Fleets::new(topic, rules))
-    }
-
-    /// Returns whether every line of the published verdicts holds one, and none is missing.
-    pub(super) fn is_whole(&self) -> bool {
-        !matches!(&self.what, What::Published(recorded, _) if !recorded.faults.is_empty() || recorded.missing > 0)
-    }
-
-    /// Returns how many bytes an event may have.
-    pub(super) fn event_bytes_max(&self) -> usize {
-        match &self.what {
-            What::Policies(judges) => judges.iter().map(|judge| judge.policy.limits().event_bytes_max).max().unwrap_or_default(),
-            What::Published(_, judge) => judge.policy.limits().event_bytes_max,
-        }
-    }
-
-    /// Returns the policy versions of both sides.
-    pub(super) fn versions(&self) -> [Vec<String>; 2] {
-        let one = |judge: &Judge| vec![judge.policy.version().to_owned()];
-        match &self.what {
-            What::Policies([a, b]) => [one(a), one(b)],
-            What::Published(recorded, judge) => [recorded.policies.keys().cloned().collect(), one(judge)],
-        }
+        self.abuse || self.fail_on.iter().any(Limit::is_of_suspensions)
     }
 }
 
@@ -179,6 +130,6 @@ fn published(path: &Path, settings: &Settings, named_by: &str) -> anyhow::Result
     if let Some(first) = recorded.faults.first() {
         say!("tollgate: {}: {} lines hold no verdict, the first is line {first}", path.display(), recorded.faults.len());
     }
-    ensure!(recorded.len() > 0, "{}: found no verdict; capture the decisions topic: tollgate capture --topic NAME", path.display());
+    ensure!(!recorded.is_empty(), "{}: found no verdict; capture the decisions topic: tollgate capture --topic NAME", path.display());
     Ok(recorded)
 }

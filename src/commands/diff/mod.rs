@@ -1,23 +1,8 @@
 //! `tollgate diff`: what a new policy would have decided otherwise on recorded traffic.
-//!
-//! ```text
-//! capture ─▶ lines by partition ─▶ both sides, on all cores ─▶ tally ─▶ table, page, limits
-//!                                                          └─▶ a line for each difference
-//! ```
 
 mod compared;
-mod comparison;
-mod cut_off;
-mod first;
-mod flip;
-mod limit;
 mod page;
-mod recorded;
-mod sides;
-mod summary;
-mod suspended;
 mod table;
-mod tally;
 
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -29,19 +14,16 @@ use clap::{Args, ValueEnum};
 use tollgate_core::decide::shadow::Sample;
 
 use tollgate_config::settings::Settings;
-use tollgate_recordings::{Format, Input, LineFault, ParallelReader, ReadFile, Reader, open, unreadable_from_here, visitors_max};
+use tollgate_recordings::compare::{Flips, Limit, Options, Summary};
+use tollgate_recordings::{Format, Input, ParallelReader, Reader, open};
 
 use super::capture::{Missing, stream, topic_of};
-use super::eval::tell_topics;
+use super::eval::{report, tell_topics};
 use super::interrupt::Interrupt;
 use super::output::{LiveLine, OutputArgs, OutputFormat, Screen, check_output, create_output};
 use super::run::read_sample;
 use super::{UsageError, process};
-use compared::compared;
-use comparison::{Comparison, Flips};
-use limit::Limit;
-use summary::Summary;
-use tally::Tally;
+use compared::{Asked, asked};
 
 /// The exit code if a line holds no record.
 const REJECTED: u8 = 3;
@@ -96,8 +78,7 @@ enum Against {
 pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, screen: Screen) -> anyhow::Result<ExitCode> {
     let runtime = process::runtime()?;
     let _entered = runtime.enter();
-    let (compared, names) = compared(args, settings, has_config)?;
-    let refused = compared.refused;
+    let Asked { compared, names, refused } = asked(args, settings, has_config)?;
     let reads = args.reads();
     let interrupt = Interrupt::watch()?;
     let (input, missing) = opened(&args.source, settings, "SOURCE")?;
@@ -106,45 +87,28 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
     let others: Vec<_> = reads.into_iter().chain(args.flips.as_deref()).collect();
     args.html.as_deref().map_or(Ok(()), |path| check_output("--html", path, &others))?;
     let flips = flips.map(|file| Arc::new(Mutex::new(BufWriter::new(file))));
-    let bytes_max = compared.event_bytes_max();
-    let parallel_reader = ParallelReader {
-        input,
-        reader: Reader::new(args.format),
-        topic: &settings.kafka.topics.events,
-        event_bytes_max: bytes_max,
-        show: LiveLine::lines(),
+    let (reader, event_bytes_max) = (Reader::new(args.format), compared.event_bytes_max());
+    let traffic = ParallelReader { input, reader, topic: &settings.kafka.topics.events, event_bytes_max, show: LiveLine::lines() };
+    let options = Options {
+        names,
+        sample: args.sample,
+        flips: flips.as_ref().map(|file| Arc::clone(file) as Flips),
+        signals_topic: &settings.kafka.topics.signals,
     };
-    let topic = parallel_reader.topic;
-    let new = || {
-        let flips = flips.as_ref().map(|file| Arc::clone(file) as Flips);
-        Comparison::new(topic, compared.sides(), args.sample, flips, compared.fleets(&settings.kafka.topics.signals))
-    };
-    let visitors = if compared.counts_abuse() { 1 } else { visitors_max() };
-    let swept = parallel_reader.run(std::iter::repeat_with(new).take(visitors).collect());
-    let ReadFile { visitors, topics, broken } = swept.map_err(|error| args.explain_flips(error))?;
-    tell_topics(&topics);
-    let (mut tally, mut faults) = (Tally::default(), Vec::new());
-    for mut visitor in visitors {
-        visitor.tally.abuse = visitor.fleets.take().map(suspended::Fleets::finish).transpose()?;
-        tally.merge(visitor.tally);
-        faults.extend(visitor.faults);
+    let found = compared.run(traffic, options).map_err(|error| args.explain_flips(error))?;
+    tell_topics(&found.topics);
+    if let Some(file) = flips {
+        let flushed = file.lock().unwrap_or_else(PoisonError::into_inner).flush();
+        flushed.map_err(|error| args.explain_flips(error.into()))?;
     }
-    faults.extend(broken.map(|(number, error)| (number, unreadable_from_here(&error))));
-    if let Some((file, path)) = flips.zip(args.flips.as_deref()) {
-        file.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .flush()
-            .with_context(|| format!("--flips {}: cannot be written", path.display()))?;
-    }
-    report(&mut faults)?;
-    let summary = Summary::of(&tally, compared.versions(), names);
-    write_summary(args, &summary, screen)?;
+    found.faults.iter().try_for_each(|(number, fault)| report(*number, fault))?;
+    write_summary(args, &found.summary, screen)?;
     if let Some(code) = interrupt.ended_early() {
         return Ok(code);
     }
-    let exceeded: Vec<_> = args.fail_on.iter().filter_map(|limit| limit.exceeded(&tally)).collect();
+    let exceeded = found.exceeded(&args.fail_on);
     exceeded.iter().for_each(|sentence| say!("tollgate: {sentence}"));
-    let is_whole = is_compared(&tally) && faults.is_empty() && refused == 0 && missing.count() == 0 && compared.is_whole();
+    let is_whole = is_compared(&found.summary) && found.faults.is_empty() && refused == 0 && missing.count() == 0 && compared.is_whole();
     Ok(match (exceeded.is_empty(), is_whole) {
         (false, _) => ExitCode::FAILURE,
         (true, false) => ExitCode::from(REJECTED),
@@ -169,19 +133,19 @@ impl DiffArgs {
 }
 
 /// Returns whether enough was compared for the result to mean something, and says so if not: a limit holds over any file without events.
-fn is_compared(tally: &Tally) -> bool {
-    let unreadable: u64 = tally.unreadable.values().sum();
+fn is_compared(found: &Summary) -> bool {
+    let unreadable: u64 = found.unreadable.values().sum();
     let fix = "name a capture of the events topic, or what `tollgate eval` reads";
-    match tally.records {
+    match found.records {
         0 => say!("tollgate: SOURCE holds no record; nothing was compared: {fix}"),
         records if unreadable == records => say!("tollgate: none of the {records} records is an event; nothing was compared: {fix}"),
         records if unreadable > records / 2 => {
             say!("tollgate: {unreadable} of {records} records are no events; hardly anything was compared: {fix}");
         }
-        _ if tally.unmatched > tally.total.verdicts => say!(
+        _ if found.unmatched > found.verdicts => say!(
             "tollgate: {} verdicts are on one side only, and {} on both; hardly anything was compared: name the decisions on the same traffic",
-            tally.unmatched,
-            tally.total.verdicts
+            found.unmatched,
+            found.verdicts
         ),
         _ => return true,
     }
@@ -198,12 +162,6 @@ fn opened(source: &Path, settings: &Settings, named_by: &str) -> anyhow::Result<
         Some(topic) => stream(&settings.kafka, topic, named_by),
         None => Ok((open(source)?, Missing::default())),
     }
-}
-
-/// Reports the lines that hold no record, in their order.
-fn report(faults: &mut [(u64, LineFault)]) -> anyhow::Result<()> {
-    faults.sort_unstable_by_key(|(number, _)| *number);
-    faults.iter().try_for_each(|(number, fault)| super::eval::report(*number, fault))
 }
 
 fn write_summary(args: &DiffArgs, summary: &Summary, screen: Screen) -> anyhow::Result<()> {

@@ -2,10 +2,9 @@
 
 use std::fmt::{self, Write as _};
 
+use tollgate_recordings::compare::{At, ChangeSummary, Named, Side, SideSummary, Summary, Suspensions};
+
 use super::super::output::stamp;
-use super::flip::Side;
-use super::summary::{At, ChangeSummary, Named, SideSummary, Summary};
-use super::suspended::Suspensions;
 use super::table::percent;
 
 const STYLE: &str = include_str!("page.css");
@@ -198,7 +197,8 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tally::Share;
+    use tollgate_recordings::compare::Share;
+
     use super::*;
 
     fn summary(tool: &str) -> Summary {

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
+use tollgate_recordings::compare::{ChangeSummary, NOBODY, Named, RuleFound, Side, SideSummary, Summary, Suspensions};
+
 use super::super::output::{Column, DIM, OutputFormat, Screen, TITLE, Table, shown, style_of};
-use super::summary::{ChangeSummary, Named, SideSummary, Summary};
-use super::suspended::{RuleFound, Suspensions};
 
 /// How many cells the longest bar takes.
 const BAR_CELLS: f64 = 24.0;
@@ -119,7 +119,7 @@ fn short(version: &str) -> String {
 
 fn write_change(out: &mut impl Write, change: &ChangeSummary, (most, verdicts): (u64, u64), screen: Screen) -> io::Result<()> {
     let ChangeSummary { from, to, flips, examples } = change;
-    let side = |side: &super::flip::Side| {
+    let side = |side: &Side| {
         let action = side.action.as_str();
         let code = if side.code == action { String::new() } else { format!(" {}", shown(&side.code)) };
         format!("{}{code}", screen.paint(style_of(action), action))
@@ -137,7 +137,7 @@ fn write_change(out: &mut impl Write, change: &ChangeSummary, (most, verdicts): 
 
 fn write_names(out: &mut impl Write, title: &str, names: &[Named], screen: Screen, format: OutputFormat) -> io::Result<()> {
     // One name that stands for everything tells nothing.
-    let Some(first) = names.first().filter(|first| names.len() > 1 || first.name != super::tally::NOBODY) else { return Ok(()) };
+    let Some(first) = names.first().filter(|first| names.len() > 1 || first.name != NOBODY) else { return Ok(()) };
     let most = first.share.flips;
     let mut table = Table::new(NAMES);
     for Named { name, share } in names.iter().take(if format == OutputFormat::Wide { names.len() } else { ROWS_MAX }) {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use tollgate_core::decide::ruling::{Action, DecidedBy};
 use tollgate_json::digest::Fingerprint;
 
-use tollgate_recordings::{Format, Input, Line, Reader, read_line};
+use crate::{Format, Input, Line, Reader, read_line};
 
 use super::flip::Side;
 
@@ -17,16 +17,16 @@ const VERDICT_BYTES_MAX: usize = 1 << 20;
 
 /// The verdicts that were published, by their id. Of several copies the first counts.
 #[derive(Debug, Default)]
-pub(super) struct Recorded {
+pub struct Recorded {
     verdicts: FxHashMap<[u8; 32], u32>,
     /// What verdicts say. There are few of these, and many verdicts.
     sides: Vec<Side>,
     /// How many verdicts were published under each policy version.
-    pub(super) policies: BTreeMap<String, u64>,
+    pub policies: BTreeMap<String, u64>,
     /// The numbers of lines that hold no verdict.
-    pub(super) faults: Vec<u64>,
+    pub faults: Vec<u64>,
     /// How many records of their topic are missing.
-    pub(super) missing: u64,
+    pub missing: u64,
 }
 
 /// The members of a verdict that are compared.
@@ -46,7 +46,7 @@ impl Recorded {
     ///
     /// # Errors
     /// The bytes cannot be read.
-    pub(super) fn read(mut input: Input) -> anyhow::Result<Self> {
+    pub fn read(mut input: Input) -> anyhow::Result<Self> {
         let (mut recorded, mut line) = (Self::default(), Vec::new());
         let (mut reader, mut places) = (Reader::new(Format::Auto), FxHashMap::default());
         let bytes_max = reader.line_bytes_max(VERDICT_BYTES_MAX);
@@ -88,9 +88,10 @@ impl Recorded {
         self.sides.get(usize::try_from(*place).ok()?).cloned()
     }
 
-    /// Returns how many verdicts were published.
-    pub(super) fn len(&self) -> usize {
-        self.verdicts.len()
+    /// Returns whether no verdict was published.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.verdicts.is_empty()
     }
 }
 
@@ -126,6 +127,6 @@ mod tests {
         let recorded = Recorded::read(input).unwrap();
         let code = |event| recorded.get(verdict_id("t", event)).map(|side| side.code.into_owned());
         assert_eq!((code("a"), code("b"), code("c")), (Some("first".to_owned()), Some("second".to_owned()), None));
-        assert_eq!((recorded.len(), recorded.faults, recorded.policies["p1"]), (2, vec![4, 5], 1));
+        assert_eq!((recorded.verdicts.len(), recorded.faults, recorded.policies["p1"]), (2, vec![4, 5], 1));
     }
 }

@@ -12,12 +12,15 @@ use tollgate_core::event::record::Record;
 
 /// What one side says of an event. Two verdicts differ if their action or their code does.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub(super) struct Side {
+pub struct Side {
+    /// The action of the verdict.
     #[serde(serialize_with = "action")]
-    pub(super) action: Action,
-    pub(super) code: Cow<'static, str>,
+    pub action: Action,
+    /// The code of the verdict.
+    pub code: Cow<'static, str>,
+    /// The part of the gate that decided.
     #[serde(serialize_with = "decided_by")]
-    pub(super) decided_by: DecidedBy,
+    pub decided_by: DecidedBy,
 }
 
 fn action<S: Serializer>(action: &Action, serializer: S) -> Result<S::Ok, S::Error> {

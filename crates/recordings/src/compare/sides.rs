@@ -9,16 +9,18 @@ use tollgate_core::engine::stage::Stage;
 use tollgate_core::event::decode::{Event, Rejection};
 use tollgate_core::event::record::Record;
 
-use tollgate_recordings::{AskServers, Partitions, conclude, unreadable_header};
+use crate::{AskServers, Partitions, conclude, unreadable_header};
 
 use super::flip::Side;
 use super::recorded::Recorded;
 
 /// A policy, and the policy servers that it asks.
 #[derive(Debug, Clone)]
-pub(super) struct Judge {
-    pub(super) policy: Arc<Policy>,
-    pub(super) servers: Arc<dyn AskServers>,
+pub struct Judge {
+    /// The policy.
+    pub policy: Arc<Policy>,
+    /// The policy servers.
+    pub servers: Arc<dyn AskServers>,
 }
 
 /// The two sides, with the state of their partitions.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tollgate_core::decide::shadow::Sample;
 
-use tollgate_recordings::{Captured, LineFault, Visitor};
+use crate::{Captured, LineFault, Visitor};
 
 use super::cut_off::StoppedTurns;
 use super::first::DifferingTurns;
@@ -15,7 +15,7 @@ use super::suspended::Fleets;
 use super::tally::Tally;
 
 /// Where the lines of differences go. Every core writes whole lines.
-pub(super) type Flips = Arc<Mutex<dyn Write + Send>>;
+pub type Flips = Arc<Mutex<dyn Write + Send>>;
 
 /// The records of some partitions.
 pub(super) struct Comparison<'t> {

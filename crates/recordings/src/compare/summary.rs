@@ -15,72 +15,86 @@ const TIMES_MAX: i64 = 120;
 
 /// What is shown of a comparison.
 #[derive(Debug, Serialize)]
-pub(super) struct Summary {
+pub struct Summary {
     /// Both sides: the first is what was, the second what would be.
-    pub(super) sides: [SideSummary; 2],
+    pub sides: [SideSummary; 2],
     /// Records that were read.
-    pub(super) records: u64,
-    pub(super) verdicts: u64,
+    pub records: u64,
+    /// Verdicts of both sides.
+    pub verdicts: u64,
     /// Verdicts that differ.
-    pub(super) flips: u64,
+    pub flips: u64,
     /// Those that are the first of their turn. The others may follow from them.
-    pub(super) first_flips: u64,
+    pub first_flips: u64,
     /// Threads with a verdict that differs.
-    pub(super) threads_with_flips: u64,
+    pub threads_with_flips: u64,
     /// Verdicts that only one side has.
-    pub(super) unmatched: u64,
+    pub unmatched: u64,
     /// Records that cannot be read, by the reason.
-    pub(super) unreadable: BTreeMap<&'static str, u64>,
+    pub unreadable: BTreeMap<&'static str, u64>,
     /// Calls that succeeded after the second side would have stopped their turn, and the first would not.
-    pub(super) cut_off_calls: u64,
+    pub cut_off_calls: u64,
     /// The turns of these calls.
-    pub(super) cut_off_turns: u64,
+    pub cut_off_turns: u64,
     /// What rules against abuse find, where they are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) abuse: Option<Suspensions>,
+    pub abuse: Option<Suspensions>,
     /// The changes, the most frequent first.
-    pub(super) changes: Vec<ChangeSummary>,
-    pub(super) tools: Vec<Named>,
-    pub(super) agents: Vec<Named>,
-    pub(super) tenants: Vec<Named>,
-    pub(super) threads: Vec<Named>,
+    pub changes: Vec<ChangeSummary>,
+    /// The tools under which most differs.
+    pub tools: Vec<Named>,
+    /// The agents under which most differs.
+    pub agents: Vec<Named>,
+    /// The tenants under which most differs.
+    pub tenants: Vec<Named>,
+    /// The threads in which most differs.
+    pub threads: Vec<Named>,
     /// Over time, in equal steps.
-    pub(super) times: Vec<At>,
+    pub times: Vec<At>,
 }
 
 /// One side.
 #[derive(Debug, Serialize)]
-pub(super) struct SideSummary {
+pub struct SideSummary {
     /// Where it comes from.
-    pub(super) name: String,
-    pub(super) policy_versions: Vec<String>,
-    pub(super) actions: Vec<(&'static str, u64)>,
+    pub name: String,
+    /// The versions of its policies.
+    pub policy_versions: Vec<String>,
+    /// Its verdicts by action.
+    pub actions: Vec<(&'static str, u64)>,
 }
 
 /// A change of what is decided.
 #[derive(Debug, Serialize)]
-pub(super) struct ChangeSummary {
-    pub(super) from: Side,
-    pub(super) to: Side,
-    pub(super) flips: u64,
-    pub(super) examples: Vec<Example>,
+pub struct ChangeSummary {
+    /// What the first side decides.
+    pub from: Side,
+    /// What the second side decides.
+    pub to: Side,
+    /// How many verdicts change so.
+    pub flips: u64,
+    /// Some of them.
+    pub examples: Vec<Example>,
 }
 
 /// A name, and how much differs under it.
 #[derive(Debug, Serialize)]
-pub(super) struct Named {
-    pub(super) name: String,
+pub struct Named {
+    /// The name.
+    pub name: String,
+    /// How much differs.
     #[serde(flatten)]
-    pub(super) share: Share,
+    pub share: Share,
 }
 
 /// A step in time, and how much differs in it.
 #[derive(Debug, Serialize)]
-pub(super) struct At {
+pub struct At {
     /// When it begins, in milliseconds since 1970.
-    pub(super) time_ms: i64,
+    pub time_ms: i64,
+    /// How much differs.
     #[serde(flatten)]
-    pub(super) share: Share,
+    pub share: Share,
 }
 
 impl Summary {

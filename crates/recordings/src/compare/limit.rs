@@ -11,7 +11,7 @@ const FIX: &str = "write FROM->TO>LIMIT with actions or *, such as 'allow->block
 
 /// A limit of what may differ.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Limit {
+pub struct Limit {
     text: String,
     what: What,
     most: Most,
@@ -90,7 +90,7 @@ fn micro_percent(text: &str) -> Option<u128> {
 
 impl Limit {
     /// Returns whether the limit is one of what suspensions by rules block.
-    pub(super) fn is_of_suspensions(&self) -> bool {
+    pub fn is_of_suspensions(&self) -> bool {
         self.what == What::Suspended
     }
 

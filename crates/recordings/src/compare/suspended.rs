@@ -15,7 +15,7 @@ use tollgate_core::decide::deciding::VerdictBuffer;
 use tollgate_core::decide::signal::SubjectKey;
 use tollgate_core::event::record::Record;
 
-use tollgate_recordings::{Follower, LocalAbuse, Uncounted};
+use crate::{Follower, LocalAbuse, Uncounted};
 
 use super::flip::Side;
 
@@ -32,9 +32,11 @@ const SIGNAL_PARTITIONS: u32 = 1;
 
 /// The rules of one side, with the controls that they switch.
 #[derive(Debug, Clone)]
-pub(super) struct SideRules {
-    pub(super) rules: Arc<AbuseRules>,
-    pub(super) controls: Arc<Controls>,
+pub struct SideRules {
+    /// The rules.
+    pub rules: Arc<AbuseRules>,
+    /// The controls that suspensions by the rules are added to.
+    pub controls: Arc<Controls>,
 }
 
 /// Counting for both sides.
@@ -68,53 +70,54 @@ struct OfRule {
 
 /// What was found, as it is shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Suspensions {
+pub struct Suspensions {
     /// Tool calls that both sides decided on.
-    pub(super) calls: u64,
+    pub calls: u64,
     /// Those that suspensions by rules blocked, on each side.
-    pub(super) blocked: [u64; 2],
+    pub blocked: [u64; 2],
     /// Calls that a suspension blocks on the second side and not on the first.
-    pub(super) suspended: u64,
+    pub suspended: u64,
     /// Calls that a suspension blocks on the first side and not on the second.
-    pub(super) freed: u64,
+    pub freed: u64,
     /// By rule, in the order of their ids.
-    pub(super) rules: Vec<RuleFound>,
+    pub rules: Vec<RuleFound>,
     /// What was left out on each side, in words.
-    pub(super) uncounted: [Vec<String>; 2],
+    pub uncounted: [Vec<String>; 2],
 }
 
 /// Whom a rule finds on each side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct RuleFound {
-    pub(super) rule: String,
+pub struct RuleFound {
+    /// The rule's id.
+    pub rule: String,
     /// Subjects that the rule fired on, in whatever mode, on each side.
-    pub(super) caught: [usize; 2],
+    pub caught: [usize; 2],
     /// Subjects that were suspended, on each side.
-    pub(super) suspended: [usize; 2],
+    pub suspended: [usize; 2],
     /// Subjects that only the second side catches.
-    pub(super) gained: usize,
+    pub gained: usize,
     /// Subjects that only the first side catches.
-    pub(super) lost: usize,
+    pub lost: usize,
     /// Whether the rule ended paused, because it was about to suspend too many, on each side.
-    pub(super) paused: [bool; 2],
+    pub paused: [bool; 2],
     /// Some of those whom the sides treat differently.
-    pub(super) examples: Examples,
+    pub examples: Examples,
 }
 
 /// Some subjects, in the order of their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Examples {
+pub struct Examples {
     /// Of those that only the second side catches.
-    pub(super) gained: Vec<String>,
+    pub gained: Vec<String>,
     /// Of those that only the first side catches.
-    pub(super) lost: Vec<String>,
+    pub lost: Vec<String>,
     /// Of those that only the second side suspends.
-    pub(super) suspended: Vec<String>,
+    pub suspended: Vec<String>,
 }
 
 impl Examples {
     /// Returns the lists, each with what it is.
-    pub(super) fn lists(&self) -> impl Iterator<Item = (&'static str, &[String])> {
+    pub fn lists(&self) -> impl Iterator<Item = (&'static str, &[String])> {
         let all = [("gained", &self.gained), ("lost", &self.lost), ("suspended by B alone", &self.suspended)];
         all.into_iter().filter(|(_, list)| !list.is_empty()).map(|(what, list)| (what, list.as_slice()))
     }

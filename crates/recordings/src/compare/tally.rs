@@ -16,17 +16,18 @@ const NAMES_MAX: usize = 200_000;
 /// The name of the rest.
 pub(super) const OTHERS: &str = "(others)";
 /// The name of what is not named.
-pub(super) const NOBODY: &str = "(none)";
+pub const NOBODY: &str = "(none)";
 /// The unit of time of the counts over time, in milliseconds.
 pub(super) const MINUTE_MS: i64 = 60_000;
 
 /// What was found of a name, a change or a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Share {
-    pub(super) flips: u64,
-    /// 0 where only differences are counted.
+pub struct Share {
+    /// Verdicts that differ.
+    pub flips: u64,
+    /// All verdicts; 0 where only differences are counted.
     #[serde(skip_serializing_if = "is_zero")]
-    pub(super) verdicts: u64,
+    pub verdicts: u64,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -42,12 +43,17 @@ impl Share {
 
 /// A verdict that differs, for people to look up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(super) struct Example {
-    pub(super) topic: String,
-    pub(super) partition: i32,
-    pub(super) offset: i64,
-    pub(super) thread_id: String,
-    pub(super) event_id: String,
+pub struct Example {
+    /// The topic of the event.
+    pub topic: String,
+    /// The partition of the event.
+    pub partition: i32,
+    /// The offset of the event.
+    pub offset: i64,
+    /// The thread.
+    pub thread_id: String,
+    /// The event.
+    pub event_id: String,
 }
 
 /// A change, with examples.
