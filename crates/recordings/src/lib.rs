@@ -10,6 +10,7 @@ pub mod compare;
 mod contents;
 mod decider;
 mod envelope;
+pub mod evaluate;
 mod formats;
 mod input;
 mod lines;

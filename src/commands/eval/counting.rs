@@ -1,16 +1,12 @@
-//! `tollgate eval --alerts` and its like: what deciding saw is counted at once, and whom a rule suspends is suspended from the next event on.
+//! The options of `tollgate eval` that count, and the files that they name.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
-use tollgate_abuse::Folded;
-use tollgate_core::decide::controls::Controls;
-use tollgate_core::event::record::Record;
-
-use tollgate_recordings::{CaptureWriter, Follower, Uncounted, write_envelope};
+use tollgate_recordings::CaptureWriter;
+use tollgate_recordings::evaluate::Sinks;
 
 use super::super::UsageError;
 use super::super::output::check_output;
@@ -77,13 +73,8 @@ impl CountingArgs {
             }
             CaptureWriter::create(path, true).with_context(|| format!("--signals-out {}: cannot be written", path.display()))
         };
-        Ok(Sinks {
-            alerts: lines("--alerts", &self.alerts)?,
-            controls: lines("--controls-out", &self.controls_out)?,
-            signals: self.signals_out.as_deref().map(capture).transpose()?,
-            line: Vec::new(),
-            uncounted: Uncounted::default(),
-        })
+        let (alerts, controls) = (lines("--alerts", &self.alerts)?, lines("--controls-out", &self.controls_out)?);
+        Ok(Sinks::new(alerts, controls, self.signals_out.as_deref().map(capture).transpose()?))
     }
 }
 
@@ -97,65 +88,4 @@ fn writer(option: &str, path: &Path) -> anyhow::Result<Box<dyn Write>> {
     }
     let file = std::fs::File::create(path).with_context(|| format!("{option} {}: cannot be written", path.display()))?;
     Ok(Box::new(BufWriter::new(file)))
-}
-
-/// Where signals, alerts and controls go.
-pub(super) struct Sinks {
-    alerts: Option<Box<dyn Write>>,
-    controls: Option<Box<dyn Write>>,
-    signals: Option<CaptureWriter>,
-    line: Vec<u8>,
-    uncounted: Uncounted,
-}
-
-impl Sinks {
-    /// Writes what follows from a record of the signals topic: controls before the alerts that report them.
-    pub(super) fn write(&mut self, folded: &Folded) -> io::Result<()> {
-        let Self { alerts, controls, line, uncounted, .. } = self;
-        uncounted.add(folded);
-        for control in &folded.controls {
-            write_line(controls.as_mut(), line, &control.key, control.value.as_deref())?;
-        }
-        folded.alerts.iter().try_for_each(|alert| write_line(alerts.as_mut(), line, &alert.key, Some(&alert.value)))
-    }
-
-    /// Writes what is left.
-    pub(super) fn finish(mut self) -> io::Result<()> {
-        self.uncounted.sentences().for_each(|sentence| say!("tollgate: {sentence}"));
-        for out in [self.alerts.as_mut(), self.controls.as_mut()].into_iter().flatten() {
-            out.flush()?;
-        }
-        self.signals.map_or(Ok(()), |signals| signals.finish().map(drop))
-    }
-}
-
-/// Writes a record as a line, `{"key": "…", "value": {…} or null}`.
-fn write_line(out: Option<&mut Box<dyn Write>>, line: &mut Vec<u8>, key: &str, value: Option<&[u8]>) -> io::Result<()> {
-    let Some(out) = out else { return Ok(()) };
-    line.clear();
-    line.extend_from_slice(br#"{"key":"#);
-    serde_json::to_writer(&mut *line, key)?;
-    line.extend_from_slice(br#","value":"#);
-    line.extend_from_slice(value.unwrap_or(b"null"));
-    line.extend_from_slice(b"}\n");
-    out.write_all(line)
-}
-
-/// What follows from the signals: it is written, and controls are in force from the next event on.
-pub(super) struct InForce {
-    pub(super) sinks: Sinks,
-    pub(super) controls: Arc<Controls>,
-}
-
-impl Follower for InForce {
-    fn follow(&mut self, record: &Record<'_>, folded: Folded) -> anyhow::Result<()> {
-        if let Some(signals) = &mut self.sinks.signals {
-            signals.append(|out| write_envelope(record, false, out))?;
-        }
-        for control in &folded.controls {
-            let applied = self.controls.apply(Some(control.key.as_bytes()), control.value.as_deref());
-            applied.map_err(|rejection| anyhow::anyhow!("a control of the abuse stage is refused: {rejection}"))?;
-        }
-        Ok(self.sinks.write(&folded)?)
-    }
 }

@@ -2,9 +2,6 @@
 //! memory.
 
 mod counting;
-mod digest;
-mod evaluation;
-mod folding;
 
 use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
@@ -17,16 +14,14 @@ use tollgate_core::decide::controls::Controls;
 use tollgate_core::decide::policy::Policy;
 
 use tollgate_config::settings::Settings;
+use tollgate_recordings::evaluate::{Counting, Evaluated, Evaluation, digest, fold};
 use tollgate_recordings::{Decider, Format, LineFault, LocalAbuse, ParallelReader, Reader, open};
 
 use super::controls_file::apply_controls;
 use super::interrupt::Interrupt;
 use super::output::{LiveLine, shown};
 use super::{UsageError, process};
-use counting::{CountingArgs, InForce};
-use digest::digest;
-use evaluation::{Counting, Evaluation};
-use folding::fold;
+use counting::CountingArgs;
 
 /// The exit code if a line was rejected.
 const REJECTED: u8 = 3;
@@ -83,9 +78,15 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
         } else {
             Box::new(BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()))
         };
-        Evaluation::new(topic, new_decider(), counting).run(lines, reader, verdicts)?
+        rejected_by(Evaluation::new(topic, new_decider(), counting).run(lines, reader, verdicts, &mut report)?)
     };
     Ok(interrupt.ended_early().unwrap_or_else(|| exit_code(refused + rejected)))
+}
+
+/// Says what was not counted, and returns how many lines were rejected.
+fn rejected_by(evaluated: Evaluated) -> u64 {
+    evaluated.uncounted.iter().for_each(|sentence| say!("tollgate: {sentence}"));
+    evaluated.rejected
 }
 
 fn exit_code(rejected: u64) -> ExitCode {
@@ -95,6 +96,8 @@ fn exit_code(rejected: u64) -> ExitCode {
 /// Prints one digest over all verdicts, and returns how many lines were rejected.
 fn print_digest(parallel_reader: ParallelReader<'_>, new_decider: impl Fn() -> Decider) -> anyhow::Result<u64> {
     let digested = digest(parallel_reader, new_decider)?;
+    tell_topics(&digested.topics);
+    digested.faults.iter().try_for_each(|(number, fault)| report(*number, fault))?;
     writeln!(io::stdout(), "{}", digested.verdicts.digest())?;
     if digested.displaced > 0 {
         say!(
@@ -102,16 +105,16 @@ fn print_digest(parallel_reader: ParallelReader<'_>, new_decider: impl Fn() -> D
             digested.displaced
         );
     }
-    Ok(digested.rejected)
+    Ok(digested.faults.len() as u64)
 }
 
 /// Counts a captured signals topic.
 fn count_again(args: &EvalArgs, path: &Path, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let mut sinks = args.counting.create(&[path])?;
+    let sinks = args.counting.create(&[path])?;
     let rules = Arc::new(settings.abuse.rules.clone());
     let interrupt = Interrupt::watch()?;
-    let rejected = fold(interrupt.input(open(path)?)?, &settings.kafka.topics.signals, &rules, &mut sinks)?;
-    sinks.finish()?;
+    let counted = fold(interrupt.input(open(path)?)?, &settings.kafka.topics.signals, &rules, sinks, &mut report)?;
+    let rejected = rejected_by(counted);
     Ok(interrupt.ended_early().unwrap_or_else(|| exit_code(rejected)))
 }
 
@@ -138,7 +141,7 @@ impl EvalArgs {
         let reads: Vec<_> = [self.file.as_deref(), self.controls.as_deref()].into_iter().flatten().collect();
         let rules = Arc::new(settings.abuse.rules.clone());
         let local_abuse = LocalAbuse::new(&settings.kafka.topics.signals, &rules, self.counting.signals_partitions);
-        Ok(Counting { local_abuse, in_force: InForce { sinks: self.counting.create(&reads)?, controls: Arc::clone(controls) } })
+        Ok(Counting::new(local_abuse, self.counting.create(&reads)?, Arc::clone(controls)))
     }
 }
 

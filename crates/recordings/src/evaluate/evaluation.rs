@@ -1,19 +1,22 @@
 //! One run over a stream of lines: each line's record is decided on, and its verdict written.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use anyhow::ensure;
+use tollgate_core::decide::controls::Controls;
 use tollgate_core::decide::deciding::{Outcome, VerdictBuffer};
 use tollgate_core::event::decode::too_large;
 use tollgate_core::event::record::Record;
 
-use tollgate_recordings::{Captured, Decider, Input, Line, LineFault, LocalAbuse, Order, Reader, read_line, unreadable_from_here};
+use crate::{Captured, Decider, Input, Line, LineFault, LocalAbuse, Order, Reader, read_line, unreadable_from_here};
 
-use super::counting::InForce;
-use super::report;
+use super::sinks::InForce;
+use super::{Report, Sinks};
 
 /// One run over a stream of lines.
-pub(super) struct Evaluation<'s> {
+#[derive(Debug)]
+pub struct Evaluation<'s> {
     /// The topic of records that name none.
     topic: &'s str,
     decider: Decider,
@@ -26,18 +29,41 @@ pub(super) struct Evaluation<'s> {
 }
 
 /// Counting what is seen of subjects, and what follows from it.
-pub(super) struct Counting {
-    pub(super) local_abuse: LocalAbuse,
-    pub(super) in_force: InForce,
+#[derive(Debug)]
+pub struct Counting {
+    local_abuse: LocalAbuse,
+    in_force: InForce,
+}
+
+impl Counting {
+    /// Returns what counts with a stage of abuse, and puts what follows into these sinks and these controls.
+    #[must_use]
+    pub fn new(local_abuse: LocalAbuse, sinks: Sinks, controls: Arc<Controls>) -> Self {
+        Self { local_abuse, in_force: InForce { sinks, controls } }
+    }
+}
+
+/// The result of an evaluation.
+#[derive(Debug)]
+pub struct Evaluated {
+    /// How many lines were rejected.
+    pub rejected: u64,
+    /// A sentence for everything that was not counted.
+    pub uncounted: Vec<String>,
 }
 
 impl<'s> Evaluation<'s> {
-    pub(super) fn new(topic: &'s str, decider: Decider, counting: Option<Counting>) -> Self {
+    /// Returns an evaluation that has seen nothing. `topic` is the topic of records that name none.
+    #[must_use]
+    pub fn new(topic: &'s str, decider: Decider, counting: Option<Counting>) -> Self {
         Self { topic, decider, order: Order::default(), out: VerdictBuffer::default(), rejected: 0, counting, source: None }
     }
 
-    /// Evaluates every line, and returns how many were rejected.
-    pub(super) fn run(&mut self, mut lines: Input, mut reader: Reader, mut verdicts: impl Write) -> anyhow::Result<u64> {
+    /// Evaluates every line.
+    ///
+    /// # Errors
+    /// A result cannot be written, signals are of several topics, or policy servers cannot be asked.
+    pub fn run(mut self, mut lines: Input, mut reader: Reader, mut verdicts: impl Write, report: Report<'_>) -> anyhow::Result<Evaluated> {
         let bytes_max = reader.line_bytes_max(self.decider.policy().limits().event_bytes_max);
         let mut line = Vec::new();
         for number in 1_u64.. {
@@ -49,27 +75,28 @@ impl<'s> Evaluation<'s> {
                 Ok(Line::End) => break,
                 Ok(Line::Whole) if line.trim_ascii().is_empty() => {}
                 Ok(Line::Whole) => match reader.read(&line) {
-                    Ok(captured) => self.evaluate(number, &captured, &mut verdicts)?,
-                    Err(fault) => self.report(number, &fault)?,
+                    Ok(captured) => self.evaluate(number, &captured, &mut verdicts, report)?,
+                    Err(fault) => self.reject(number, &fault, report)?,
                 },
-                Ok(Line::TooLong) => self.report(number, &too_large(format!("more than {bytes_max} bytes")).into())?,
+                Ok(Line::TooLong) => self.reject(number, &too_large(format!("more than {bytes_max} bytes")).into(), report)?,
                 Err(error) => {
-                    self.report(number, &unreadable_from_here(&error))?;
+                    self.reject(number, &unreadable_from_here(&error), report)?;
                     break;
                 }
             }
         }
         verdicts.flush()?;
+        let mut uncounted = Vec::new();
         if let Some(Counting { mut local_abuse, mut in_force }) = self.counting.take() {
             local_abuse.tick(&mut in_force)?;
-            in_force.sinks.finish()?;
+            uncounted = in_force.sinks.finish()?;
         }
-        Ok(self.rejected)
+        Ok(Evaluated { rejected: self.rejected, uncounted })
     }
 
-    fn evaluate(&mut self, number: u64, captured: &Captured<'_>, verdicts: &mut impl Write) -> anyhow::Result<()> {
+    fn evaluate(&mut self, number: u64, captured: &Captured<'_>, verdicts: &mut impl Write, report: Report<'_>) -> anyhow::Result<()> {
         if let Err(fault) = self.order.note(captured, self.topic) {
-            return self.report(number, &fault);
+            return self.reject(number, &fault, report);
         }
         let offset = i64::try_from(number - 1)?;
         let outcome = captured.with_record(self.topic, offset, |record, is_readable| {
@@ -78,7 +105,7 @@ impl<'s> Evaluation<'s> {
             anyhow::Ok(outcome)
         })?;
         if let Outcome::DeadLetter(rejection) = &outcome {
-            self.report(number, &rejection.clone().into())?;
+            self.reject(number, &rejection.clone().into(), report)?;
         }
         if !outcome.is_published() {
             return Ok(());
@@ -95,7 +122,7 @@ impl<'s> Evaluation<'s> {
         local_abuse.event((record.partition, record.offset), record.timestamp_ms, &self.out.signals, in_force)
     }
 
-    fn report(&mut self, number: u64, fault: &LineFault) -> anyhow::Result<()> {
+    fn reject(&mut self, number: u64, fault: &LineFault, report: Report<'_>) -> anyhow::Result<()> {
         self.rejected += 1;
         report(number, fault)
     }

@@ -1,38 +1,42 @@
-//! `tollgate eval --digest`: one digest over all verdicts, made on all cores.
+//! One digest over all verdicts, made on all cores.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tollgate_core::decide::deciding::{Outcome, VerdictBuffer};
 use tollgate_core::decide::evaluate::DistinctVerdicts;
 
-use tollgate_recordings::{Captured, Decider, LineFault, ParallelReader, Visitor, unreadable_from_here, visitors_max};
-
-use super::{report, tell_topics};
+use crate::{Captured, Decider, LineFault, ParallelReader, Visitor, unreadable_from_here, visitors_max};
 
 /// What the digest of a file was made of.
 #[derive(Debug)]
-pub(super) struct Digested {
-    pub(super) verdicts: Arc<DistinctVerdicts>,
-    /// How many lines were rejected.
-    pub(super) rejected: u64,
-    /// How many threads made room for others or were refused.
-    pub(super) displaced: u64,
+pub struct Digested {
+    /// The verdicts.
+    pub verdicts: Arc<DistinctVerdicts>,
+    /// The topics of the records.
+    pub topics: BTreeSet<String>,
+    /// The lines that were rejected, in their order.
+    pub faults: Vec<(u64, LineFault)>,
+    /// How many threads made room for others or were refused. Where there are any, the digest depends on how threads are split over
+    /// partitions.
+    pub displaced: u64,
 }
 
 /// Decides on every line on all cores, and returns the digest of the verdicts.
-pub(super) fn digest(parallel_reader: ParallelReader<'_>, new_decider: impl Fn() -> Decider) -> anyhow::Result<Digested> {
+///
+/// # Errors
+/// There are too many partitions, or policy servers cannot be asked.
+pub fn digest(parallel_reader: ParallelReader<'_>, new_decider: impl Fn() -> Decider) -> anyhow::Result<Digested> {
     let (verdicts, topic) = (Arc::new(DistinctVerdicts::default()), parallel_reader.topic);
     let new =
         || Share { topic, decider: new_decider(), out: VerdictBuffer::default(), verdicts: Arc::clone(&verdicts), faults: Vec::new() };
     let swept = parallel_reader.run(std::iter::repeat_with(new).take(visitors_max()).collect())?;
-    tell_topics(&swept.topics);
     let displaced = swept.visitors.iter().map(|share| share.decider.displaced()).sum();
     let mut faults: Vec<_> = swept.visitors.into_iter().flat_map(|share| share.faults).collect();
     // What stands before it is good, as it is to `eval` without a digest.
     faults.extend(swept.broken.map(|(number, error)| (number, unreadable_from_here(&error))));
     faults.sort_unstable_by_key(|(number, _)| *number);
-    faults.iter().try_for_each(|(number, fault)| report(*number, fault))?;
-    Ok(Digested { verdicts, rejected: faults.len() as u64, displaced })
+    Ok(Digested { verdicts, topics: swept.topics, faults, displaced })
 }
 
 /// The records of some partitions.

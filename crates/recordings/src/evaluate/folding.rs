@@ -1,4 +1,4 @@
-//! `tollgate eval --signals`: a captured signals topic is counted again, each partition for itself, as the abuse stage counted it.
+//! A captured signals topic is counted again, each partition for itself, as the abuse stage counted it.
 
 use std::sync::Arc;
 
@@ -6,16 +6,18 @@ use tollgate_abuse::{Abuse, AbuseRules, AbuseState};
 use tollgate_core::decide::signal::SignalRejection;
 use tollgate_core::engine::stage::{Progress, Stage as _};
 
-use tollgate_recordings::{Format, Input, Line, LineFault, Order, Partitions, Reader, read_line, unreadable_from_here};
+use crate::{Format, Input, Line, LineFault, Order, Partitions, Reader, read_line, unreadable_from_here};
 
-use super::counting::Sinks;
-use super::report;
+use super::{Evaluated, Report, Sinks};
 
 /// The longest line of a captured signals record, in bytes. A record holds the signals of one poll of a member.
 const LINE_BYTES_MAX: usize = 64 << 20;
 
-/// Counts every line, and returns how many were rejected.
-pub(super) fn fold(mut lines: Input, topic: &str, rules: &Arc<AbuseRules>, sinks: &mut Sinks) -> anyhow::Result<u64> {
+/// Counts every line, and returns how many lines were rejected.
+///
+/// # Errors
+/// A result cannot be written, or there are too many partitions.
+pub fn fold(mut lines: Input, topic: &str, rules: &Arc<AbuseRules>, mut sinks: Sinks, report: Report<'_>) -> anyhow::Result<Evaluated> {
     let mut reader = Reader::new(Format::Envelope);
     let (mut order, mut partitions, mut line, mut rejected) = (Order::default(), Partitions::<Abuse>::default(), Vec::new(), 0);
     for number in 1_u64.. {
@@ -29,7 +31,8 @@ pub(super) fn fold(mut lines: Input, topic: &str, rules: &Arc<AbuseRules>, sinks
             }
             Err(error) => {
                 report(number, &unreadable_from_here(&error))?;
-                return Ok(rejected + 1);
+                rejected += 1;
+                break;
             }
         };
         let captured = read.and_then(|captured| order.note(&captured, topic).map(|()| captured));
@@ -47,7 +50,7 @@ pub(super) fn fold(mut lines: Input, topic: &str, rules: &Arc<AbuseRules>, sinks
             report(number, &fault)?;
         }
     }
-    Ok(rejected)
+    Ok(Evaluated { rejected, uncounted: sinks.finish()? })
 }
 
 /// Returns the fault of a record that holds no signals.
