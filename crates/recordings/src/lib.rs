@@ -19,6 +19,8 @@ mod order;
 mod parallel_reader;
 mod partitions;
 mod pieces;
+pub mod replay;
+mod stamp;
 mod uncounted;
 mod writer;
 
@@ -32,5 +34,6 @@ pub use local_abuse::{Follower, LocalAbuse};
 pub use order::Order;
 pub use parallel_reader::{ParallelReader, ReadFile, Visitor, visitors_max};
 pub use partitions::Partitions;
+pub use stamp::stamp;
 pub use uncounted::Uncounted;
 pub use writer::CaptureWriter;

@@ -6,16 +6,10 @@
 //!                                                       progress ◀────┘     verdicts ◀───┘
 //! ```
 
-mod awaiting;
 mod finish;
-mod overview;
-mod pace;
-mod progress;
 mod report;
-mod rewrite;
 mod run;
 mod sender;
-mod source;
 mod target;
 mod topic_source;
 mod verdict_watch;
@@ -29,20 +23,19 @@ use clap::{Args, ValueEnum};
 
 use tollgate_config::settings::Settings;
 use tollgate_recordings::Format;
+use tollgate_recordings::replay::{
+    FileOptions, FileSource, Overview, Pace, Progress, Rewriter, Schedule, Source, Times, Tracker, check_file, read_rate, read_speed,
+};
 use tollgate_worker::logging::start_logging;
 
 use super::UsageError;
+use super::capture::topic_of;
 use super::interrupt::Interrupt;
 use super::output::read_duration;
-use awaiting::Times;
 use finish::Ended;
-use overview::Overview;
-use pace::{Pace, Schedule, read_rate, read_speed};
-use progress::{Progress, Tracker};
-use rewrite::Rewriter;
-use run::{Clock, Counts, Run};
+use report::write_overview;
+use run::{Clock, Counts, Run, report_fault};
 use sender::sender;
-use source::{FileOptions, FileSource, Source, check_file, topic_of};
 use target::{Target, TargetSettings, check_name};
 use topic_source::TopicSource;
 use verdict_watch::VerdictWatch;
@@ -135,9 +128,9 @@ pub(super) fn execute(args: &ReplayArgs, mut settings: Settings) -> anyhow::Resu
     let found = args.progress.as_deref().map(|path| Progress::read(path, &wanted)).transpose()?.flatten();
     let behind = found.as_ref().map(|found| found.acknowledged.clone()).unwrap_or_default();
     if args.dry_run {
-        let overview = Overview::of(&mut args.open(&settings, &behind)?, &args.rewriter(&settings), true)?;
-        overview.check(args.pace(), args.topic.as_deref())?;
-        overview.write(&mut std::io::stdout(), args.pace(), args.multiply, &args.to)?;
+        let overview = Overview::of(&mut *args.open(&settings, &behind)?, &args.rewriter(&settings), Some(&mut report_fault))?;
+        args.check(&overview)?;
+        write_overview(&overview, &mut std::io::stdout(), args.pace(), args.multiply, &args.to)?;
         return Ok(if overview.faults > 0 { ExitCode::from(PARTLY) } else { ExitCode::SUCCESS });
     }
     let partitions = args.check_source(&settings, is_stdin)?;
@@ -168,12 +161,12 @@ pub(super) fn execute(args: &ReplayArgs, mut settings: Settings) -> anyhow::Resu
         lateness: Times::new()?,
         tracker: Tracker::default(),
     };
-    let mut outcome = run.round(&mut source, 0);
+    let mut outcome = run.round(&mut *source, 0);
     for round in 1..args.rounds.unwrap_or(1) {
         if !matches!(outcome, Ok(true)) || run.counts.records == 0 {
             break;
         }
-        outcome = args.open(&settings, &BTreeMap::new()).and_then(|mut source| run.round(&mut source, round));
+        outcome = args.open(&settings, &BTreeMap::new()).and_then(|mut source| run.round(&mut *source, round));
     }
     Ended { run, outcome: outcome.map(drop), interrupt }.finish(args)
 }
@@ -202,9 +195,9 @@ impl ReplayArgs {
     }
 
     /// Opens the source behind these places.
-    fn open(&self, settings: &Settings, behind: &BTreeMap<i32, i64>) -> anyhow::Result<Source> {
+    fn open(&self, settings: &Settings, behind: &BTreeMap<i32, i64>) -> anyhow::Result<Box<dyn Source>> {
         if let Some(topic) = topic_of(&self.source) {
-            return TopicSource::open(&settings.kafka, topic, behind).map(|topic| Source::Topic(Box::new(topic)));
+            return Ok(Box::new(TopicSource::open(&settings.kafka, topic, behind)?));
         }
         let options = FileOptions {
             path: PathBuf::from(&self.source),
@@ -213,7 +206,14 @@ impl ReplayArgs {
             default_topic: settings.kafka.topics.events.clone(),
             event_bytes_max: settings.policy.limits.event_bytes_max,
         };
-        FileSource::open(options, behind.get(&0).copied().unwrap_or_default()).map(|file| Source::File(Box::new(file)))
+        Ok(Box::new(FileSource::open(options, behind.get(&0).copied().unwrap_or_default())?))
+    }
+
+    /// Checks that what the source holds can be replayed.
+    fn check(&self, overview: &Overview) -> anyhow::Result<()> {
+        let warning = overview.check(self.pace(), self.topic.as_deref())?;
+        warning.into_iter().for_each(|warning| say!("tollgate: {warning}"));
+        Ok(())
     }
 
     /// Looks at the source before anything is sent, and returns how many partitions a target with the recorded ones needs. Stdin can be
@@ -227,8 +227,8 @@ impl ReplayArgs {
             return Ok(0);
         }
         check_file(&PathBuf::from(&self.source))?;
-        let overview = Overview::of(&mut self.open(settings, &BTreeMap::new())?, &self.rewriter(settings), false)?;
-        overview.check(self.pace(), self.topic.as_deref())?;
+        let overview = Overview::of(&mut *self.open(settings, &BTreeMap::new())?, &self.rewriter(settings), None)?;
+        self.check(&overview)?;
         if overview.records == 0 {
             say!("tollgate: SOURCE holds no record");
         }

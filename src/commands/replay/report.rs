@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use serde::Serialize;
+use tollgate_recordings::replay::{Awaiting, Overview, Pace, Percentiles};
 
-use super::super::output::{bytes, count, seconds};
-use super::awaiting::{Awaiting, Percentiles};
+use super::super::output::{bytes, count, seconds, stamp};
 
 /// What a replay did.
 #[derive(Debug, Serialize)]
@@ -108,4 +108,30 @@ impl Report {
 fn shown(times: &Percentiles) -> String {
     let [p50, p99, p999, max] = [times.p50, times.p99, times.p999, times.max].map(|ms| seconds(ms / 1_000.0));
     format!("p50 {p50}, p99 {p99}, p99.9 {p999}, max {max}")
+}
+
+/// Prints what would be sent.
+pub(super) fn write_overview(overview: &Overview, out: &mut impl Write, pace: Pace, copies: u64, to: &str) -> std::io::Result<()> {
+    let sends = overview.records.saturating_mul(copies);
+    writeln!(out, "would send  {sends} records to {to}: {} of the source in {copies} copies, {}", overview.records, bytes(overview.bytes))?;
+    let threads = overview.threads.map_or_else(|| "-".to_owned(), |threads| threads.to_string());
+    writeln!(out, "partitions  {}\nthreads     {threads}", overview.partitions)?;
+    let span = overview.first_ms.zip(overview.last_ms).map(|(first, last)| ((last - first) as f64 / 1_000.0, first, last));
+    if let Some((span, first, last)) = span {
+        writeln!(out, "recorded    {} to {}, {}", stamp(first), stamp(last), seconds(span))?;
+    }
+    let takes = match (pace, span) {
+        (Pace::Max, _) | (Pace::Recorded(_), None) => None,
+        (Pace::Rate(rate), _) => Some(sends as f64 / rate),
+        (Pace::Recorded(speed), Some((span, ..))) => Some(span / speed),
+    };
+    match takes.filter(|takes| *takes > 0.0) {
+        Some(takes) => writeln!(out, "rate        {}/s, for {}", count(sends as f64 / takes), seconds(takes))?,
+        None => writeln!(out, "rate        as fast as possible")?,
+    }
+    writeln!(
+        out,
+        "faults      {}; {} earlier than one before them, {} without a time",
+        overview.faults, overview.backwards, overview.timeless
+    )
 }

@@ -9,16 +9,12 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tollgate_core::event::record::{OwnedRecord, Record};
 
 use tollgate_recordings::LineFault;
+use tollgate_recordings::replay::{Item, Pace, Place, Progress, Ready, Rewriter, Schedule, Source, Times, Tracker};
 use tollgate_worker::Stop;
 
 use super::super::output::{count, now_ms, seconds};
 use super::super::sender::Sender;
-use super::awaiting::Times;
-use super::pace::{Pace, Schedule};
-use super::progress::{Place, Progress, Tracker};
-use super::rewrite::{Ready, Rewriter};
 use super::sender;
-use super::source::{Item, Source};
 use super::target::{Target, TargetSettings};
 use super::verdict_watch::VerdictWatch;
 
@@ -105,7 +101,7 @@ impl Run {
     ///
     /// # Errors
     /// The source cannot be read any more, or the brokers do not take records.
-    pub(super) fn round(&mut self, source: &mut Source, round: u64) -> anyhow::Result<bool> {
+    pub(super) fn round(&mut self, source: &mut dyn Source, round: u64) -> anyhow::Result<bool> {
         if round > 0 {
             self.schedule.begin_round();
             self.clock.shift_ms = None;
@@ -117,13 +113,13 @@ impl Run {
                 Item::Fault(place, fault) => {
                     self.counts.faults += 1;
                     self.clear_line();
-                    report_fault(source, place, &fault);
+                    report_fault(&source.fault(place, &fault));
                 }
                 Item::Record(place, record) => {
                     if let Some(fault) = self.record(place, &record, round)? {
                         self.counts.faults += 1;
                         self.clear_line();
-                        report_fault(source, place, &fault);
+                        report_fault(&source.fault(place, &fault));
                     }
                 }
             }
@@ -296,14 +292,6 @@ impl Run {
 }
 
 /// Reports what cannot be sent on stderr, as JSON.
-pub(super) fn report_fault(source: &Source, place: Place, fault: &LineFault) {
-    let LineFault { code, field, found, fix } = fault;
-    let Place { partition, at } = place;
-    let report = match source {
-        Source::File(_) => serde_json::json!({"line": at, "code": code, "field": field, "found": found, "fix": fix}),
-        Source::Topic(_) => {
-            serde_json::json!({"partition": partition, "offset": at, "code": code, "field": field, "found": found, "fix": fix})
-        }
-    };
+pub(super) fn report_fault(report: &serde_json::Value) {
     say!("{report}");
 }

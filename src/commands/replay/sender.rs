@@ -7,11 +7,10 @@ use rdkafka::producer::BaseRecord;
 use tollgate_core::event::record::Partition;
 
 use tollgate_config::settings::KafkaSettings;
+use tollgate_recordings::replay::{Place, Ready};
 use tollgate_worker::kafka::Linger;
 
 use super::super::sender::{REPORT_TIMEOUT, Sender, Sending, Tagged};
-use super::progress::Place;
-use super::rewrite::Ready;
 
 /// How long brokers may be away before a record is given up.
 const AWAY_MAX: Duration = Duration::from_secs(120);

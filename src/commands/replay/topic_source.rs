@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use tollgate_config::settings::KafkaSettings;
 use tollgate_recordings::LineFault;
+use tollgate_recordings::replay::{Item, Place, Source, unreadable_header};
 
 use super::super::topic_records::{Span, Step, TopicRecords};
 use super::super::topics::Topics;
-use super::progress::Place;
-use super::source::{Item, unreadable_header};
 
 /// A topic as it stood when it was opened.
 pub(super) struct TopicSource(TopicRecords);
@@ -29,8 +28,10 @@ impl TopicSource {
         let spans: Vec<_> = topic.all()?.into_iter().map(span).collect::<anyhow::Result<_>>()?;
         Ok(Self(TopicRecords::open(kafka, "tollgate-replay", name, &spans)?))
     }
+}
 
-    pub(super) fn next(&mut self) -> anyhow::Result<Item> {
+impl Source for TopicSource {
+    fn next(&mut self) -> anyhow::Result<Item> {
         Ok(match self.0.next()? {
             Step::Record(record) => {
                 Item::Record(record.with_borrowed(|record| Place { partition: record.partition.0, at: record.offset.0 }), record)
@@ -40,6 +41,10 @@ impl TopicSource {
             Step::Nothing => Item::Nothing,
             Step::End => Item::End,
         })
+    }
+
+    fn fault(&self, Place { partition, at }: Place, LineFault { code, field, found, fix }: &LineFault) -> serde_json::Value {
+        serde_json::json!({"partition": partition, "offset": at, "code": code, "field": field, "found": found, "fix": fix})
     }
 }
 

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 
 use tollgate_config::settings::KafkaSettings;
+use tollgate_recordings::replay::Awaiting;
 
 use super::super::verdicts::{Start, VerdictReader};
-use super::awaiting::Awaiting;
 
 const POLL: Duration = Duration::from_millis(50);
 

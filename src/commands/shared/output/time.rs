@@ -4,7 +4,6 @@ use std::time::Duration;
 use tollgate_worker::host_time::now_ms;
 
 use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 /// Returns the time of day in UTC, as `14:03:07`.
 pub(in crate::commands) fn clock(time_ms: i64) -> String {
@@ -15,7 +14,7 @@ pub(in crate::commands) fn clock(time_ms: i64) -> String {
 
 /// Returns the exact time as RFC 3339, in UTC.
 pub(in crate::commands) fn stamp(time_ms: i64) -> String {
-    date_time(time_ms).and_then(|time| time.format(&Rfc3339).ok()).unwrap_or_else(|| "-".to_owned())
+    tollgate_recordings::stamp(time_ms).unwrap_or_else(|| "-".to_owned())
 }
 
 /// Returns how long ago a time is, in its largest unit: `3 min ago`.

@@ -1,59 +1,60 @@
-//! Where records come from: a file, stdin, or a topic as it stands.
+//! Where records come from: a file or stdin here, or a source that the caller brings.
 
+use std::fmt::{self, Debug, Formatter};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use tollgate_core::event::record::OwnedRecord;
 
-use tollgate_recordings::{Format, Input, Line, LineFault, Order, Reader, open, read_line, unreadable_from_here};
+use crate::{Format, Input, Line, LineFault, Order, Reader, open, read_line, unreadable_from_here};
 
 use super::progress::Place;
-use super::topic_source::TopicSource;
 
 /// What comes next.
 #[derive(Debug)]
-pub(super) enum Item {
+pub enum Item {
+    /// A record.
     Record(Place, Box<OwnedRecord>),
     /// What holds no record that could be sent: the number of the line, or the offset.
     Fault(Place, LineFault),
     /// Nothing has come for a moment.
     Nothing,
+    /// The source has ended.
     End,
 }
 
 /// An open source.
-pub(super) enum Source {
-    File(Box<FileSource>),
-    Topic(Box<TopicSource>),
-}
-
-impl Source {
+pub trait Source {
     /// Returns what comes next.
     ///
     /// # Errors
     /// A topic cannot be read any more.
-    pub(super) fn next(&mut self) -> anyhow::Result<Item> {
-        match self {
-            Self::File(file) => file.next(),
-            Self::Topic(topic) => topic.next(),
-        }
-    }
+    fn next(&mut self) -> anyhow::Result<Item>;
+
+    /// Returns the report of a fault, which names the place as this source does.
+    fn fault(&self, place: Place, fault: &LineFault) -> serde_json::Value;
 }
+
+/// Takes the reports of faults.
+pub type FaultReport<'r> = &'r mut dyn FnMut(&serde_json::Value);
 
 /// How to read a file.
 #[derive(Debug, Clone)]
-pub(super) struct FileOptions {
-    pub(super) path: PathBuf,
-    pub(super) format: Format,
+pub struct FileOptions {
+    /// The file; `-` is stdin.
+    pub path: PathBuf,
+    /// The format of its lines.
+    pub format: Format,
     /// Records of this topic only.
-    pub(super) topic: Option<String>,
+    pub topic: Option<String>,
     /// The topic of records that name none.
-    pub(super) default_topic: String,
-    pub(super) event_bytes_max: usize,
+    pub default_topic: String,
+    /// How many bytes an event may have.
+    pub event_bytes_max: usize,
 }
 
 /// The lines of a file.
-pub(super) struct FileSource {
+pub struct FileSource {
     options: FileOptions,
     input: Input,
     reader: Reader,
@@ -69,12 +70,18 @@ pub(super) struct FileSource {
     is_over: bool,
 }
 
+impl Debug for FileSource {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        out.debug_struct("FileSource").field("options", &self.options).field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
 impl FileSource {
     /// Opens a file behind a line.
     ///
     /// # Errors
     /// It cannot be opened.
-    pub(super) fn open(options: FileOptions, skipped: i64) -> anyhow::Result<Self> {
+    pub fn open(options: FileOptions, skipped: i64) -> anyhow::Result<Self> {
         Ok(Self {
             input: open(&options.path)?,
             reader: Reader::new(options.format),
@@ -88,7 +95,9 @@ impl FileSource {
             is_over: false,
         })
     }
+}
 
+impl Source for FileSource {
     fn next(&mut self) -> anyhow::Result<Item> {
         let bytes_max = self.reader.line_bytes_max(self.options.event_bytes_max);
         while !self.is_over {
@@ -115,6 +124,12 @@ impl FileSource {
         Ok(Item::End)
     }
 
+    fn fault(&self, Place { at, .. }: Place, LineFault { code, field, found, fix }: &LineFault) -> serde_json::Value {
+        serde_json::json!({"line": at, "code": code, "field": field, "found": found, "fix": fix})
+    }
+}
+
+impl FileSource {
     /// Returns the record of the line, or its fault; `None` if it is of a topic that is not wanted.
     fn record(&mut self, place: Place) -> anyhow::Result<Option<Item>> {
         let Self { options, reader, order, line, topic, is_named, number, .. } = self;
@@ -152,20 +167,15 @@ fn check_topic(first: &str, found: &str, number: i64) -> anyhow::Result<()> {
 }
 
 /// Returns the fault of a record that cannot be sent as it is: clients write names of headers in UTF-8 only.
-pub(super) fn unreadable_header() -> LineFault {
+pub fn unreadable_header() -> LineFault {
     LineFault::new("header_invalid", "headers", "a header whose name is not UTF-8", "leave this record out")
-}
-
-/// Returns the name of the topic of `topic:NAME`.
-pub(super) fn topic_of(source: &str) -> Option<&str> {
-    source.strip_prefix("topic:")
 }
 
 /// Checks that a file is there before anything else is done.
 ///
 /// # Errors
 /// It cannot be read.
-pub(super) fn check_file(path: &Path) -> anyhow::Result<()> {
+pub fn check_file(path: &Path) -> anyhow::Result<()> {
     let found = std::fs::metadata(path).with_context(|| format!("{}: cannot be read", path.display()))?;
     anyhow::ensure!(!found.is_dir(), "{}: found a folder; name a capture, `-` for stdin, or topic:NAME", path.display());
     Ok(())

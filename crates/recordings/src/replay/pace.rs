@@ -9,7 +9,7 @@ const RATE: (f64, f64) = (0.001, 10_000_000.0);
 
 /// How records are spaced.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Pace {
+pub enum Pace {
     /// As they were recorded, so many times as fast.
     Recorded(f64),
     /// So many a second.
@@ -19,13 +19,19 @@ pub(super) enum Pace {
 }
 
 /// Reads a speed such as `10x`.
-pub(super) fn read_speed(text: &str) -> Result<f64, String> {
+///
+/// # Errors
+/// The text is no speed.
+pub fn read_speed(text: &str) -> Result<f64, String> {
     let speed = text.strip_suffix('x').and_then(|number| number.parse::<f64>().ok());
     within(speed, SPEED).ok_or_else(|| format!("it is no speed; write a number from {} to {} and x, such as 10x", SPEED.0, SPEED.1))
 }
 
 /// Reads a rate such as `500/s`, or `max`.
-pub(super) fn read_rate(text: &str) -> Result<Pace, String> {
+///
+/// # Errors
+/// The text is no rate.
+pub fn read_rate(text: &str) -> Result<Pace, String> {
     if text == "max" {
         return Ok(Pace::Max);
     }
@@ -40,7 +46,7 @@ fn within(number: Option<f64>, (min, max): (f64, f64)) -> Option<f64> {
 
 /// The schedule of records in the order in which they come.
 #[derive(Debug)]
-pub(super) struct Schedule {
+pub struct Schedule {
     pace: Pace,
     /// How many sends were scheduled.
     sends: u64,
@@ -53,20 +59,22 @@ pub(super) struct Schedule {
     first_ms: Option<i64>,
     latest_ms: i64,
     /// Records with an earlier time than one before them. They are due with the record before them.
-    pub(super) backwards: u64,
+    pub backwards: u64,
     /// Records without a time where times set the pace. They are due with the record before them.
-    pub(super) timeless: u64,
+    pub timeless: u64,
 }
 
 impl Schedule {
-    pub(super) fn new(pace: Pace) -> Self {
+    /// Returns a schedule of this pace, at its start.
+    #[must_use]
+    pub fn new(pace: Pace) -> Self {
         let (base, last) = (Duration::ZERO, Duration::ZERO);
         Self { pace, sends: 0, base, last, timed: 0, first_ms: None, latest_ms: 0, backwards: 0, timeless: 0 }
     }
 
     /// Returns when a send is due, from the start; `None` is as soon as it can be. Copies of one record, which follow each other, are due
     /// together where recorded times set the pace.
-    pub(super) fn due(&mut self, timestamp_ms: Option<i64>, is_copy: bool) -> Option<Duration> {
+    pub fn due(&mut self, timestamp_ms: Option<i64>, is_copy: bool) -> Option<Duration> {
         self.sends += 1;
         match self.pace {
             Pace::Max => return None,
@@ -95,7 +103,7 @@ impl Schedule {
     }
 
     /// Begins another round of the same records, as far behind the last record as records are apart on average.
-    pub(super) fn begin_round(&mut self) {
+    pub fn begin_round(&mut self) {
         let apart = (self.last - self.base).div_f64(self.timed.saturating_sub(1).max(1) as f64);
         self.last += apart;
         (self.base, self.first_ms, self.timed) = (self.last, None, 0);

@@ -13,25 +13,31 @@ const BYTES_MAX: u64 = 4 << 20;
 
 /// A record's place in the source: the line of a file (partition 0), or partition and offset in a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    pub(super) partition: i32,
-    pub(super) at: i64,
+pub struct Place {
+    /// The partition.
+    pub partition: i32,
+    /// The line, or the offset.
+    pub at: i64,
 }
 
 /// The file's content. It belongs to one source, one target and one set of options: with others its places would mean something else.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Progress {
-    pub(super) source: String,
-    pub(super) target: String,
+pub struct Progress {
+    /// The file or the topic that records come from.
+    pub source: String,
+    /// The topic that records go to.
+    pub target: String,
     /// The option `--topic`.
-    pub(super) topic: Option<String>,
-    pub(super) multiply: u64,
-    pub(super) mark: String,
+    pub topic: Option<String>,
+    /// The option `--multiply`.
+    pub multiply: u64,
+    /// The option `--mark`.
+    pub mark: String,
     /// How far times are moved in milliseconds, if they are.
-    pub(super) shift_ms: Option<i64>,
+    pub shift_ms: Option<i64>,
     /// For each partition, the last place up to which everything was acknowledged.
-    pub(super) acknowledged: BTreeMap<i32, i64>,
+    pub acknowledged: BTreeMap<i32, i64>,
 }
 
 impl Progress {
@@ -39,7 +45,7 @@ impl Progress {
     ///
     /// # Errors
     /// It cannot be read, or it is the file of another replay than `wanted`.
-    pub(super) fn read(path: &Path, wanted: &Self) -> anyhow::Result<Option<Self>> {
+    pub fn read(path: &Path, wanted: &Self) -> anyhow::Result<Option<Self>> {
         let mut text = Vec::new();
         match File::open(path).and_then(|file| file.take(BYTES_MAX).read_to_end(&mut text)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -71,7 +77,7 @@ impl Progress {
     ///
     /// # Errors
     /// The folder cannot be written to.
-    pub(super) fn write(&self, path: &Path) -> anyhow::Result<()> {
+    pub fn write(&self, path: &Path) -> anyhow::Result<()> {
         let mut beside = path.as_os_str().to_owned();
         beside.push(".new");
         let written = || -> std::io::Result<()> {
@@ -86,21 +92,21 @@ impl Progress {
 
 /// Records on their way, in the order in which they were sent.
 #[derive(Debug, Default)]
-pub(super) struct Tracker {
+pub struct Tracker {
     /// By partition: places, and how many copies are not acknowledged.
     partitions: BTreeMap<i32, VecDeque<(i64, u64)>>,
     /// For each partition, the last place up to which everything was acknowledged.
-    pub(super) acknowledged: BTreeMap<i32, i64>,
+    pub acknowledged: BTreeMap<i32, i64>,
 }
 
 impl Tracker {
     /// Notes that so many copies of a record are about to be sent.
-    pub(super) fn send(&mut self, place: Place, copies: u64) {
+    pub fn send(&mut self, place: Place, copies: u64) {
         self.partitions.entry(place.partition).or_default().push_back((place.at, copies));
     }
 
     /// Notes that one copy was acknowledged, or refused for good.
-    pub(super) fn settle(&mut self, place: Place) {
+    pub fn settle(&mut self, place: Place) {
         let Some(partition) = self.partitions.get_mut(&place.partition) else { return };
         if let Ok(found) = partition.binary_search_by_key(&place.at, |(at, _)| *at)
             && let Some((_, open)) = partition.get_mut(found)

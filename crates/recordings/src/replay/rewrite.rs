@@ -8,9 +8,7 @@ use tollgate_core::event::record::Record;
 use tollgate_json::time::parse_timestamp;
 use tollgate_json::{DEPTH_MAX, Parser, Splice, Value};
 
-use tollgate_recordings::LineFault;
-
-use super::super::output::stamp;
+use crate::{LineFault, stamp};
 
 /// How many containers may be open at once in an event.
 const DEPTH: usize = DEPTH_MAX + 4;
@@ -18,24 +16,28 @@ const STRUCTURED: &[u8] = b"application/cloudevents+json";
 
 /// What is sent.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Ready<'r> {
-    pub(super) key: Option<Cow<'r, [u8]>>,
-    pub(super) value: Option<Cow<'r, [u8]>>,
-    pub(super) headers: Vec<(&'r str, Option<Cow<'r, [u8]>>)>,
+pub struct Ready<'r> {
+    /// The key.
+    pub key: Option<Cow<'r, [u8]>>,
+    /// The value.
+    pub value: Option<Cow<'r, [u8]>>,
+    /// The headers, each with its name.
+    pub headers: Vec<(&'r str, Option<Cow<'r, [u8]>>)>,
     /// Milliseconds since the epoch.
-    pub(super) timestamp_ms: Option<i64>,
+    pub timestamp_ms: Option<i64>,
     /// The id of the verdict on it; `None` if it gets none.
-    pub(super) verdict_id: Option<[u8; 32]>,
+    pub verdict_id: Option<[u8; 32]>,
 }
 
 /// Makes what is sent.
 #[derive(Debug)]
-pub(super) struct Rewriter {
-    pub(super) event_bytes_max: usize,
+pub struct Rewriter {
+    /// How many bytes an event may have.
+    pub event_bytes_max: usize,
     /// What stands between an id and the number of its copy.
-    pub(super) mark: String,
+    pub mark: String,
     /// Whether there are copies with ids of their own.
-    pub(super) has_copies: bool,
+    pub has_copies: bool,
 }
 
 /// What a record says of itself.
@@ -89,7 +91,7 @@ impl Rewriter {
     ///
     /// # Errors
     /// An id of the record could not be told from that of a copy, or leaves no room for the number of one.
-    pub(super) fn ready<'r>(&self, record: &Record<'r>, number: u64, shift_ms: Option<i64>) -> Result<Ready<'r>, LineFault> {
+    pub fn ready<'r>(&self, record: &Record<'r>, number: u64, shift_ms: Option<i64>) -> Result<Ready<'r>, LineFault> {
         let facts = self.facts(record);
         let coordinates = record.coordinates();
         if self.has_copies {
@@ -185,8 +187,7 @@ impl Edit<'_> {
 
     /// Returns a time moved as the record's is, if it is one and is to be moved.
     fn time(&self, text: &str) -> Option<String> {
-        let moved = parse_timestamp(text)?.checked_add(self.shift_ms?)?;
-        Some(stamp(moved)).filter(|text| text != "-")
+        stamp(parse_timestamp(text)?.checked_add(self.shift_ms?)?)
     }
 
     /// Returns the changed value; `None` if nothing of it changes.

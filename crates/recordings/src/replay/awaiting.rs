@@ -16,30 +16,38 @@ const DIGITS: u8 = 3;
 
 /// Times in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Percentiles {
-    pub(super) p50: f64,
-    pub(super) p99: f64,
-    pub(super) p999: f64,
-    pub(super) max: f64,
+pub struct Percentiles {
+    /// The median.
+    pub p50: f64,
+    /// The 99th percentile.
+    pub p99: f64,
+    /// The 99.9th percentile.
+    pub p999: f64,
+    /// The longest time.
+    pub max: f64,
 }
 
 /// Times, of which percentiles are known.
 #[derive(Debug)]
-pub(super) struct Times(Histogram<u64>);
+pub struct Times(Histogram<u64>);
 
 impl Times {
-    pub(super) fn new() -> anyhow::Result<Self> {
+    /// Returns times of which there are none yet.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn new() -> anyhow::Result<Self> {
         Histogram::new_with_max(MICROS_MAX, DIGITS).map(Self).map_err(|error| anyhow!("no histogram: {error}"))
     }
 
     /// Notes the time from one moment to a later one.
-    pub(super) fn note(&mut self, from: Instant, to: Instant) {
+    pub fn note(&mut self, from: Instant, to: Instant) {
         let micros = to.saturating_duration_since(from).as_micros();
         self.0.saturating_record(u64::try_from(micros).unwrap_or(MICROS_MAX).min(MICROS_MAX));
     }
 
     /// Returns the percentiles so far.
-    pub(super) fn percentiles(&self) -> Percentiles {
+    pub fn percentiles(&self) -> Percentiles {
         let at = |quantile| self.0.value_at_quantile(quantile) as f64 / 1_000.0;
         Percentiles { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: self.0.max() as f64 / 1_000.0 }
     }
@@ -56,15 +64,18 @@ struct Awaited {
 
 /// The events that get verdicts, by the ids of those.
 #[derive(Debug)]
-pub(super) struct Awaiting {
+pub struct Awaiting {
     events: FxHashMap<[u8; 32], Awaited>,
-    pub(super) answered: u64,
+    /// Events that have a verdict.
+    pub answered: u64,
     /// Verdicts beyond one for each time that an event was sent.
-    pub(super) duplicates: u64,
-    pub(super) latency: Times,
+    pub duplicates: u64,
+    /// From when events were due to their verdicts.
+    pub latency: Times,
     /// Verdicts by action and code.
-    pub(super) verdicts: BTreeMap<(String, String), u64>,
-    pub(super) distinct: DistinctVerdicts,
+    pub verdicts: BTreeMap<(String, String), u64>,
+    /// All verdicts, for their digest.
+    pub distinct: DistinctVerdicts,
 }
 
 /// What is read of a verdict.
@@ -76,7 +87,11 @@ struct Read {
 }
 
 impl Awaiting {
-    pub(super) fn new() -> anyhow::Result<Self> {
+    /// Returns what awaits no verdict.
+    ///
+    /// # Errors
+    /// There is no memory for the times.
+    pub fn new() -> anyhow::Result<Self> {
         Ok(Self {
             events: FxHashMap::default(),
             answered: 0,
@@ -88,12 +103,12 @@ impl Awaiting {
     }
 
     /// Notes that an event which gets a verdict with this id was due then. It has to be noted before it is sent.
-    pub(super) fn expect(&mut self, id: [u8; 32], due: Instant) {
+    pub fn expect(&mut self, id: [u8; 32], due: Instant) {
         self.events.entry(id).or_insert(Awaited { due, sent: 0, came: 0 }).sent += 1;
     }
 
     /// Notes a verdict that came then. Verdicts on other events do not count.
-    pub(super) fn receive(&mut self, value: &[u8], came: Instant) {
+    pub fn receive(&mut self, value: &[u8], came: Instant) {
         let Ok(Read { verdict_id, action, code }) = serde_json::from_slice(value) else { return };
         let id = <[u8; 32]>::try_from(verdict_id.as_bytes());
         let Some(event) = id.ok().and_then(|id| self.events.get_mut(&id)) else { return };
@@ -109,7 +124,7 @@ impl Awaiting {
     }
 
     /// Returns how many events have no verdict yet.
-    pub(super) fn unanswered(&self) -> u64 {
+    pub fn unanswered(&self) -> u64 {
         (self.events.len() as u64).saturating_sub(self.answered)
     }
 }
