@@ -9,8 +9,8 @@ use clap::Args;
 
 use tollgate_config::settings::Settings;
 
-use super::process;
 use super::top::ask;
+use crate::commands::shared::process;
 
 #[derive(Debug, Args)]
 pub(super) struct HealthArgs {

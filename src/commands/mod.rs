@@ -51,7 +51,7 @@ use tollgate_worker::logging::finish_logging;
 use dev::DevContext;
 use shared::hints::Hints;
 use shared::output::Screen;
-use shared::{controls_file, hints, interrupt, output, process, publish, ready, sender, topic_records, topics};
+use shared::{UsageError, hints, output, publish, topics};
 
 /// The gate that every tool call of a fleet of AI agents passes.
 #[derive(Debug, Parser)]
@@ -214,11 +214,6 @@ pub fn exit_code(program: &str, outcome: anyhow::Result<ExitCode>) -> ExitCode {
 
 /// The exit code of a command that was used wrongly. The parser of the command line ends with it too.
 const WRONG_USAGE: u8 = 2;
-
-/// An argument that no configuration could make right. Arguments are not quoted, since one may be a password in the wrong place.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct UsageError(String);
 
 impl Common {
     /// Reads the configuration, overridden by the properties of the command line.

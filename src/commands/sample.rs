@@ -12,8 +12,7 @@ use tollgate_worker::health::Health;
 use tollgate_worker::logging::start_logging;
 
 use super::dev::{Console, Play, Script};
-use super::output::Screen;
-use super::process;
+use crate::commands::shared::{Screen, process};
 
 #[derive(Debug, Args)]
 pub(super) struct SampleArgs {

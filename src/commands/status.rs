@@ -8,8 +8,8 @@ use tollgate_worker::Stop;
 use tollgate_worker::health::Health;
 use tollgate_worker::metrics::Metrics;
 
-use super::output::{clock, count, now_ms, seconds};
 use super::top::Scraped;
+use crate::commands::shared::{clock, count, now_ms, seconds};
 
 /// How often people at a terminal see the line.
 const TERMINAL_INTERVAL: Duration = Duration::from_secs(10);

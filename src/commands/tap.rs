@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use tollgate_config::settings::Settings;
 
-use super::output::{OutputArgs, OutputFormat, Screen, read_since};
 use super::verdicts::{Line, Start, Verdict, VerdictReader};
+use crate::commands::shared::{OutputArgs, OutputFormat, Screen, read_since};
 use tollgate_worker::logging::start_logging;
 
 /// How long to wait for a verdict at a time.

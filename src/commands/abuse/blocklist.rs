@@ -9,10 +9,9 @@ use serde_json::Value;
 
 use tollgate_config::settings::KafkaSettings;
 
-use super::super::output::{Column, OutputArgs, OutputFormat, Screen, Table, ago, now_ms, shown};
-use super::super::topics::Topics;
 use super::known::controls;
 use super::switches::{self, AllSwitches};
+use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, Topics, ago, now_ms, shown};
 
 /// The digits of a hash that are shown unless every column is asked for.
 const DIGITS: usize = 16;

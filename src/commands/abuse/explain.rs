@@ -5,10 +5,9 @@ use tollgate_core::decide::controls::{AbuseSuspension, HoldsUntil, SubjectState}
 use tollgate_core::decide::signal::SubjectKey;
 use tollgate_core::settings::duration_text;
 
-use super::super::hints::Hints;
-use super::super::output::{ago, shown, stamp};
 use super::alerts::Alert;
 use super::known::Known;
+use crate::commands::shared::{Hints, ago, shown, stamp};
 
 /// How many events a sentence names.
 const EVIDENCE_MAX: usize = 5;

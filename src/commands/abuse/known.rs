@@ -7,12 +7,11 @@ use tollgate_core::decide::signal::SubjectKey;
 
 use tollgate_config::settings::Settings;
 
-use super::super::output::{now_ms, stamp};
-use super::super::topics::Topics;
 use super::alerts::{self, Alert};
 use super::standing::{self, Standing};
 use super::subject::Resolved;
 use super::switches::{self, Switches};
+use crate::commands::shared::{Topics, now_ms, stamp};
 
 /// What is known of a subject.
 #[derive(Debug)]

@@ -20,8 +20,7 @@ use clap::Subcommand;
 
 use tollgate_config::settings::Settings;
 
-use super::hints::Hints;
-use super::output::Screen;
+use crate::commands::shared::{Hints, Screen};
 use tollgate_worker::logging::start_logging;
 
 #[derive(Debug, Subcommand)]

@@ -16,15 +16,12 @@ use tollgate_core::settings::nearest;
 
 use tollgate_config::settings::Settings;
 
-use super::super::UsageError;
-use super::super::hints::Hints;
-use super::super::interrupt::Interrupt;
-use super::super::output::{OutputArgs, OutputFormat, now_ms, read_duration};
-use super::super::publish::{Outgoing, publish_all};
-use super::super::topics::{Topic, Topics};
 use super::requests::{Place, StageView};
 use super::subject::{SubjectParser, resolve};
 use super::switches::{self, AllSwitches, Switches};
+use crate::commands::shared::{
+    Hints, Interrupt, Outgoing, OutputArgs, OutputFormat, Topic, Topics, UsageError, now_ms, publish_all, read_duration,
+};
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct PardonArgs {

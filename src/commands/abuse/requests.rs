@@ -17,10 +17,8 @@ use tollgate_config::settings::Settings;
 use tollgate_core::event::record::{Offset, Partition};
 use tollgate_worker::kafka::{Inquirer, PropertyFault, Right, Watch, asker_config};
 
-use super::super::hints::Hints;
-use super::super::interrupt::Interrupt;
-use super::super::topics::Topics;
 use super::alerts::Alert;
+use crate::commands::shared::{Hints, Interrupt, Topics};
 
 /// How often the group's offsets are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);

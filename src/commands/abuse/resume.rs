@@ -13,13 +13,8 @@ use tollgate_core::settings::nearest;
 
 use tollgate_config::settings::Settings;
 
-use super::super::UsageError;
-use super::super::hints::Hints;
-use super::super::interrupt::Interrupt;
-use super::super::output::{OutputArgs, OutputFormat, read_duration};
-use super::super::publish::{Outgoing, publish_all};
-use super::super::topics::Topics;
 use super::requests::StageView;
+use crate::commands::shared::{Hints, Interrupt, Outgoing, OutputArgs, OutputFormat, Topics, UsageError, publish_all, read_duration};
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct ResumeArgs {

@@ -7,13 +7,12 @@ use clap::Args;
 
 use tollgate_config::settings::Settings;
 
-use super::super::hints::Hints;
-use super::super::output::{Column, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, shown};
 use super::alerts::Alert;
 use super::explain::{UNKNOWN, because, verdict};
 use super::known::{Known, controls};
 use super::standing::Standing;
 use super::subject::SubjectArgs;
+use crate::commands::shared::{Column, Hints, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, shown};
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct ShowArgs {

@@ -11,8 +11,8 @@ use tollgate_core::decide::signal::SubjectKey;
 use tollgate_core::engine::checkpoint::{KeyedState, Latest, StateKey};
 use tollgate_core::event::record::{Offset, Partition, StreamClock};
 
-use super::super::topics::{Topic, Topics};
 use super::subject::Resolved;
+use crate::commands::shared::{Topic, Topics};
 
 /// What was counted of a subject.
 #[derive(Debug, Serialize)]

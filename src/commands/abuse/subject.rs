@@ -10,8 +10,8 @@ use tollgate_core::decide::signal::{KeyKind, SubjectKey};
 
 use tollgate_config::settings::Settings;
 
-use super::super::UsageError;
 use super::super::control::read_id;
+use crate::commands::shared::UsageError;
 
 const FIX: &str = "write user:ID, tenant:ID, agent:ID or thread:ID, with - as the ID to read it from stdin, or KIND/HASH as alerts name it";
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tollgate_core::decide::controls::{AbuseSuspension, Control, SubjectState, decode};
 use tollgate_core::decide::signal::{KeyKind, SubjectKey};
 
-use super::super::topics::Topics;
+use crate::commands::shared::Topics;
 
 /// What control records say of one subject.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

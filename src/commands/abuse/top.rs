@@ -11,12 +11,12 @@ use tollgate_abuse::Action;
 
 use tollgate_config::settings::Settings;
 
-use super::super::hints::{Hints, quoted};
-use super::super::output::{Column, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, now_ms, read_since, shown, stamp};
-use super::super::topics::Topics;
 use super::alerts::{self, Alert};
 use super::standing;
 use super::switches::{self, AllSwitches};
+use crate::commands::shared::{
+    Column, Hints, OutputArgs, OutputFormat, Screen, TITLE, Table, Topics, ago, now_ms, quoted, read_since, shown, stamp,
+};
 
 /// The digits of a hash that are shown unless every column is asked for.
 const DIGITS: usize = 16;

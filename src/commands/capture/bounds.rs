@@ -12,9 +12,7 @@ use tollgate_core::event::record::Offset;
 use tollgate_recordings::Contents;
 use tollgate_worker::kafka::PlainContext;
 
-use super::super::output::{now_ms, read_since, stamp};
-use super::super::topic_records::Span;
-use super::super::topics::{Topic, Topics};
+use crate::commands::shared::{Span, Topic, Topics, now_ms, read_since, stamp};
 
 /// How long the brokers may take to find offsets by time.
 const OFFSETS_TIMEOUT: Duration = Duration::from_secs(10);

@@ -21,9 +21,7 @@ use clap::Args;
 use tollgate_config::settings::Settings;
 use tollgate_recordings::{CaptureWriter, Contents, contents};
 
-use super::interrupt::Interrupt;
-use super::topic_records::{TopicRecords, consumer};
-use super::topics::Topics;
+use crate::commands::shared::{Interrupt, TopicRecords, Topics, consumer};
 use bounds::{Asked, Bound, Partitions, read_bound, read_partitions, spans};
 use progress::Progress;
 use read::{Faults, Taken, Write, read};

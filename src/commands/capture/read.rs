@@ -8,8 +8,8 @@ use tollgate_core::redact::{RedactedRecord, Redactor};
 use tollgate_recordings::write_envelope;
 use tollgate_worker::Stop;
 
-use super::super::topic_records::{Step, TopicRecords};
 use super::progress::Progress;
+use crate::commands::shared::{Step, TopicRecords};
 
 /// How long a record may wait for its piece of the file where the end is open.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);

@@ -11,12 +11,11 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_recordings::{Contents, Input};
 use tollgate_worker::Stop;
 
-use super::super::topic_records::{TopicRecords, consumer};
-use super::super::topics::Topics;
 use super::CLIENT_ID;
 use super::bounds::{Asked, spans};
 use super::progress::Progress;
 use super::read::{Faults, Taken, Write, read};
+use crate::commands::shared::{TopicRecords, Topics, consumer};
 
 const BUFFER_BYTES: usize = 256 * 1024;
 

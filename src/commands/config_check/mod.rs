@@ -20,7 +20,7 @@ use tollgate_worker::metrics::Metrics;
 use tollgate_worker::process::{Needs, PreflightError, check_configs, check_topics, check_transactions};
 use tollgate_worker::traces;
 
-use super::process;
+use crate::commands::shared::process;
 
 /// How long the brokers may take to answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tollgate_config::settings::KafkaSettings;
 use tollgate_worker::Stop;
 
-use super::super::output::Screen;
 use super::super::verdicts::{Line, Start, VerdictReader};
 use super::sample::{Play, Sample, Script};
+use crate::commands::shared::Screen;
 
 /// How long to wait for a verdict before the sign to stop is looked at.
 const POLL: Duration = Duration::from_millis(100);

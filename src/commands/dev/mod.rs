@@ -31,9 +31,7 @@ use tollgate_worker::stages::deciding::{SignalTopic, deciding};
 use tollgate_worker::threads::MustRun;
 use tollgate_worker::traces::Export;
 
-use super::output::Screen;
-use super::process;
-use super::topics::reach;
+use crate::commands::shared::{Screen, process, reach};
 use broker::EmbeddedBroker;
 pub(super) use console::Console;
 pub(super) use sample::{Play, Script};

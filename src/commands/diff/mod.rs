@@ -19,10 +19,8 @@ use tollgate_recordings::{Format, Input, ParallelReader, Reader, open};
 
 use super::capture::{Missing, stream, topic_of};
 use super::eval::{report, tell_topics};
-use super::interrupt::Interrupt;
-use super::output::{LiveLine, OutputArgs, OutputFormat, Screen, check_output, create_output};
 use super::run::read_sample;
-use super::{UsageError, process};
+use crate::commands::shared::{Interrupt, LiveLine, OutputArgs, OutputFormat, Screen, UsageError, check_output, create_output, process};
 use compared::{Asked, asked};
 
 /// The exit code if a line holds no record.

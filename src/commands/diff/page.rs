@@ -4,8 +4,8 @@ use std::fmt::{self, Write as _};
 
 use tollgate_recordings::compare::{At, ChangeSummary, Named, Side, SideSummary, Summary, Suspensions};
 
-use super::super::output::stamp;
 use super::table::percent;
+use crate::commands::shared::stamp;
 
 const STYLE: &str = include_str!("page.css");
 /// The size of the plot over time.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use tollgate_recordings::compare::{ChangeSummary, NOBODY, Named, RuleFound, Side, SideSummary, Summary, Suspensions};
 
-use super::super::output::{Column, DIM, OutputFormat, Screen, TITLE, Table, shown, style_of};
+use crate::commands::shared::{Column, DIM, OutputFormat, Screen, TITLE, Table, shown, style_of};
 
 /// How many cells the longest bar takes.
 const BAR_CELLS: f64 = 24.0;

@@ -7,9 +7,8 @@ use clap::Args;
 use rdkafka::message::BorrowedMessage;
 use tollgate_core::event::record::{Offset, Partition};
 
-use super::super::output::read_since;
-use super::super::topics::{Topic, Topics};
 use super::letter::Letter;
+use crate::commands::shared::{Topic, Topics, read_since};
 
 /// The options that say which dead letters are meant.
 #[derive(Debug, Args)]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::super::output::{Column, Table, ago, bytes, now_ms, stamp};
 use super::letter::Letter;
+use crate::commands::shared::{Column, Table, ago, bytes, now_ms, stamp};
 
 /// What letters are counted by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

@@ -9,11 +9,10 @@ use serde::Serialize;
 
 use tollgate_config::settings::KafkaSettings;
 
-use super::super::output::{Column, OutputArgs, OutputFormat, Screen, Table, ago, bytes, now_ms};
-use super::super::topics::Topics;
 use super::filter::{FilterArgs, Passed};
 use super::groups::{By, Group, Groups};
 use super::letter::Letter;
+use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, Topics, ago, bytes, now_ms};
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct ListArgs {

@@ -24,7 +24,7 @@ use clap::Subcommand;
 use tollgate_config::settings::Settings;
 use tollgate_worker::logging::start_logging;
 
-use super::output::Screen;
+use crate::commands::shared::Screen;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DlqCommand {

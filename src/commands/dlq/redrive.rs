@@ -20,12 +20,9 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_worker::Stop;
 use tollgate_worker::kafka::{Linger, Right};
 
-use super::super::output::{Column, OutputArgs, OutputFormat, Screen, Table};
-use super::super::process;
-use super::super::sender::{Outcome, Sender, Sending};
-use super::super::topics::{Topic, Topics};
 use super::filter::{FilterArgs, Span};
 use super::letter::{Letter, redriven_headers};
+use crate::commands::shared::{Column, Outcome, OutputArgs, OutputFormat, Screen, Sender, Sending, Table, Topic, Topics, process};
 
 /// How long the brokers may take to acknowledge a record.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);

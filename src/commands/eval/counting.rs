@@ -8,8 +8,7 @@ use clap::Args;
 use tollgate_recordings::CaptureWriter;
 use tollgate_recordings::evaluate::Sinks;
 
-use super::super::UsageError;
-use super::super::output::check_output;
+use crate::commands::shared::{UsageError, check_output};
 
 /// The path that stands for stdout.
 const STDOUT: &str = "-";

@@ -17,10 +17,7 @@ use tollgate_config::settings::Settings;
 use tollgate_recordings::evaluate::{Counting, Evaluated, Evaluation, digest, fold};
 use tollgate_recordings::{Decider, Format, LineFault, LocalAbuse, ParallelReader, Reader, open};
 
-use super::controls_file::apply_controls;
-use super::interrupt::Interrupt;
-use super::output::{LiveLine, shown};
-use super::{UsageError, process};
+use crate::commands::shared::{Interrupt, LiveLine, UsageError, apply_controls, process, shown};
 use counting::CountingArgs;
 
 /// The exit code if a line was rejected.

@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use super::super::interrupt::Interrupt;
 use super::report::{Report, Verdicts};
 use super::run::Run;
 use super::verdict_watch::lock;
 use super::{PARTLY, ReplayArgs};
+use crate::commands::shared::Interrupt;
 
 const POLL: Duration = Duration::from_millis(20);
 /// How long a replay that is to stop waits for the next acknowledgement.

@@ -28,10 +28,8 @@ use tollgate_recordings::replay::{
 };
 use tollgate_worker::logging::start_logging;
 
-use super::UsageError;
 use super::capture::topic_of;
-use super::interrupt::Interrupt;
-use super::output::read_duration;
+use crate::commands::shared::{Interrupt, UsageError, read_duration};
 use finish::Ended;
 use report::write_overview;
 use run::{Clock, Counts, Run, report_fault};

@@ -5,7 +5,7 @@ use std::io::Write;
 use serde::Serialize;
 use tollgate_recordings::replay::{Awaiting, Overview, Pace, Percentiles};
 
-use super::super::output::{bytes, count, seconds, stamp};
+use crate::commands::shared::{bytes, count, seconds, stamp};
 
 /// What a replay did.
 #[derive(Debug, Serialize)]

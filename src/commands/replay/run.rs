@@ -12,11 +12,10 @@ use tollgate_recordings::LineFault;
 use tollgate_recordings::replay::{Item, Pace, Place, Progress, Ready, Rewriter, Schedule, Source, Times, Tracker};
 use tollgate_worker::Stop;
 
-use super::super::output::{count, now_ms, seconds};
-use super::super::sender::Sender;
 use super::sender;
 use super::target::{Target, TargetSettings};
 use super::verdict_watch::VerdictWatch;
+use crate::commands::shared::{Sender, count, now_ms, seconds};
 
 /// From the start to when the first record is due, where records are due at a time.
 const LEAD: Duration = Duration::from_millis(100);

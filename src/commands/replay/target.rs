@@ -8,10 +8,7 @@ use tollgate_core::event::record::{Partition, partition_of};
 use tollgate_config::settings::KafkaSettings;
 use tollgate_worker::kafka::{topic_admin, topic_configs};
 
-use super::super::UsageError;
-use super::super::output::stamp;
-use super::super::process;
-use super::super::topics::Topics;
+use crate::commands::shared::{Topics, UsageError, process, stamp};
 
 const CONFIG_TIMEOUT: Duration = Duration::from_secs(10);
 

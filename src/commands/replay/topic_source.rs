@@ -6,8 +6,7 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_recordings::LineFault;
 use tollgate_recordings::replay::{Item, Place, Source, unreadable_header};
 
-use super::super::topic_records::{Span, Step, TopicRecords};
-use super::super::topics::Topics;
+use crate::commands::shared::{Span, Step, TopicRecords, Topics};
 
 /// A topic as it stood when it was opened.
 pub(super) struct TopicSource(TopicRecords);

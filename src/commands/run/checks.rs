@@ -9,8 +9,8 @@ use tollgate_worker::health::Health;
 use tollgate_worker::kafka::StageTopics;
 use tollgate_worker::process::{Needs, Preflight, PreflightError, check_configs, check_keying, check_subject_keying, check_topics};
 
-use super::super::{UsageError, process};
 use super::{OneStage, RunArgs};
+use crate::commands::shared::{UsageError, process};
 
 /// What the checks have found.
 #[derive(Debug, Clone, Copy)]

@@ -28,7 +28,7 @@ use tollgate_worker::member::Membership;
 use tollgate_worker::metrics::Metrics;
 use tollgate_worker::process::{GrowthWatch, Renewal, RenewedParts, WorkerParts};
 
-use super::process;
+use crate::commands::shared::process;
 use checks::{Checked, checked, needs};
 use stages::{Decision, Running, start_abuse};
 

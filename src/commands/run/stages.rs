@@ -22,9 +22,9 @@ use tollgate_worker::stages::deciding::{SignalTopic, deciding};
 use tollgate_worker::stages::pass_through;
 use tollgate_worker::traces::Export;
 
-use super::super::ready::Readiness;
-use super::super::{UsageError, process, status};
+use super::super::status;
 use super::RunArgs;
+use crate::commands::shared::{Readiness, UsageError, process};
 
 /// How often to check whether the worker is ready.
 const READY_POLL: Duration = Duration::from_millis(100);

@@ -20,3 +20,21 @@ pub(super) mod ready;
 pub(super) mod sender;
 pub(super) mod topic_records;
 pub(super) mod topics;
+
+pub(super) use controls_file::apply_controls;
+pub(super) use hints::{Hints, quoted};
+pub(super) use interrupt::Interrupt;
+pub(super) use output::{
+    Column, DIM, LiveLine, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, bytes, check_output, clock, count, create_output, fit,
+    now_ms, read_duration, read_since, seconds, shown, stamp, style_of,
+};
+pub(super) use publish::{Outgoing, publish, publish_all};
+pub(super) use ready::Readiness;
+pub(super) use sender::{Outcome, REPORT_TIMEOUT, Sender, Sending, Tagged};
+pub(super) use topic_records::{Span, Step, TopicRecords, consumer};
+pub(super) use topics::{Topic, Topics, reach};
+
+/// An argument that no configuration could make right. Arguments are not quoted, since one may be a password in the wrong place.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct UsageError(pub(super) String);

@@ -9,10 +9,9 @@ use clap::Args;
 use tollgate_config::settings::KafkaSettings;
 use tollgate_core::event::record::Partition;
 
-use super::super::output::{Column, OutputArgs, OutputFormat, Screen, Table, ago, bytes, now_ms};
-use super::super::topics::Topics;
 use super::scan::{Line, Order, Scan, Scanned, Selection};
 use super::warn_of_other_owner;
+use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, Topics, ago, bytes, now_ms};
 
 /// How many threads are listed by default.
 const COUNT: usize = 20;

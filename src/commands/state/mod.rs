@@ -17,8 +17,7 @@ use tollgate_core::event::decode::THREAD_ID_BYTES_MAX;
 use tollgate_core::event::record::Partition;
 use tollgate_core::event::record::partition_of;
 
-use super::output::Screen;
-use super::topics::Topic;
+use crate::commands::shared::{Screen, Topic};
 use tollgate_worker::logging::start_logging;
 
 #[derive(Debug, Subcommand)]

@@ -11,10 +11,9 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_core::event::decode::{EventType, TURN_ID_BYTES_MAX};
 use tollgate_core::event::record::{Offset, Partition};
 
-use super::super::publish::{Outgoing, publish};
-use super::super::topics::{Topic, Topics};
 use super::lookup::look_up;
 use super::{ThreadArgs, read_id, warn_of_other_owner};
+use crate::commands::shared::{Outgoing, Topic, Topics, publish};
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct ResetArgs {

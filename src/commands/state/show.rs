@@ -8,10 +8,9 @@ use clap::Args;
 
 use tollgate_config::settings::KafkaSettings;
 
-use super::super::output::{OutputArgs, OutputFormat, Screen};
-use super::super::topics::Topics;
 use super::lookup::look_up;
 use super::{ThreadArgs, shown, warn_of_other_owner};
+use crate::commands::shared::{OutputArgs, OutputFormat, Screen, Topics};
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct ShowArgs {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::Value;
 
-use super::super::output::{Column, OutputFormat, Screen, TITLE, Table, ago, bytes, now_ms, shown, stamp};
+use crate::commands::shared::{Column, OutputFormat, Screen, TITLE, Table, ago, bytes, now_ms, shown, stamp};
 
 /// The digits of a digest that are shown unless every column is asked for.
 const DIGITS: usize = 16;

@@ -9,11 +9,11 @@ use tollgate_core::decide::guardrail::ProviderOutcome;
 use tollgate_core::decide::policy::Policy;
 use tollgate_core::decide::ruling::{Intervention, LoopCode};
 
-use super::super::output::{Column, OutputFormat, Screen, Table, shown};
 use super::report::{Outcome, percent};
 use super::run::{Got, run};
 use super::suite::{Case, Suite, Tested};
 use super::suites::{Case as _, Reach};
+use crate::commands::shared::{Column, OutputFormat, Screen, Table, shown};
 
 const COVERED: &[Column] =
     &[Column::text("policy"), Column::text("what"), Column::number("reached"), Column::number("of"), Column::number("%")];

@@ -19,7 +19,7 @@ pub(super) mod suites;
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use super::output::Screen;
+use crate::commands::shared::Screen;
 use coverage::Coverage;
 use suite::{Suite, Tested};
 use suites::SuiteArgs;

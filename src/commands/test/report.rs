@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::super::output::{Column, Screen, TITLE, Table, shown, style_of};
 use super::run::Failure;
+use crate::commands::shared::{Column, Screen, TITLE, Table, shown, style_of};
 
 /// The width of what is expected and of what came, in cells, before a line breaks.
 const DIFFERENCE_WIDTH: usize = 120;

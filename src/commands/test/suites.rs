@@ -8,11 +8,10 @@ use std::rc::Rc;
 use anyhow::{Context as _, bail};
 use clap::Args;
 
-use super::super::UsageError;
-use super::super::output::{OutputFormat, Screen, create_output};
 use super::find::find;
 use super::junit::junit;
 use super::report::{FileReport, Outcome, Report, percent};
+use crate::commands::shared::{OutputFormat, Screen, UsageError, create_output};
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct SuiteArgs {

@@ -16,8 +16,7 @@ use tokio::sync::mpsc::unbounded_channel;
 
 use tollgate_config::settings::Settings;
 
-use super::output::{OutputArgs, OutputFormat, Screen};
-use super::process;
+use crate::commands::shared::{OutputArgs, OutputFormat, Screen, process};
 pub(super) use scrape::{Scraped, ask};
 use tollgate_worker::logging::start_logging;
 

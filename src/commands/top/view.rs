@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::super::output::{Column, DIM, Screen, TITLE, Table, clock, count, fit, seconds, shown, style_of};
 use super::scrape::Waits;
 use super::tally::ThreadCounts;
+use crate::commands::shared::{Column, DIM, Screen, TITLE, Table, clock, count, fit, seconds, shown, style_of};
 
 /// What is going on at some time.
 #[derive(Debug, Default, Serialize)]

@@ -23,7 +23,7 @@ use tollgate_config::topics::{Cleanup, Refusal, Surroundings, TOPICS, TopicPlan,
 use tollgate_worker::kafka::check_administration;
 use tollgate_worker::logging::start_logging;
 
-use super::output::{OutputArgs, Screen, read_duration};
+use crate::commands::shared::{OutputArgs, Screen, read_duration};
 use carry_out::{Mode, Trouble, carry_out};
 use find::{Finder, Found};
 use report::Report;

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use tollgate_config::topics::{Change, TopicPlan};
 
-use super::super::output::{Column, OutputFormat, Screen, Table};
 use super::carry_out::Trouble;
+use crate::commands::shared::{Column, OutputFormat, Screen, Table};
 
 /// What is known of every topic, and what was done to it.
 #[derive(Debug)]

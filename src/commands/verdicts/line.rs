@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::super::output::{DIM, Screen, TITLE, clock, fit, shown, style_of};
 use super::Verdict;
+use crate::commands::shared::{DIM, Screen, TITLE, clock, fit, shown, style_of};
 
 /// The space between columns.
 const GAP: &str = "  ";

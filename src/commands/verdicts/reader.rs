@@ -11,7 +11,7 @@ use rdkafka::{Offset, TopicPartitionList};
 use tollgate_config::settings::KafkaSettings;
 use tollgate_worker::kafka::{PlainContext, consumer_config, is_unreachable, make_consumer};
 
-use super::super::topics::Topics;
+use crate::commands::shared::Topics;
 
 /// How long the brokers may take to say where partitions end.
 const OFFSETS_TIMEOUT: Duration = Duration::from_secs(10);

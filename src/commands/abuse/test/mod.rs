@@ -19,9 +19,9 @@ use std::rc::Rc;
 
 use serde_json::json;
 
-use super::super::output::{Screen, shown};
 use super::super::test::report::{Outcome, percent};
 use super::super::test::suites::{self, Case as _, Reach, SuiteArgs};
+use crate::commands::shared::{Screen, shown};
 use suite::{Case, Suite, Tested};
 use tollgate_config::settings::Settings;
 

@@ -36,8 +36,7 @@ use tollgate_core::event::record::Partition;
 use tollgate_worker::kafka::{PlainContext, Right, StageTopics, asker_config, make_consumer, reader_config};
 use tollgate_worker::partition::{RestoreError, read_own_records};
 
-use super::super::output::{OutputArgs, Screen};
-use super::super::topics::Topics;
+use crate::commands::shared::{OutputArgs, Screen, Topics};
 use placement::Placement;
 use writer::{Change, Writer};
 

@@ -4,9 +4,9 @@ use std::io::{BufWriter, Write};
 
 use serde_json::json;
 
-use super::super::super::output::{Column, OutputFormat, Screen, Table, bytes};
 use super::Job;
 use super::placement::Placement;
+use crate::commands::shared::{Column, OutputFormat, Screen, Table, bytes};
 
 const COLUMNS: &[Column] = &[
     Column::number("partition"),

@@ -15,8 +15,8 @@ use tollgate_worker::kafka::{PlainContext, Right, StageTopics, make_producer, st
 use tollgate_worker::partition::{flush_state, is_fenced, last_code, repeat_step, send_state};
 use tollgate_worker::process::{Needs, Preflight, check_configs};
 
-use super::super::super::process;
 use super::Job;
+use crate::commands::shared::process;
 
 /// How long one step of a transaction may take before it is given up.
 const STEP_TIMEOUT: Duration = Duration::from_secs(30);
