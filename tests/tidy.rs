@@ -43,6 +43,7 @@ pub fn source_files() -> Vec<PathBuf> {
             "crates/fixtures/src",
             "crates/json/src",
             "crates/monitoring/src",
+            "crates/operations/src",
             "crates/passport/src",
             "crates/recordings/src",
             "crates/shell/src",

@@ -4,13 +4,6 @@
 //! if it left a record out and for `topics apply --check` if something differs, 70 for a worker that stopped because one of its threads
 //! ended, 130 and 143 for `replay` if a signal interrupted it, 143 if a second signal ended a worker.
 
-/// Writes a line for people to stderr, as `eprintln!` does, but without a panic if stderr is closed: then there is nobody to tell.
-macro_rules! say {
-    ($($line:tt)*) => {
-        $crate::commands::output::note(&format!($($line)*))
-    };
-}
-
 mod abuse;
 mod capture;
 mod completions;
@@ -51,7 +44,7 @@ use tollgate_worker::logging::finish_logging;
 use dev::DevContext;
 use shared::hints::Hints;
 use shared::output::Screen;
-use shared::{UsageError, hints, output, publish, topics};
+use shared::{UsageError, hints, output};
 
 /// The gate that every tool call of a fleet of AI agents passes.
 #[derive(Debug, Parser)]

@@ -9,8 +9,9 @@ use serde::Deserialize;
 
 use tollgate_config::settings::Settings;
 
-use super::verdicts::{Line, Start, Verdict, VerdictReader};
+use super::verdicts::Line;
 use crate::commands::shared::{OutputArgs, OutputFormat, Screen, read_since};
+use tollgate_operations::{Start, Verdict, VerdictReader};
 use tollgate_worker::logging::start_logging;
 
 /// How long to wait for a verdict at a time.

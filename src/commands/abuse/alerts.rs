@@ -9,7 +9,7 @@ use tollgate_abuse::Status;
 use tollgate_core::decide::signal::SubjectKey;
 use tollgate_core::event::record::Partition;
 
-use crate::commands::shared::Topics;
+use tollgate_operations::Topics;
 
 /// One alert.
 #[derive(Debug, Clone, PartialEq)]

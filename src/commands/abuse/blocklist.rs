@@ -11,7 +11,8 @@ use tollgate_config::settings::KafkaSettings;
 
 use super::known::controls;
 use super::switches::{self, AllSwitches};
-use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, Topics, ago, now_ms, shown};
+use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, ago, now_ms, shown};
+use tollgate_operations::Topics;
 
 /// The digits of a hash that are shown unless every column is asked for.
 const DIGITS: usize = 16;

@@ -11,7 +11,8 @@ use super::alerts::{self, Alert};
 use super::standing::{self, Standing};
 use super::subject::Resolved;
 use super::switches::{self, Switches};
-use crate::commands::shared::{Topics, now_ms, stamp};
+use crate::commands::shared::{now_ms, stamp};
+use tollgate_operations::Topics;
 
 /// What is known of a subject.
 #[derive(Debug)]

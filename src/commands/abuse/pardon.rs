@@ -19,9 +19,8 @@ use tollgate_config::settings::Settings;
 use super::requests::{Place, StageView};
 use super::subject::{SubjectParser, resolve};
 use super::switches::{self, AllSwitches, Switches};
-use crate::commands::shared::{
-    Hints, Interrupt, Outgoing, OutputArgs, OutputFormat, Topic, Topics, UsageError, now_ms, publish_all, read_duration,
-};
+use crate::commands::shared::{Hints, Interrupt, OutputArgs, OutputFormat, UsageError, now_ms, read_duration};
+use tollgate_operations::{Outgoing, Topic, Topics, publish_all};
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct PardonArgs {

@@ -18,7 +18,8 @@ use tollgate_core::event::record::{Offset, Partition};
 use tollgate_worker::kafka::{Inquirer, PropertyFault, Right, Watch, asker_config};
 
 use super::alerts::Alert;
-use crate::commands::shared::{Hints, Interrupt, Topics};
+use crate::commands::shared::{Hints, Interrupt};
+use tollgate_operations::Topics;
 
 /// How often the group's offsets are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);

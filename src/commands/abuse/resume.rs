@@ -14,7 +14,8 @@ use tollgate_core::settings::nearest;
 use tollgate_config::settings::Settings;
 
 use super::requests::StageView;
-use crate::commands::shared::{Hints, Interrupt, Outgoing, OutputArgs, OutputFormat, Topics, UsageError, publish_all, read_duration};
+use crate::commands::shared::{Hints, Interrupt, OutputArgs, OutputFormat, UsageError, read_duration};
+use tollgate_operations::{Outgoing, Topics, publish_all};
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct ResumeArgs {

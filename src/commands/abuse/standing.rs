@@ -12,7 +12,7 @@ use tollgate_core::engine::checkpoint::{KeyedState, Latest, StateKey};
 use tollgate_core::event::record::{Offset, Partition, StreamClock};
 
 use super::subject::Resolved;
-use crate::commands::shared::{Topic, Topics};
+use tollgate_operations::{Topic, Topics};
 
 /// What was counted of a subject.
 #[derive(Debug, Serialize)]

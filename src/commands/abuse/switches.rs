@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tollgate_core::decide::controls::{AbuseSuspension, Control, SubjectState, decode};
 use tollgate_core::decide::signal::{KeyKind, SubjectKey};
 
-use crate::commands::shared::Topics;
+use tollgate_operations::Topics;
 
 /// What control records say of one subject.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -15,8 +15,9 @@ use super::alerts::{self, Alert};
 use super::standing;
 use super::switches::{self, AllSwitches};
 use crate::commands::shared::{
-    Column, Hints, OutputArgs, OutputFormat, Screen, TITLE, Table, Topics, ago, now_ms, quoted, read_since, shown, stamp,
+    Column, Hints, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, now_ms, quoted, read_since, shown, stamp,
 };
+use tollgate_operations::Topics;
 
 /// The digits of a hash that are shown unless every column is asked for.
 const DIGITS: usize = 16;

@@ -12,7 +12,8 @@ use tollgate_core::event::record::Offset;
 use tollgate_recordings::Contents;
 use tollgate_worker::kafka::PlainContext;
 
-use crate::commands::shared::{Span, Topic, Topics, now_ms, read_since, stamp};
+use crate::commands::shared::{now_ms, read_since, stamp};
+use tollgate_operations::{Span, Topic, Topics};
 
 /// How long the brokers may take to find offsets by time.
 const OFFSETS_TIMEOUT: Duration = Duration::from_secs(10);

@@ -21,13 +21,14 @@ use clap::Args;
 use tollgate_config::settings::Settings;
 use tollgate_recordings::{CaptureWriter, Contents, contents};
 
-use crate::commands::shared::{Interrupt, TopicRecords, Topics, consumer};
+use crate::commands::shared::Interrupt;
 use bounds::{Asked, Bound, Partitions, read_bound, read_partitions, spans};
 use progress::Progress;
 use read::{Faults, Taken, Write, read};
 use redaction::redactor;
 use same_key::check_key;
 pub(super) use stream::{Missing, stream, topic_of};
+use tollgate_operations::{TopicRecords, Topics, consumer};
 
 const CLIENT_ID: &str = "tollgate-capture";
 /// The exit code if records had to be left out.

@@ -9,7 +9,7 @@ use tollgate_recordings::write_envelope;
 use tollgate_worker::Stop;
 
 use super::progress::Progress;
-use crate::commands::shared::{Step, TopicRecords};
+use tollgate_operations::{Step, TopicRecords};
 
 /// How long a record may wait for its piece of the file where the end is open.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
@@ -84,7 +84,7 @@ pub(super) fn read<W: FnMut(Write<'_>) -> anyhow::Result<()>>(
 ) -> anyhow::Result<bool> {
     let mut flushed = Instant::now();
     for number in 0_u64.. {
-        let step = records.next()?;
+        let step = records.step()?;
         if number.is_multiple_of(LOOK_EVERY) || matches!(step, Step::Nothing) {
             if stop.is_given() {
                 return Ok(false);

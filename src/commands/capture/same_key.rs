@@ -8,7 +8,7 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_recordings::{LastLine, write_envelope};
 
 use super::CLIENT_ID;
-use crate::commands::shared::{Span, Step, TopicRecords};
+use tollgate_operations::{Span, Step, TopicRecords};
 
 /// Checks that a key gives the stand-ins that a file holds: the last record of the file is read from the topic again, and its stand-ins are
 /// made again.
@@ -20,7 +20,7 @@ pub(super) fn check_key(kafka: &KafkaSettings, topic: &str, last: &LastLine, red
     let span = Span { partition: *partition, next: *offset, end: Some(offset + 1) };
     let mut records = TopicRecords::open(kafka, CLIENT_ID, topic, &[span])?;
     loop {
-        match records.next()? {
+        match records.step()? {
             Step::Record(record) => {
                 let again = record.with_borrowed(|record| line_of(record, redactor));
                 ensure!(

@@ -15,7 +15,7 @@ use super::CLIENT_ID;
 use super::bounds::{Asked, spans};
 use super::progress::Progress;
 use super::read::{Faults, Taken, Write, read};
-use crate::commands::shared::{TopicRecords, Topics, consumer};
+use tollgate_operations::{TopicRecords, Topics, consumer};
 
 const BUFFER_BYTES: usize = 256 * 1024;
 

@@ -5,13 +5,13 @@ mod policy_servers;
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 
 use tollgate_config::settings::{KafkaSettings, Settings};
 use tollgate_core::decide::policy::Policy;
+use tollgate_operations::BROKERS_TIMEOUT;
 use tollgate_worker::Stop;
 use tollgate_worker::health::Health;
 use tollgate_worker::kafka::check_clients;
@@ -21,9 +21,6 @@ use tollgate_worker::process::{Needs, PreflightError, check_configs, check_topic
 use tollgate_worker::traces;
 
 use crate::commands::shared::process;
-
-/// How long the brokers may take to answer.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
@@ -94,13 +91,13 @@ fn ask(kafka: &KafkaSettings, needs: &Needs) -> anyhow::Result<tollgate_worker::
     let stop = Stop::default();
     let (timer, health) = (stop.clone(), Health::default());
     std::thread::Builder::new().name("timeout".to_owned()).spawn(move || {
-        std::thread::sleep(CONNECT_TIMEOUT);
+        std::thread::sleep(BROKERS_TIMEOUT);
         timer.give();
     })?;
     let checked = check_topics(kafka, needs, &health, &stop);
     if let Err(PreflightError::Stopped(_)) = &checked {
         let why = health.report().problems.join("; ");
-        bail!("--connect: no answer within {} s: {why}", CONNECT_TIMEOUT.as_secs());
+        bail!("--connect: no answer within {} s: {why}", BROKERS_TIMEOUT.as_secs());
     }
     let checked = checked.context("--connect")?;
     check_transactions(kafka, needs).context("--connect")?;

@@ -7,9 +7,9 @@ use anyhow::ensure;
 use tollgate_config::settings::KafkaSettings;
 use tollgate_core::decide::controls::ControlId;
 
-use super::super::publish::{Outgoing, publish};
-use super::super::topics::Topics;
 use super::listing::{Listing, compact};
+use tollgate_operations::Topics;
+use tollgate_operations::{Outgoing, publish};
 
 /// Writes a record, waits until the brokers have acknowledged it, and prints it on stdout with its place.
 pub(super) fn write(kafka: &KafkaSettings, id: &ControlId, value: Option<&[u8]>) -> anyhow::Result<()> {

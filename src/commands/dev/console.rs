@@ -6,9 +6,10 @@ use std::time::Duration;
 use tollgate_config::settings::KafkaSettings;
 use tollgate_worker::Stop;
 
-use super::super::verdicts::{Line, Start, VerdictReader};
+use super::super::verdicts::Line;
 use super::sample::{Play, Sample, Script};
 use crate::commands::shared::Screen;
+use tollgate_operations::{Start, VerdictReader};
 
 /// How long to wait for a verdict before the sign to stop is looked at.
 const POLL: Duration = Duration::from_millis(100);

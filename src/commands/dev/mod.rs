@@ -31,10 +31,11 @@ use tollgate_worker::stages::deciding::{SignalTopic, deciding};
 use tollgate_worker::threads::MustRun;
 use tollgate_worker::traces::Export;
 
-use crate::commands::shared::{Screen, process, reach};
+use crate::commands::shared::{Screen, process};
 use broker::EmbeddedBroker;
 pub(super) use console::Console;
 pub(super) use sample::{Play, Script};
+use tollgate_operations::{BROKERS_TIMEOUT, reach};
 
 /// Partitions of the embedded topics. The broker holds 5 MiB for each.
 const PARTITIONS: u32 = 32;
@@ -42,8 +43,7 @@ const PARTITIONS: u32 = 32;
 /// Partitions of the embedded topics of signals and of what is known of subjects: a few subjects need no more.
 const SIGNAL_PARTITIONS: u32 = 4;
 
-/// How long brokers may take to know of topics that were just created, and how often they are asked.
-const KNOWN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often brokers are asked whether they know of topics that were just created.
 const KNOWN_POLL: Duration = Duration::from_millis(50);
 
 /// How long fetches of our own clients wait on the embedded broker, in milliseconds.
@@ -218,7 +218,7 @@ impl Dev {
             say!("created topics: {}", created.join(", "));
         }
         let (asked, wanted, health, stop_asking) = (Arc::clone(kafka), needs.clone(), Arc::clone(health), stop.clone());
-        let known_until = Instant::now() + if created.is_empty() { Duration::ZERO } else { KNOWN_TIMEOUT };
+        let known_until = Instant::now() + if created.is_empty() { Duration::ZERO } else { BROKERS_TIMEOUT };
         let check = move || loop {
             match check_topics(&asked, &wanted, &health, &stop_asking) {
                 // A broker that has not created the topics itself learns of them a moment later.

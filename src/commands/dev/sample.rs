@@ -9,7 +9,7 @@ use serde_json::Value;
 use tollgate_config::settings::KafkaSettings;
 use tollgate_worker::kafka::{Linger, PlainContext, make_producer, producer_config};
 
-use super::super::verdicts::Verdict;
+use tollgate_operations::Verdict;
 
 /// The samples, one event a line as `thread<TAB>value`, so that a broken record has a thread too.
 const FLEET: &str = include_str!("sample.tsv");

@@ -8,7 +8,8 @@ use rdkafka::message::BorrowedMessage;
 use tollgate_core::event::record::{Offset, Partition};
 
 use super::letter::Letter;
-use crate::commands::shared::{Topic, Topics, read_since};
+use crate::commands::shared::read_since;
+use tollgate_operations::{Topic, Topics};
 
 /// The options that say which dead letters are meant.
 #[derive(Debug, Args)]

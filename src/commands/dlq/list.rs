@@ -12,7 +12,8 @@ use tollgate_config::settings::KafkaSettings;
 use super::filter::{FilterArgs, Passed};
 use super::groups::{By, Group, Groups};
 use super::letter::Letter;
-use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, Topics, ago, bytes, now_ms};
+use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, ago, bytes, now_ms};
+use tollgate_operations::Topics;
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct ListArgs {

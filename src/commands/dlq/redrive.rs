@@ -22,7 +22,8 @@ use tollgate_worker::kafka::{Linger, Right};
 
 use super::filter::{FilterArgs, Span};
 use super::letter::{Letter, redriven_headers};
-use crate::commands::shared::{Column, Outcome, OutputArgs, OutputFormat, Screen, Sender, Sending, Table, Topic, Topics, process};
+use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, process};
+use tollgate_operations::{Outcome, Sender, Sending, Topic, Topics};
 
 /// How long the brokers may take to acknowledge a record.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);

@@ -35,6 +35,7 @@ use report::write_overview;
 use run::{Clock, Counts, Run, report_fault};
 use sender::sender;
 use target::{Target, TargetSettings, check_name};
+use tollgate_operations::Topics;
 use topic_source::TopicSource;
 use verdict_watch::VerdictWatch;
 
@@ -218,7 +219,7 @@ impl ReplayArgs {
     /// read only once, so its faults are found on the way.
     fn check_source(&self, settings: &Settings, is_stdin: bool) -> anyhow::Result<u32> {
         if let Some(name) = topic_of(&self.source) {
-            let topics = super::topics::Topics::new(&settings.kafka)?;
+            let topics = Topics::new(&settings.kafka)?;
             return Ok(topics.named(name, "SOURCE")?.partitions);
         }
         if is_stdin {

@@ -15,7 +15,8 @@ use tollgate_worker::Stop;
 use super::sender;
 use super::target::{Target, TargetSettings};
 use super::verdict_watch::VerdictWatch;
-use crate::commands::shared::{Sender, count, now_ms, seconds};
+use crate::commands::shared::{count, now_ms, seconds};
+use tollgate_operations::Sender;
 
 /// From the start to when the first record is due, where records are due at a time.
 const LEAD: Duration = Duration::from_millis(100);

@@ -8,7 +8,8 @@ use tollgate_core::event::record::{Partition, partition_of};
 use tollgate_config::settings::KafkaSettings;
 use tollgate_worker::kafka::{topic_admin, topic_configs};
 
-use crate::commands::shared::{Topics, UsageError, process, stamp};
+use crate::commands::shared::{UsageError, process, stamp};
+use tollgate_operations::Topics;
 
 const CONFIG_TIMEOUT: Duration = Duration::from_secs(10);
 

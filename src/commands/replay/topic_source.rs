@@ -6,7 +6,7 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_recordings::LineFault;
 use tollgate_recordings::replay::{Item, Place, Source, unreadable_header};
 
-use crate::commands::shared::{Span, Step, TopicRecords, Topics};
+use tollgate_operations::{Span, Step, TopicRecords, Topics};
 
 /// A topic as it stood when it was opened.
 pub(super) struct TopicSource(TopicRecords);
@@ -31,7 +31,7 @@ impl TopicSource {
 
 impl Source for TopicSource {
     fn next(&mut self) -> anyhow::Result<Item> {
-        Ok(match self.0.next()? {
+        Ok(match self.0.step()? {
             Step::Record(record) => {
                 Item::Record(record.with_borrowed(|record| Place { partition: record.partition.0, at: record.offset.0 }), record)
             }

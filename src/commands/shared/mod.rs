@@ -3,8 +3,6 @@
 //! | module | what it does |
 //! |---|---|
 //! | `output` | tables, colour, widths and times |
-//! | `topics`, `topic_records` | which topics there are; reads a topic, or a part of it |
-//! | `sender`, `publish` | the producer of all commands; publishes some records and waits for their acknowledgements |
 //! | `controls_file` | controls from a file |
 //! | `process`, `ready`, `hints` | a worker's process, whether it is ready, what to do next |
 //! | `interrupt`, `interrupt_input` | Ctrl-C, and lines that end with it |
@@ -15,11 +13,7 @@ pub(super) mod interrupt;
 mod interrupt_input;
 pub(super) mod output;
 pub(super) mod process;
-pub(super) mod publish;
 pub(super) mod ready;
-pub(super) mod sender;
-pub(super) mod topic_records;
-pub(super) mod topics;
 
 pub(super) use controls_file::apply_controls;
 pub(super) use hints::{Hints, quoted};
@@ -28,11 +22,7 @@ pub(super) use output::{
     Column, DIM, LiveLine, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, bytes, check_output, clock, count, create_output, fit,
     now_ms, read_duration, read_since, seconds, shown, stamp, style_of,
 };
-pub(super) use publish::{Outgoing, publish, publish_all};
 pub(super) use ready::Readiness;
-pub(super) use sender::{Outcome, REPORT_TIMEOUT, Sender, Sending, Tagged};
-pub(super) use topic_records::{Span, Step, TopicRecords, consumer};
-pub(super) use topics::{Topic, Topics, reach};
 
 /// An argument that no configuration could make right. Arguments are not quoted, since one may be a password in the wrong place.
 #[derive(Debug, thiserror::Error)]

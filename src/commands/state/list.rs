@@ -11,7 +11,8 @@ use tollgate_core::event::record::Partition;
 
 use super::scan::{Line, Order, Scan, Scanned, Selection};
 use super::warn_of_other_owner;
-use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, Topics, ago, bytes, now_ms};
+use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, ago, bytes, now_ms};
+use tollgate_operations::Topics;
 
 /// How many threads are listed by default.
 const COUNT: usize = 20;

@@ -7,7 +7,7 @@ use tollgate_core::decide::thread::{ThreadView, read_thread};
 use tollgate_core::engine::checkpoint::{KeyedState, PartitionState, StateError, StateKey, read_partition};
 use tollgate_core::event::record::{Offset, Partition};
 
-use crate::commands::shared::{Topic, Topics};
+use tollgate_operations::{Topic, Topics};
 
 /// A lookup of one thread. It is fed every record of a state partition, from its beginning, and ignores other threads.
 #[derive(Debug)]

@@ -17,7 +17,8 @@ use tollgate_core::event::decode::THREAD_ID_BYTES_MAX;
 use tollgate_core::event::record::Partition;
 use tollgate_core::event::record::partition_of;
 
-use crate::commands::shared::{Screen, Topic};
+use crate::commands::shared::Screen;
+use tollgate_operations::Topic;
 use tollgate_worker::logging::start_logging;
 
 #[derive(Debug, Subcommand)]

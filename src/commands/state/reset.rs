@@ -13,7 +13,7 @@ use tollgate_core::event::record::{Offset, Partition};
 
 use super::lookup::look_up;
 use super::{ThreadArgs, read_id, warn_of_other_owner};
-use crate::commands::shared::{Outgoing, Topic, Topics, publish};
+use tollgate_operations::{Outgoing, Topic, Topics, publish};
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct ResetArgs {

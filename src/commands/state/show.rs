@@ -10,7 +10,8 @@ use tollgate_config::settings::KafkaSettings;
 
 use super::lookup::look_up;
 use super::{ThreadArgs, shown, warn_of_other_owner};
-use crate::commands::shared::{OutputArgs, OutputFormat, Screen, Topics};
+use crate::commands::shared::{OutputArgs, OutputFormat, Screen};
+use tollgate_operations::Topics;
 
 #[derive(Debug, Args)]
 pub(in crate::commands) struct ShowArgs {

@@ -8,11 +8,11 @@ use tokio::sync::oneshot;
 
 use tollgate_config::settings::KafkaSettings;
 
-use super::super::verdicts::{Start, VerdictReader};
 use super::scrape::{Scraped, metrics_url, scrape};
 use super::tally::{ACTIONS, Tally};
 use super::view::{ActionRate, CodeCount, View, WorkerState, WorstThread};
 use crate::commands::shared::now_ms;
+use tollgate_operations::{Start, VerdictReader};
 
 /// How long to wait for a verdict at a time.
 const POLL: Duration = Duration::from_millis(200);

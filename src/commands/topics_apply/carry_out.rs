@@ -10,7 +10,8 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_config::topics::{Change, TopicPlan};
 use tollgate_worker::kafka::{Right, admin_error_code, passes};
 
-use super::find::{Finder, Found, REQUEST_TIMEOUT};
+use super::find::{Finder, Found};
+use tollgate_operations::BROKERS_TIMEOUT;
 
 /// What the brokers are to do with a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +48,7 @@ impl Trouble {
 
 /// Carries plans out, or has them checked, and returns what went wrong.
 pub(super) fn carry_out(finder: &Finder<'_>, found: &Found<'_>, plans: &[TopicPlan<'_>], mode: Mode) -> anyhow::Result<Vec<Trouble>> {
-    let options = AdminOptions::new().request_timeout(Some(REQUEST_TIMEOUT)).operation_timeout(Some(REQUEST_TIMEOUT));
+    let options = AdminOptions::new().request_timeout(Some(BROKERS_TIMEOUT)).operation_timeout(Some(BROKERS_TIMEOUT));
     let options = options.validate_only(mode == Mode::Check);
     let mut troubles = create(finder, plans, &options)?;
     troubles.extend(add_partitions(finder, plans, &options)?);

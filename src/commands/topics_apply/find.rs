@@ -11,13 +11,12 @@ use tokio::runtime::Runtime;
 
 use tollgate_config::settings::KafkaSettings;
 use tollgate_config::topics::{FoundTopic, Needed, Topic};
+use tollgate_operations::BROKERS_TIMEOUT;
 use tollgate_worker::kafka::{
     Inquirer, PlainContext, PropertyFault, Right, TopicConfig, TopicMetadata, Watch, admin_error_code, cluster_topic, is_forbidden, passes,
     reader_config, topic_admin, topic_configs,
 };
 
-/// How long the brokers may take to answer one request.
-pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait before unreachable brokers are asked again.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// How long it may take until every broker knows of a new topic.
@@ -103,7 +102,7 @@ impl<'s> Finder<'s> {
         let names: Vec<_> = topics.iter().map(|topic| topic.name.to_owned()).collect();
         let answer = self.inquirer.ask(watch, move |client| {
             // A topic that is forbidden is an answer too, so that all of them are named at once.
-            let look = |name: &String| match cluster_topic(client, name, REQUEST_TIMEOUT) {
+            let look = |name: &String| match cluster_topic(client, name, BROKERS_TIMEOUT) {
                 Err(error) if is_forbidden(&error) => Ok(None),
                 found => found.map(Some),
             };
@@ -148,7 +147,7 @@ impl<'s> Finder<'s> {
             seen.iter().filter(|(_, seen)| seen.is_some_and(|seen| seen.partitions > 0)).map(|(topic, _)| topic.name).collect();
         let (admin, deadline) = (self.admin().map_err(Unknown::Never)?, Instant::now() + SHOWN_MAX);
         let configs = loop {
-            let configs = self.runtime.block_on(topic_configs(admin, &names, REQUEST_TIMEOUT)).map_err(|error| self.unknown(error))?;
+            let configs = self.runtime.block_on(topic_configs(admin, &names, BROKERS_TIMEOUT)).map_err(|error| self.unknown(error))?;
             // A broker may not know yet of a topic that was created a moment ago, and its answer looks like that to a right that is wanting.
             if configs.iter().all(Option::is_some) || Instant::now() >= deadline {
                 break configs;

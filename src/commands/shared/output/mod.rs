@@ -7,9 +7,8 @@ mod live;
 mod table;
 mod text;
 mod time;
-mod units;
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 use anstyle::{AnsiColor, Style};
 use clap::{Args, ValueEnum};
@@ -19,8 +18,8 @@ pub(in crate::commands) use live::LiveLine;
 pub(in crate::commands) use table::{Column, Table};
 pub(in crate::commands) use text::{fit, shown};
 pub(in crate::commands) use time::{ago, clock, read_duration, read_since, stamp};
+pub(in crate::commands) use tollgate_operations::units::{bytes, count, seconds};
 pub(in crate::commands) use tollgate_worker::host_time::now_ms;
-pub(in crate::commands) use units::{bytes, count, seconds};
 
 /// The width that is assumed where a terminal does not say its own.
 const WIDTH: usize = 80;
@@ -117,11 +116,4 @@ pub(in crate::commands) fn style_of(action: &str) -> Style {
         _ => AnsiColor::Red,
     };
     Style::new().fg_color(Some(color.into()))
-}
-
-/// Writes lines for people to stderr. If nobody reads them any more, that is no failure of the command.
-pub(in crate::commands) fn note(text: &str) {
-    let mut lines = text.to_owned();
-    lines.push('\n');
-    let _reader_gone = std::io::stderr().lock().write_all(lines.as_bytes());
 }

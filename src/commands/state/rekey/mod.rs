@@ -36,8 +36,9 @@ use tollgate_core::event::record::Partition;
 use tollgate_worker::kafka::{PlainContext, Right, StageTopics, asker_config, make_consumer, reader_config};
 use tollgate_worker::partition::{RestoreError, read_own_records};
 
-use crate::commands::shared::{OutputArgs, Screen, Topics};
+use crate::commands::shared::{OutputArgs, Screen};
 use placement::Placement;
+use tollgate_operations::Topics;
 use writer::{Change, Writer};
 
 #[derive(Debug, Args)]

@@ -11,6 +11,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,13 +25,14 @@ use tollgate_core::event::record::OwnedRecord;
 use tollgate_config::settings::KafkaSettings;
 use tollgate_worker::kafka::{PlainContext, Right, consumer_config, is_forbidden, is_unreachable, make_consumer, with_record};
 
+use crate::BROKERS_TIMEOUT;
+
 /// How long to wait for a record at a time.
 const POLL: Duration = Duration::from_millis(50);
 /// How long the brokers may be silent while records are missing.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 /// How often partitions that were read to their end are looked at again.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-const WATERMARKS_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the answer to where a partition begins is good for: compaction leaves gaps everywhere, and each would cost a question.
 const BEGINNING_AGE_MAX: Duration = Duration::from_secs(1);
 /// How much is fetched ahead, in KiB: of all partitions, of one, and at least of one.
@@ -40,17 +42,18 @@ const AHEAD_OF_ONE_KIB_MIN: usize = 64;
 
 /// A part of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::commands) struct Span {
-    pub(in crate::commands) partition: i32,
+pub struct Span {
+    /// The partition.
+    pub partition: i32,
     /// The next offset to read.
-    pub(in crate::commands) next: i64,
+    pub next: i64,
     /// The offset behind the last; `None` if there is no end.
-    pub(in crate::commands) end: Option<i64>,
+    pub end: Option<i64>,
 }
 
 /// What comes next.
 #[derive(Debug)]
-pub(in crate::commands) enum Step {
+pub enum Step {
     /// A record.
     Record(Box<OwnedRecord>),
     /// A record at this partition and offset that has a header whose name is not UTF-8. No reader can take it.
@@ -71,11 +74,7 @@ pub(in crate::commands) enum Step {
 }
 
 /// Returns a reader in no consumer group. It reads what a worker reads: records of transactions that were aborted are none.
-pub(in crate::commands) fn consumer(
-    kafka: &KafkaSettings,
-    client_id: &str,
-    partitions: usize,
-) -> anyhow::Result<BaseConsumer<PlainContext>> {
+pub fn consumer(kafka: &KafkaSettings, client_id: &str, partitions: usize) -> anyhow::Result<BaseConsumer<PlainContext>> {
     let ahead = (AHEAD_KIB / partitions.max(1)).clamp(AHEAD_OF_ONE_KIB_MIN, AHEAD_OF_ONE_KIB);
     let mut config = consumer_config(kafka, &kafka.group_id, None);
     config.set("client.id", client_id).set("statistics.interval.ms", "0").set("enable.partition.eof", "true");
@@ -90,7 +89,7 @@ pub(in crate::commands) fn consumer(
 }
 
 /// A topic that is being read.
-pub(in crate::commands) struct TopicRecords {
+pub struct TopicRecords {
     kafka: KafkaSettings,
     consumer: Arc<BaseConsumer<PlainContext>>,
     /// Asks where partitions begin. The consumer's own questions wait behind its fetches, half a second each where no more records come, and
@@ -106,6 +105,12 @@ pub(in crate::commands) struct TopicRecords {
     idle: Vec<usize>,
     heard: Instant,
     looked: Instant,
+}
+
+impl Debug for TopicRecords {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        out.debug_struct("TopicRecords").field("topic", &self.topic).finish_non_exhaustive()
+    }
 }
 
 /// A partition that is being read.
@@ -143,7 +148,7 @@ impl TopicRecords {
     ///
     /// # Errors
     /// librdkafka does not take the configuration or the assignment.
-    pub(in crate::commands) fn open(kafka: &KafkaSettings, client_id: &str, topic: &str, spans: &[Span]) -> anyhow::Result<Self> {
+    pub fn open(kafka: &KafkaSettings, client_id: &str, topic: &str, spans: &[Span]) -> anyhow::Result<Self> {
         let open = spans.iter().filter(|span| span.end.is_none_or(|end| span.next < end));
         let (consumer, asker) = (Arc::new(consumer(kafka, client_id, spans.len())?), consumer(kafka, client_id, 1)?);
         let (mut list, mut partitions) = (TopicPartitionList::new(), Vec::new());
@@ -160,7 +165,7 @@ impl TopicRecords {
     }
 
     /// Returns how many offsets there are still to go through, of the partitions that have an end.
-    pub(in crate::commands) fn left(&self) -> u64 {
+    pub fn left(&self) -> u64 {
         self.partitions.iter().filter_map(|reading| u64::try_from(reading.span.end? - reading.span.next).ok()).sum()
     }
 
@@ -168,7 +173,7 @@ impl TopicRecords {
     ///
     /// # Errors
     /// The topic cannot be read any more.
-    pub(in crate::commands) fn next(&mut self) -> anyhow::Result<Step> {
+    pub fn step(&mut self) -> anyhow::Result<Step> {
         if self.looked.elapsed() >= LOOK_INTERVAL {
             self.looked = Instant::now();
             let idle = std::mem::take(&mut self.idle);
@@ -284,7 +289,7 @@ impl Reading {
         let Span { partition, next, .. } = self.span;
         let known = self.beginning.filter(|(asked, low)| asked.elapsed() < BEGINNING_AGE_MAX || *low >= up_to);
         let beginning = known.or_else(|| {
-            let (low, _) = consumer.fetch_watermarks(topic, partition, WATERMARKS_TIMEOUT).ok()?;
+            let (low, _) = consumer.fetch_watermarks(topic, partition, BROKERS_TIMEOUT).ok()?;
             Some((Instant::now(), low))
         });
         self.beginning = beginning.or(self.beginning);

@@ -1,5 +1,6 @@
 //! The producer of all commands: hands records over, and tells what became of each.
 
+use std::fmt::{self, Debug, Formatter};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use tollgate_core::event::record::{Offset, Partition};
 use tollgate_worker::kafka::{Callbacks, Context, Deliveries, Linger, make_producer, producer_config};
 
 /// How much longer than the brokers may take librdkafka takes to report that they did not acknowledge a record.
-pub(in crate::commands) const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
+pub const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the producer is served at a time.
 const POLL: Duration = Duration::from_millis(10);
 /// The size limit of a batch. A topic refuses a batch as a whole if it is larger than the topic takes; a single record is a batch of its
@@ -21,35 +22,41 @@ const POLL: Duration = Duration::from_millis(10);
 const BATCH_BYTES_MAX: u64 = 100_000;
 
 /// The place of a record in its topic.
-pub(in crate::commands) type Place = (Partition, Offset);
+pub type Place = (Partition, Offset);
 
 /// What became of a record: its tag, and the place where it stands or why it was not taken.
-pub(in crate::commands) type Outcome<T> = (T, Result<Place, KafkaError>);
+pub type Outcome<T> = (T, Result<Place, KafkaError>);
 
 /// A record with its tag, on its way to the producer.
-pub(in crate::commands) type Tagged<'r, T> = BaseRecord<'r, [u8], [u8], Box<T>>;
+pub type Tagged<'r, T> = BaseRecord<'r, [u8], [u8], Box<T>>;
 
 /// A producer that says what became of every record, each of which has a tag.
-pub(in crate::commands) struct Sender<T: Send + Sync + 'static> {
+pub struct Sender<T: Send + Sync + 'static> {
     producer: BaseProducer<Context<Reports<T>>>,
     reports: Reports<T>,
     room_within: Duration,
     time_max: Duration,
 }
 
+impl<T: Send + Sync + 'static> Debug for Sender<T> {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Sender").finish_non_exhaustive()
+    }
+}
+
 /// How a command sends.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::commands) struct Sending {
+pub struct Sending {
     /// How long the brokers may take to acknowledge a record.
-    pub(in crate::commands) acknowledged_within: Duration,
+    pub acknowledged_within: Duration,
     /// How long to wait for room in the producer's queue.
-    pub(in crate::commands) room_within: Duration,
+    pub room_within: Duration,
     /// How the brokers know the client, where that is not as `tollgate`.
-    pub(in crate::commands) client_id: Option<&'static str>,
+    pub client_id: Option<&'static str>,
     /// How long to gather records into a batch.
-    pub(in crate::commands) linger: Linger,
+    pub linger: Linger,
     /// The most bytes that the topic takes at once, if that is known.
-    pub(in crate::commands) batch_bytes_max: Option<u64>,
+    pub batch_bytes_max: Option<u64>,
 }
 
 /// The delivery reports since the last time.
@@ -66,7 +73,7 @@ impl<T: Send + Sync + 'static> Sender<T> {
     ///
     /// # Errors
     /// librdkafka takes a property for none, or not with this value.
-    pub(in crate::commands) fn new(kafka: &KafkaSettings, sending: Sending) -> anyhow::Result<Self> {
+    pub fn new(kafka: &KafkaSettings, sending: Sending) -> anyhow::Result<Self> {
         let batch_bytes = sending.batch_bytes_max.map_or(BATCH_BYTES_MAX, |bytes| bytes.clamp(1, BATCH_BYTES_MAX));
         let mut config = producer_config(kafka, batch_bytes, sending.linger);
         // Verdicts are retried for ever, but here somebody waits at a terminal. The second name is an alias, and either of the two could win.
@@ -83,7 +90,7 @@ impl<T: Send + Sync + 'static> Sender<T> {
     ///
     /// # Errors
     /// librdkafka does not take the record for another reason, or its queue stays full for longer than a command waits.
-    pub(in crate::commands) fn send(&self, mut record: Tagged<'_, T>, is_stopped: impl Fn() -> bool) -> Result<bool, KafkaError> {
+    pub fn send(&self, mut record: Tagged<'_, T>, is_stopped: impl Fn() -> bool) -> Result<bool, KafkaError> {
         let deadline = Instant::now() + self.room_within;
         while let Err((error, refused)) = self.producer.send(record) {
             if error.rdkafka_error_code() != Some(RDKafkaErrorCode::QueueFull) || Instant::now() >= deadline {
@@ -99,13 +106,13 @@ impl<T: Send + Sync + 'static> Sender<T> {
     }
 
     /// Returns what became of records since the last time.
-    pub(in crate::commands) fn take(&self) -> Vec<Outcome<T>> {
+    pub fn take(&self) -> Vec<Outcome<T>> {
         self.producer.poll(Duration::ZERO);
         std::mem::take(&mut *self.reports.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Waits for the last reports for up to `wait`, and returns whether all are there.
-    pub(in crate::commands) fn settle(&self, wait: Duration) -> bool {
+    pub fn settle(&self, wait: Duration) -> bool {
         let deadline = Instant::now() + wait;
         while self.producer.in_flight_count() > 0 && Instant::now() < deadline {
             self.producer.poll(POLL);
@@ -114,13 +121,13 @@ impl<T: Send + Sync + 'static> Sender<T> {
     }
 
     /// Waits until each record is acknowledged or refused, and returns what became of those that `take` has not returned.
-    pub(in crate::commands) fn finish(&self) -> Vec<Outcome<T>> {
+    pub fn finish(&self) -> Vec<Outcome<T>> {
         self.settle(self.time_max);
         self.take()
     }
 
     /// Returns the longest that a report takes.
-    pub(in crate::commands) fn time_max(&self) -> Duration {
+    pub fn time_max(&self) -> Duration {
         self.time_max
     }
 }

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::Verdict;
 use crate::commands::shared::{DIM, Screen, TITLE, clock, fit, shown, style_of};
+use tollgate_operations::Verdict;
 
 /// The space between columns.
 const GAP: &str = "  ";

@@ -1,6 +1,7 @@
 //! A reader of the configured topics for commands, with a time limit on every request.
 
 use std::cell::Cell;
+use std::fmt::{self, Debug, Formatter};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail, ensure};
@@ -18,8 +19,9 @@ use tollgate_worker::kafka::{
 };
 use tollgate_worker::partition::{RestoreError, ends, read_messages};
 
-/// How long the brokers may take to list the topics, and how long one request for that may take.
-const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
+use crate::BROKERS_TIMEOUT;
+
+/// How long one request for the topics may take. There are several until the brokers have answered.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 /// For how long a partition is asked for again whose leader is away. Another broker becomes its leader meanwhile, and may fail in its turn.
 /// Kafka's own tools wait as long.
@@ -28,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
 /// A reader of the brokers' topics, in no consumer group.
-pub(in crate::commands) struct Topics<'s> {
+pub struct Topics<'s> {
     kafka: &'s KafkaSettings,
     reader: Inquirer,
     /// The sign that ends the wait for a partition.
@@ -37,10 +39,16 @@ pub(in crate::commands) struct Topics<'s> {
     said: Cell<Option<Partition>>,
 }
 
-/// Asks for the topics for up to [`METADATA_TIMEOUT`], in several requests: one that a dying broker has taken is never answered, and the next
+impl Debug for Topics<'_> {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Topics").finish_non_exhaustive()
+    }
+}
+
+/// Asks for the topics for up to [`BROKERS_TIMEOUT`], in several requests: one that a dying broker has taken is never answered, and the next
 /// one goes to another.
 fn insist<T>(ask: impl Fn(Duration) -> Result<T, KafkaError>) -> Result<T, KafkaError> {
-    let deadline = Instant::now() + METADATA_TIMEOUT;
+    let deadline = Instant::now() + BROKERS_TIMEOUT;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         match ask(left.min(REQUEST_TIMEOUT)) {
@@ -63,66 +71,71 @@ fn is_away(error: &RestoreError) -> bool {
 
 /// A topic that exists.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::commands) struct Topic<'s> {
-    pub(in crate::commands) name: &'s str,
+pub struct Topic<'s> {
+    /// The name.
+    pub name: &'s str,
     /// How many partitions the topic has.
-    pub(in crate::commands) partitions: u32,
+    pub partitions: u32,
 }
 
 impl<'s> Topics<'s> {
-    pub(in crate::commands) fn new(kafka: &'s KafkaSettings) -> anyhow::Result<Self> {
+    /// Returns a reader that has asked for nothing yet.
+    ///
+    /// # Errors
+    /// librdkafka does not take a property of the configuration.
+    pub fn new(kafka: &'s KafkaSettings) -> anyhow::Result<Self> {
         let reader = Inquirer::new(reader_config(kafka, &kafka.group_id)).map_err(|error| PropertyFault::of(&error, kafka))?;
         Ok(Self { kafka, reader, stop: Stop::default(), said: Cell::default() })
     }
 
     /// Has this sign end the wait for a partition whose leader is away.
-    pub(in crate::commands) fn stopped_by(self, stop: &Stop) -> Self {
+    pub fn stopped_by(self, stop: &Stop) -> Self {
         Self { stop: stop.clone(), ..self }
     }
 
     /// Finds the events topic.
-    pub(in crate::commands) fn events(&self) -> anyhow::Result<Topic<'s>> {
+    pub fn events(&self) -> anyhow::Result<Topic<'s>> {
         self.find(TopicRole::Events)
     }
 
     /// Finds the decisions topic.
-    pub(in crate::commands) fn decisions(&self) -> anyhow::Result<Topic<'s>> {
+    pub fn decisions(&self) -> anyhow::Result<Topic<'s>> {
         self.find(TopicRole::Decisions)
     }
 
     /// Finds the state topic.
-    pub(in crate::commands) fn state(&self) -> anyhow::Result<Topic<'s>> {
+    pub fn state(&self) -> anyhow::Result<Topic<'s>> {
         self.find(TopicRole::State)
     }
 
     /// Finds the controls topic.
-    pub(in crate::commands) fn controls(&self) -> anyhow::Result<Topic<'s>> {
+    pub fn controls(&self) -> anyhow::Result<Topic<'s>> {
         self.find(TopicRole::Controls)
     }
 
     /// Finds the topic of dead letters.
-    pub(in crate::commands) fn dlq(&self) -> anyhow::Result<Topic<'s>> {
+    pub fn dlq(&self) -> anyhow::Result<Topic<'s>> {
         self.find(TopicRole::Dlq)
     }
 
     /// Finds the topic of alerts.
-    pub(in crate::commands) fn alerts(&self) -> anyhow::Result<Topic<'s>> {
+    pub fn alerts(&self) -> anyhow::Result<Topic<'s>> {
         self.find(TopicRole::Alerts)
     }
 
     /// Finds the topic of signals.
-    pub(in crate::commands) fn signals(&self) -> anyhow::Result<Topic<'s>> {
+    pub fn signals(&self) -> anyhow::Result<Topic<'s>> {
         self.find(TopicRole::Signals)
     }
 
     /// Finds the topic of what is known of subjects.
-    pub(in crate::commands) fn abuse(&self) -> anyhow::Result<Topic<'s>> {
+    pub fn abuse(&self) -> anyhow::Result<Topic<'s>> {
         self.find(TopicRole::Abuse)
     }
 
     /// Says on stderr what open transactions hide of a topic: every reader here waits for commits, and ends before them. Returns whether there
     /// are any.
-    pub(in crate::commands) fn say_open_transactions(&self, topic: Topic<'_>) -> anyhow::Result<bool> {
+    pub fn say_open_transactions(&self, topic: Topic<'_>) -> anyhow::Result<bool> {
         let (kafka, name, partitions) = (self.kafka.clone(), topic.name.to_owned(), i32::try_from(topic.partitions)?);
         let found = open_transactions(&kafka, &name, 0..partitions).with_context(|| format!("whether {name} has open transactions"))?;
         for open in &found {
@@ -136,7 +149,7 @@ impl<'s> Topics<'s> {
     }
 
     /// Finds a topic by its name, which stands in a key of the configuration or in an option.
-    pub(in crate::commands) fn named<'n>(&self, name: &'n str, key: &str) -> anyhow::Result<Topic<'n>> {
+    pub fn named<'n>(&self, name: &'n str, key: &str) -> anyhow::Result<Topic<'n>> {
         let brokers = self.kafka.shown_brokers();
         let asked = name.to_owned();
         let watch = &mut Watch { is_wanted: &|| !self.stop.is_given(), say: &mut say_why_not(self.kafka) };
@@ -151,7 +164,7 @@ impl<'s> Topics<'s> {
 
     /// Returns the name of a topic that may have been meant, for people.
     fn nearest(&self, name: &str) -> String {
-        let names = self.reader.client().fetch_metadata(None, METADATA_TIMEOUT);
+        let names = self.reader.client().fetch_metadata(None, BROKERS_TIMEOUT);
         let names: Vec<_> = names.iter().flat_map(|found| found.topics()).map(|topic| topic.name().to_owned()).collect();
         let nearest = tollgate_core::settings::nearest(name, names.iter().map(String::as_str));
         nearest.map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default()
@@ -165,7 +178,7 @@ impl<'s> Topics<'s> {
     }
 
     /// Reads a partition, showing each record once, with its offset.
-    pub(in crate::commands) fn read(
+    pub fn read(
         &self,
         topic: Topic<'_>,
         partition: Partition,
@@ -178,7 +191,7 @@ impl<'s> Topics<'s> {
     }
 
     /// Returns where a partition begins and ends.
-    pub(in crate::commands) fn ends(&self, topic: Topic<'_>, partition: Partition) -> anyhow::Result<(Offset, Offset)> {
+    pub fn ends(&self, topic: Topic<'_>, partition: Partition) -> anyhow::Result<(Offset, Offset)> {
         let until = Instant::now() + PATIENCE;
         loop {
             match ends(self.reader.client(), topic.name, partition) {
@@ -189,12 +202,12 @@ impl<'s> Topics<'s> {
     }
 
     /// Returns the same, and does not ask again.
-    pub(in crate::commands) fn ends_at_once(&self, topic: Topic<'_>, partition: Partition) -> anyhow::Result<(Offset, Offset)> {
+    pub fn ends_at_once(&self, topic: Topic<'_>, partition: Partition) -> anyhow::Result<(Offset, Offset)> {
         self.answer(ends(self.reader.client(), topic.name, partition), topic, partition)
     }
 
     /// Reads a partition from an offset that it has, until `show` returns `false` or the partition ends.
-    pub(in crate::commands) fn read_from(
+    pub fn read_from(
         &self,
         topic: Topic<'_>,
         partition: Partition,
@@ -205,7 +218,7 @@ impl<'s> Topics<'s> {
     }
 
     /// Does the same, and does not ask again.
-    pub(in crate::commands) fn read_at_once(
+    pub fn read_at_once(
         &self,
         topic: Topic<'_>,
         partition: Partition,
@@ -257,10 +270,10 @@ impl<'s> Topics<'s> {
 }
 
 /// Waits until a broker answers, and says meanwhile why none does. Returns `false` if the sign to stop came first.
-pub(in crate::commands) fn reach(kafka: &KafkaSettings, stop: &Stop) -> anyhow::Result<bool> {
+pub fn reach(kafka: &KafkaSettings, stop: &Stop) -> anyhow::Result<bool> {
     let topics = Topics::new(kafka)?;
     let watch = &mut Watch { is_wanted: &|| !stop.is_given(), say: &mut say_why_not(kafka) };
-    match topics.reader.ask(watch, |client| client.fetch_metadata(None, METADATA_TIMEOUT).map(drop)) {
+    match topics.reader.ask(watch, |client| client.fetch_metadata(None, BROKERS_TIMEOUT).map(drop)) {
         Some(Ok(())) => Ok(true),
         Some(Err(error)) => Err(topics.unreachable(&error)),
         None => {
@@ -274,13 +287,13 @@ pub(in crate::commands) fn reach(kafka: &KafkaSettings, stop: &Stop) -> anyhow::
 fn say_why_not(kafka: &KafkaSettings) -> impl FnMut(&str) {
     let brokers = kafka.shown_brokers();
     move |reason| {
-        say!("tollgate: the brokers at {brokers} (kafka.brokers) cannot be reached: {reason}; trying for {} s", METADATA_TIMEOUT.as_secs());
+        say!("tollgate: the brokers at {brokers} (kafka.brokers) cannot be reached: {reason}; trying for {} s", BROKERS_TIMEOUT.as_secs());
     }
 }
 
 impl Topic<'_> {
     /// Returns the partition of that number.
-    pub(in crate::commands) fn partition(self, number: u32) -> anyhow::Result<Partition> {
+    pub fn partition(self, number: u32) -> anyhow::Result<Partition> {
         let Self { name, partitions } = self;
         ensure!(
             number < partitions,
@@ -291,7 +304,7 @@ impl Topic<'_> {
     }
 
     /// Returns every partition.
-    pub(in crate::commands) fn all(self) -> anyhow::Result<Vec<Partition>> {
+    pub fn all(self) -> anyhow::Result<Vec<Partition>> {
         (0..self.partitions).map(|number| self.partition(number)).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! Sizes and counts as people read them.
 
 /// Returns a size in its largest unit: `1.2 KiB`.
-pub(in crate::commands) fn bytes(bytes: u64) -> String {
+pub fn bytes(bytes: u64) -> String {
     let value = bytes as f64;
     match bytes {
         0..1_024 => format!("{bytes} B"),
@@ -12,7 +12,7 @@ pub(in crate::commands) fn bytes(bytes: u64) -> String {
 }
 
 /// Returns a count or a rate in about three digits: `0.25`, `7`, `850`, `12.3k`, `4.5M`.
-pub(in crate::commands) fn count(count: f64) -> String {
+pub fn count(count: f64) -> String {
     match count {
         1_000_000.0.. => format!("{:.1}M", count / 1e6),
         10_000.0.. => format!("{:.1}k", count / 1e3),
@@ -24,7 +24,7 @@ pub(in crate::commands) fn count(count: f64) -> String {
 }
 
 /// Returns a duration in its unit: `850 µs`, `3.2 ms`, `1.5 s`, `4 min`.
-pub(in crate::commands) fn seconds(seconds: f64) -> String {
+pub fn seconds(seconds: f64) -> String {
     match seconds {
         90.0.. => format!("{:.0} min", seconds / 60.0),
         1.0.. => format!("{seconds:.1} s"),

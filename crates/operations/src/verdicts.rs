@@ -1,5 +1,6 @@
 //! A reader of the decisions topic, in no consumer group.
 
+use std::fmt::{self, Debug, Formatter};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -11,14 +12,11 @@ use rdkafka::{Offset, TopicPartitionList};
 use tollgate_config::settings::KafkaSettings;
 use tollgate_worker::kafka::{PlainContext, consumer_config, is_unreachable, make_consumer};
 
-use crate::commands::shared::Topics;
-
-/// How long the brokers may take to say where partitions end.
-const OFFSETS_TIMEOUT: Duration = Duration::from_secs(10);
+use crate::{BROKERS_TIMEOUT, Topics};
 
 /// Where a reader begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::commands) enum Start {
+pub enum Start {
     /// With the oldest verdict.
     Beginning,
     /// Behind the newest verdict.
@@ -29,23 +27,29 @@ pub(in crate::commands) enum Start {
 
 /// A verdict, as it stands in the topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::commands) struct Verdict {
+pub struct Verdict {
     /// The verdict's JSON.
-    pub(in crate::commands) value: Vec<u8>,
+    pub value: Vec<u8>,
     /// Its key: the thread.
-    pub(in crate::commands) thread: Vec<u8>,
+    pub thread: Vec<u8>,
     /// When it was published, in milliseconds since 1970.
-    pub(in crate::commands) time_ms: Option<i64>,
+    pub time_ms: Option<i64>,
 }
 
 /// A reader of all partitions of the decisions topic.
-pub(in crate::commands) struct VerdictReader {
+pub struct VerdictReader {
     consumer: BaseConsumer<PlainContext>,
+}
+
+impl Debug for VerdictReader {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        out.debug_struct("VerdictReader").finish_non_exhaustive()
+    }
 }
 
 impl VerdictReader {
     /// Returns a reader that begins there.
-    pub(in crate::commands) fn new(kafka: &KafkaSettings, start: Start) -> anyhow::Result<Self> {
+    pub fn new(kafka: &KafkaSettings, start: Start) -> anyhow::Result<Self> {
         let topics = Topics::new(kafka)?;
         let topic = topics.decisions()?;
         let mut config = consumer_config(kafka, &kafka.group_id, None);
@@ -63,7 +67,7 @@ impl VerdictReader {
         }
         if start != Start::Beginning {
             // The offsets are asked for now, so that nothing is missed that is published before the first fetch.
-            let found = consumer.offsets_for_times(places, OFFSETS_TIMEOUT);
+            let found = consumer.offsets_for_times(places, BROKERS_TIMEOUT);
             places = found.map_err(|error| anyhow!("the ends of {} are unknown: {error}", topic.name))?;
         }
         consumer.assign(&places)?;
@@ -71,7 +75,7 @@ impl VerdictReader {
     }
 
     /// Waits for the next verdict for up to `wait`.
-    pub(in crate::commands) fn next(&self, wait: Duration) -> anyhow::Result<Option<Verdict>> {
+    pub fn next(&self, wait: Duration) -> anyhow::Result<Option<Verdict>> {
         match self.consumer.poll(wait) {
             None => Ok(None),
             Some(Ok(message)) => Ok(Some(Verdict {

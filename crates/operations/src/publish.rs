@@ -11,7 +11,7 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_core::event::record::Partition;
 use tollgate_worker::kafka::{Linger, Right};
 
-use super::sender::{Place, Sender, Sending};
+use crate::{Place, Sender, Sending};
 
 /// How long the brokers may take to acknowledge the record: as long as it takes until a partition whose leader has died has another one.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(30);
@@ -27,26 +27,27 @@ const SENDING: Sending = Sending {
 
 /// A record to publish.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::commands) struct Outgoing<'a> {
-    pub(in crate::commands) topic: &'a str,
+pub struct Outgoing<'a> {
+    /// The topic.
+    pub topic: &'a str,
     /// The partition; `None` is where murmur2 puts the key.
-    pub(in crate::commands) partition: Option<Partition>,
+    pub partition: Option<Partition>,
     /// The key; `None` is a record without one, which its partition alone places.
-    pub(in crate::commands) key: Option<&'a str>,
+    pub key: Option<&'a str>,
     /// The value. Null deletes the key in a compacted topic.
-    pub(in crate::commands) value: Option<&'a [u8]>,
+    pub value: Option<&'a [u8]>,
     /// What the record is, for people: `the event`.
-    pub(in crate::commands) what: &'a str,
+    pub what: &'a str,
 }
 
 /// Publishes a record and returns its place, once all replicas that the topic asks for have acknowledged it.
-pub(in crate::commands) fn publish(kafka: &KafkaSettings, outgoing: &Outgoing<'_>) -> anyhow::Result<Place> {
+pub fn publish(kafka: &KafkaSettings, outgoing: &Outgoing<'_>) -> anyhow::Result<Place> {
     let places = publish_all(kafka, std::slice::from_ref(outgoing))?;
     places.into_iter().next().with_context(|| format!("{} has no place", outgoing.what))
 }
 
 /// Publishes records, all at once, and returns their places in the same order. If one fails, others may stand in the topic all the same.
-pub(in crate::commands) fn publish_all(kafka: &KafkaSettings, all: &[Outgoing<'_>]) -> anyhow::Result<Vec<Place>> {
+pub fn publish_all(kafka: &KafkaSettings, all: &[Outgoing<'_>]) -> anyhow::Result<Vec<Place>> {
     let sender: Sender<usize> = Sender::new(kafka, SENDING)?;
     for (number, outgoing) in all.iter().enumerate() {
         let mut record = BaseRecord::with_opaque_to(outgoing.topic, Box::new(number));

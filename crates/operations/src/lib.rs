@@ -1,0 +1,33 @@
+//! What commands do on the topics of a cluster, with Kafka: the program adds arguments, and prints the results.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `topics`, `topic_records` | which topics there are; reads a topic, or a part of it |
+//! | `sender`, `publish` | the producer of all commands; publishes some records and waits for their acknowledgements |
+//! | `verdicts` | verdicts as they come |
+//! | `people` | sentences for people on stderr, with [`units`] |
+//!
+//! Results are returned as data. What goes on meanwhile is said on stderr.
+
+#![deny(clippy::print_stdout, clippy::print_stderr, reason = "they panic if nobody reads")]
+
+#[macro_use]
+mod people;
+mod publish;
+mod sender;
+mod topic_records;
+mod topics;
+pub mod units;
+mod verdicts;
+
+use std::time::Duration;
+
+pub use people::note;
+pub use publish::{Outgoing, publish, publish_all};
+pub use sender::{Outcome, Place, REPORT_TIMEOUT, Sender, Sending, Tagged};
+pub use topic_records::{Span, Step, TopicRecords, consumer};
+pub use topics::{Topic, Topics, reach};
+pub use verdicts::{Start, Verdict, VerdictReader};
+
+/// How long the brokers may take to answer a command.
+pub const BROKERS_TIMEOUT: Duration = Duration::from_secs(10);
