@@ -5,6 +5,7 @@
 //! | `topics`, `topic_records` | which topics there are; reads a topic, or a part of it |
 //! | `sender`, `publish` | the producer of all commands; publishes some records and waits for their acknowledgements |
 //! | `verdicts` | verdicts as they come |
+//! | [`capture`] | a topic as a file, or as the lines of a file |
 //! | `people` | sentences for people on stderr, with [`units`] |
 //!
 //! Results are returned as data. What goes on meanwhile is said on stderr.
@@ -13,6 +14,7 @@
 
 #[macro_use]
 mod people;
+pub mod capture;
 mod publish;
 mod sender;
 mod topic_records;

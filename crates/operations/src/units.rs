@@ -1,4 +1,10 @@
-//! Sizes and counts as people read them.
+//! Times, sizes and counts as people read them.
+
+/// Returns the exact time as RFC 3339, in UTC; a dash if its year does not have four digits. `time_ms` is in milliseconds since the epoch.
+#[must_use]
+pub fn stamp(time_ms: i64) -> String {
+    tollgate_recordings::stamp(time_ms).unwrap_or_else(|| "-".to_owned())
+}
 
 /// Returns a size in its largest unit: `1.2 KiB`.
 pub fn bytes(bytes: u64) -> String {

@@ -1,15 +1,7 @@
 //! `tollgate capture`: a topic, or a part of it, as a file from which it can be made again byte for byte.
-//!
-//! ```text
-//! topic ─▶ spans (from where to where) ─▶ records ─▶ stand-ins, if asked ─▶ envelopes ─▶ pieces of the file
-//! ```
 
 mod bounds;
-mod progress;
-mod read;
 mod redaction;
-mod same_key;
-mod stream;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,15 +14,11 @@ use tollgate_config::settings::Settings;
 use tollgate_recordings::{CaptureWriter, Contents, contents};
 
 use crate::commands::shared::Interrupt;
-use bounds::{Asked, Bound, Partitions, read_bound, read_partitions, spans};
-use progress::Progress;
-use read::{Faults, Taken, Write, read};
+use bounds::{read_bound, read_partitions};
 use redaction::redactor;
-use same_key::check_key;
-pub(super) use stream::{Missing, stream, topic_of};
-use tollgate_operations::{TopicRecords, Topics, consumer};
+use tollgate_operations::Topics;
+use tollgate_operations::capture::{Asked, Bound, Capture, Captured, Partitions};
 
-const CLIENT_ID: &str = "tollgate-capture";
 /// The exit code if records had to be left out.
 const LEFT_OUT: u8 = 3;
 
@@ -84,40 +72,15 @@ pub(super) fn execute(args: &CaptureArgs, settings: &Settings) -> anyhow::Result
     let path = args.file.as_deref().filter(|path| path.as_os_str() != "-");
     ensure!(path.is_some() || !args.resume, "--resume: found no file; name the one to go on with");
     let found = found(args, path, name, settings)?;
-    let mut redactor = redactor(args, settings, found.records > 0)?;
-    if let (Some(redactor), Some(last)) = (&mut redactor, &found.last_line) {
-        check_key(kafka, name, last, redactor)?;
-    }
+    let redactor = redactor(args, settings, found.records > 0)?;
     let asked = Asked { from: &args.from, to: &args.to, partitions: &args.partitions, follows: args.follow, behind: &found };
-    let spans = spans(&asked, &topics, topic, &consumer(kafka, CLIENT_ID, 1)?)?;
-    if spans.iter().any(|span| span.end.is_some()) {
-        topics.say_open_transactions(topic)?;
-    }
-    let mut writer = writer(args, path, &found)?;
-    let total = spans.iter().map(|span| Some(u64::try_from(span.end?.saturating_sub(span.next)).unwrap_or_default())).sum();
-    let (mut progress, mut faults) = (Progress::new(total), Faults::default());
-    let shown = path.map_or_else(|| "stdout".to_owned(), |path| path.display().to_string());
-    let is_file = path.is_some();
+    let (is_file, shown) = (path.is_some(), path.map_or_else(|| "stdout".to_owned(), |path| path.display().to_string()));
     let fix = if is_file { "; free some space, and go on with --resume" } else { "" };
-    let write = |what: Write<'_>| {
-        let written = match what {
-            Write::Line(append) => writer.append(append),
-            Write::Flush => writer.flush(),
-        };
-        written.map_err(|error| cannot_write(&shown, fix, error))
-    };
-    let taken = &mut Taken { progress: &mut progress, faults: &mut faults, redactor, write };
-    let is_followed = spans.iter().any(|span| span.end.is_none());
-    let mut records = TopicRecords::open(kafka, CLIENT_ID, name, &spans)?;
-    let reached = read(&mut records, is_followed, &interrupt.stop, taken);
-    // What was read before a failure is kept.
-    let size = writer.finish().map_err(|error| cannot_write(&shown, fix, error));
-    let is_whole = reached?;
-    let size = size?;
-    say!("tollgate: captured {}{}", progress.summary(), if is_file { format!("; {shown} has {size} bytes") } else { String::new() });
+    let capture = Capture { kafka, topics: &topics, topic, asked, redactor, stop: &interrupt.stop };
+    let Captured { summary, bytes, faults, is_whole } =
+        capture.run(|| writer(args, path, &found), |error| cannot_write(&shown, fix, error))?;
+    say!("tollgate: captured {summary}{}", if is_file { format!("; {shown} has {bytes} bytes") } else { String::new() });
     faults.report();
-    // What is followed has no end of its own.
-    let is_whole = is_whole || (is_followed && records.left() == 0);
     Ok(match (is_whole, faults.is_empty()) {
         (false, _) => {
             say!("tollgate: interrupted before the end{}", if is_file { "; the same command with --resume goes on" } else { "" });

@@ -17,11 +17,11 @@ use tollgate_config::settings::Settings;
 use tollgate_recordings::compare::{Flips, Limit, Options, Summary};
 use tollgate_recordings::{Format, Input, ParallelReader, Reader, open};
 
-use super::capture::{Missing, stream, topic_of};
 use super::eval::{report, tell_topics};
 use super::run::read_sample;
 use crate::commands::shared::{Interrupt, LiveLine, OutputArgs, OutputFormat, Screen, UsageError, check_output, create_output, process};
 use compared::{Asked, asked};
+use tollgate_operations::capture::{Missing, stream, topic_of};
 
 /// The exit code if a line holds no record.
 const REJECTED: u8 = 3;

@@ -28,7 +28,6 @@ use tollgate_recordings::replay::{
 };
 use tollgate_worker::logging::start_logging;
 
-use super::capture::topic_of;
 use crate::commands::shared::{Interrupt, UsageError, read_duration};
 use finish::Ended;
 use report::write_overview;
@@ -36,6 +35,7 @@ use run::{Clock, Counts, Run, report_fault};
 use sender::sender;
 use target::{Target, TargetSettings, check_name};
 use tollgate_operations::Topics;
+use tollgate_operations::capture::topic_of;
 use topic_source::TopicSource;
 use verdict_watch::VerdictWatch;
 

@@ -17,8 +17,8 @@ pub(in crate::commands) use file::{check as check_output, create as create_outpu
 pub(in crate::commands) use live::LiveLine;
 pub(in crate::commands) use table::{Column, Table};
 pub(in crate::commands) use text::{fit, shown};
-pub(in crate::commands) use time::{ago, clock, read_duration, read_since, stamp};
-pub(in crate::commands) use tollgate_operations::units::{bytes, count, seconds};
+pub(in crate::commands) use time::{ago, clock, read_duration, read_since};
+pub(in crate::commands) use tollgate_operations::units::{bytes, count, seconds, stamp};
 pub(in crate::commands) use tollgate_worker::host_time::now_ms;
 
 /// The width that is assumed where a terminal does not say its own.

@@ -12,11 +12,6 @@ pub(in crate::commands) fn clock(time_ms: i64) -> String {
     format!("{hour:02}:{minute:02}:{second:02}")
 }
 
-/// Returns the exact time as RFC 3339, in UTC.
-pub(in crate::commands) fn stamp(time_ms: i64) -> String {
-    tollgate_recordings::stamp(time_ms).unwrap_or_else(|| "-".to_owned())
-}
-
 /// Returns how long ago a time is, in its largest unit: `3 min ago`.
 pub(in crate::commands) fn ago(time_ms: i64, now_ms: i64) -> String {
     let seconds = now_ms.saturating_sub(time_ms) / 1_000;
@@ -88,6 +83,7 @@ fn date_time(time_ms: i64) -> Option<OffsetDateTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tollgate_operations::units::stamp;
 
     #[test]
     fn times_are_shown_in_their_largest_unit() {

@@ -8,7 +8,7 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_recordings::{LastLine, write_envelope};
 
 use super::CLIENT_ID;
-use tollgate_operations::{Span, Step, TopicRecords};
+use crate::{Span, Step, TopicRecords};
 
 /// Checks that a key gives the stand-ins that a file holds: the last record of the file is read from the topic again, and its stand-ins are
 /// made again.

@@ -9,7 +9,7 @@ use tollgate_recordings::write_envelope;
 use tollgate_worker::Stop;
 
 use super::progress::Progress;
-use tollgate_operations::{Step, TopicRecords};
+use crate::{Step, TopicRecords};
 
 /// How long a record may wait for its piece of the file where the end is open.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
@@ -20,7 +20,7 @@ const LOOK_EVERY: u64 = 64;
 
 /// What could not be captured.
 #[derive(Debug, Default)]
-pub(super) struct Faults {
+pub struct Faults {
     /// Records that were left out, with the reason.
     left_out: Vec<String>,
     count: u64,
@@ -36,17 +36,20 @@ impl Faults {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Returns whether nothing is missing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.missing() == 0
     }
 
     /// Returns how many records are missing, as far as offsets tell.
-    pub(super) fn missing(&self) -> u64 {
+    #[must_use]
+    pub fn missing(&self) -> u64 {
         self.count + self.deleted
     }
 
     /// Tells people what is missing.
-    pub(super) fn report(&self) {
+    pub fn report(&self) {
         self.left_out.iter().for_each(|sentence| say!("tollgate: {sentence}"));
         if self.count > 0 {
             say!("tollgate: {} records were left out", self.count);

@@ -12,10 +12,10 @@ use tollgate_recordings::{Contents, Input};
 use tollgate_worker::Stop;
 
 use super::CLIENT_ID;
-use super::bounds::{Asked, spans};
 use super::progress::Progress;
 use super::read::{Faults, Taken, Write, read};
-use tollgate_operations::{TopicRecords, Topics, consumer};
+use super::spans::{Asked, spans};
+use crate::{TopicRecords, Topics, consumer};
 
 const BUFFER_BYTES: usize = 256 * 1024;
 
@@ -23,17 +23,19 @@ const BUFFER_BYTES: usize = 256 * 1024;
 const PREFIX: &str = "topic:";
 
 /// Returns the name of the topic of `topic:NAME`; `None` is the name of a file.
-pub(in crate::commands) fn topic_of(source: &str) -> Option<&str> {
+pub fn topic_of(source: &str) -> Option<&str> {
     source.strip_prefix(PREFIX)
 }
 
 /// How many records of a topic were missing: retention took them before they were read, or they cannot be read. It is known once the last
 /// line was read.
 #[derive(Debug, Clone, Default)]
-pub(in crate::commands) struct Missing(Arc<AtomicU64>);
+pub struct Missing(Arc<AtomicU64>);
 
 impl Missing {
-    pub(in crate::commands) fn count(&self) -> u64 {
+    /// Returns how many records were missing.
+    #[must_use]
+    pub fn count(&self) -> u64 {
         self.0.load(Ordering::Acquire)
     }
 }
@@ -43,7 +45,7 @@ impl Missing {
 ///
 /// # Errors
 /// The topic is not there, or the brokers do not answer.
-pub(in crate::commands) fn stream(kafka: &KafkaSettings, name: &str, named_by: &str) -> anyhow::Result<(Input, Missing)> {
+pub fn stream(kafka: &KafkaSettings, name: &str, named_by: &str) -> anyhow::Result<(Input, Missing)> {
     let spans = {
         let topics = Topics::new(kafka)?;
         let asked = Asked { from: &[], to: &[], partitions: &[], follows: false, behind: &Contents::default() };

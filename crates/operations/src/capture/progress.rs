@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-use crate::commands::shared::{bytes, count, seconds, stamp};
+use crate::units::{bytes, count, seconds, stamp};
 
 /// How often the line is written.
 const INTERVAL: Duration = Duration::from_millis(500);
