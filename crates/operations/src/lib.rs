@@ -6,6 +6,7 @@
 //! | `sender`, `publish` | the producer of all commands; publishes some records and waits for their acknowledgements |
 //! | `verdicts` | verdicts as they come |
 //! | [`capture`] | a topic as a file, or as the lines of a file |
+//! | [`rekey`] | threads to the partitions of their new hash |
 //! | `people` | sentences for people on stderr, with [`units`] |
 //!
 //! Results are returned as data. What goes on meanwhile is said on stderr.
@@ -16,6 +17,7 @@
 mod people;
 pub mod capture;
 mod publish;
+pub mod rekey;
 mod sender;
 mod topic_records;
 mod topics;
@@ -33,3 +35,11 @@ pub use verdicts::{Start, Verdict, VerdictReader};
 
 /// How long the brokers may take to answer a command.
 pub const BROKERS_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Returns a runtime for HTTP, signals and the administration of topics, with a thread of its own.
+///
+/// # Errors
+/// The system gives no thread.
+pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()
+}

@@ -23,6 +23,8 @@ use tollgate_worker::metrics::Metrics;
 use tollgate_worker::policy_servers::{Endpoint, PolicyServers};
 use tollgate_worker::threads::{MustRun, THREAD_ENDED};
 
+pub(in crate::commands) use tollgate_operations::runtime;
+
 /// How long leaving the group may take after the drain timeout.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often to check for the sign to stop.
@@ -123,9 +125,4 @@ pub(in crate::commands) fn policy_servers(settings: &PolicySettings, metrics: &M
     let servers = settings.guardrails.iter().flat_map(GuardrailSettings::servers);
     let endpoints = servers.map(|(place, server)| Ok((place, Endpoint::new(server, metrics)?))).collect::<anyhow::Result<_>>()?;
     Ok(PolicyServers::new(endpoints, Handle::current()))
-}
-
-/// Returns a runtime for HTTP and signals. Members have threads of their own.
-pub(in crate::commands) fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()
 }

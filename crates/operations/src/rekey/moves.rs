@@ -22,7 +22,7 @@ const BYTES_MAX: usize = 8 << 20;
 pub(super) fn run(job: &Job<'_>, placement: &Placement, writer: &Writer<'_>) -> anyhow::Result<u64> {
     let dropped: HashSet<(Partition, &str)> = placement.conflicts.iter().map(|conflict| (conflict.dropped, &*conflict.thread_id)).collect();
     // A thread that moves is two records.
-    let records_max = job.args.batch as usize * 2;
+    let records_max = job.options.batch as usize * 2;
     let (mut batch, mut bytes, mut moved) = (Vec::new(), 0, 0);
     for (at, placed) in job.partitions.iter().copied().zip(&placement.partitions) {
         let has_dropped = placement.conflicts.iter().any(|conflict| conflict.dropped == at);

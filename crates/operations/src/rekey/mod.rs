@@ -1,4 +1,4 @@
-//! `tollgate state rekey`: moves the state of threads to the partitions of their new hash, after the events topic was given more.
+//! Moves the state of threads to the partitions of their new hash, after the events topic was given more.
 //!
 //! ```text
 //! mark every partition ─▶ fence ─▶ scan ─▶ note anchors and sum ─▶ move, batch by batch ─▶ scan again ─▶ unmark
@@ -14,19 +14,16 @@
 //! | `placement` | reads the state of all partitions: what is where, and where it belongs |
 //! | `writer` | fences workers, and writes transactions |
 //! | `moves` | the moves themselves |
-//! | `report` | the plan for people and programs |
 
 mod moves;
 mod offline;
 mod placement;
-mod report;
 mod writer;
 
-use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{anyhow, bail, ensure};
-use clap::{Args, ValueEnum};
+use clap::ValueEnum;
 use rdkafka::consumer::BaseConsumer;
 
 use tollgate_config::settings::Settings;
@@ -36,38 +33,55 @@ use tollgate_core::event::record::Partition;
 use tollgate_worker::kafka::{PlainContext, Right, StageTopics, asker_config, make_consumer, reader_config};
 use tollgate_worker::partition::{RestoreError, read_own_records};
 
-use crate::commands::shared::{OutputArgs, Screen};
-use placement::Placement;
-use tollgate_operations::Topics;
+use crate::Topics;
 use writer::{Change, Writer};
 
-#[derive(Debug, Args)]
-pub(in crate::commands) struct RekeyArgs {
-    /// Move the state; without it, only say what would be moved
-    #[arg(long)]
-    execute: bool,
-    /// How many partitions the state is keyed for, if it does not say so because an older tollgate wrote it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    from: Option<u32>,
-    /// What to do with threads on a partition that their id never hashed to, because their producer uses another partitioner
-    #[arg(long, value_name = "WHAT", value_enum)]
-    misplaced: Option<Misplaced>,
-    /// Where two partitions know one thread, keep what has the later event and drop the other
-    #[arg(long)]
-    keep_newest: bool,
-    /// Move the state though events of before the change are not decided: they will be decided without it
-    #[arg(long)]
-    accept_lag: bool,
-    /// How many threads a transaction moves at most
-    #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
-    batch: u32,
-    #[command(flatten)]
-    output: OutputArgs,
+pub use placement::{PartitionPlacement, Placement, Tally};
+
+/// The options of a rekey.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Whether to move the state; else it is only planned.
+    pub execute: bool,
+    /// How many partitions the state is keyed for, if the state does not say so.
+    pub from: Option<u32>,
+    /// What to do with misplaced threads.
+    pub misplaced: Option<Misplaced>,
+    /// Whether to keep the later of two copies of a thread, and to drop the other.
+    pub keep_newest: bool,
+    /// Whether to move the state though events of before the change are not decided.
+    pub accept_lag: bool,
+    /// How many threads a transaction moves at most.
+    pub batch: u32,
+}
+
+/// The result of a rekey.
+#[derive(Debug)]
+pub enum Rekeyed {
+    /// The state of this topic is keyed for this number of partitions, as many as there are.
+    Fits(String, usize),
+    /// What would be moved, and what is in the way.
+    Planned(Placement, Vec<String>),
+    /// What was moved.
+    Moved(Moved),
+}
+
+/// A move that has ended.
+#[derive(Debug)]
+pub struct Moved {
+    /// Where the threads were, and where they belong.
+    pub placement: Placement,
+    /// How many threads were moved.
+    pub moved: u64,
+    /// How long that took.
+    pub seconds: f64,
+    /// How many threads there are.
+    pub threads: u64,
 }
 
 /// What to do with misplaced threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Misplaced {
+pub enum Misplaced {
     /// Leave them on their partition
     Keep,
     /// Move them to the partition that their id hashes to now
@@ -76,7 +90,7 @@ enum Misplaced {
 
 /// What every step works with.
 struct Job<'j> {
-    args: &'j RekeyArgs,
+    options: &'j Options,
     settings: &'j Settings,
     topics: StageTopics,
     /// Every partition that there is.
@@ -85,13 +99,17 @@ struct Job<'j> {
     asker: BaseConsumer<PlainContext>,
 }
 
-pub(super) fn execute(args: &RekeyArgs, settings: &Settings, screen: Screen) -> anyhow::Result<ExitCode> {
+/// Moves the state of threads to the partitions of their new hash, or plans it.
+///
+/// # Errors
+/// Something is in the way, or does not fit together, or the brokers do not answer.
+pub fn rekey(settings: &Settings, options: &Options) -> anyhow::Result<Rekeyed> {
     let kafka = &settings.kafka;
     let topics = Topics::new(kafka)?;
     let partitions = equal_partitions(&topics, settings)?;
     let group = &kafka.group_id;
     let job = Job {
-        args,
+        options,
         settings,
         topics: StageTopics::of(kafka),
         partitions,
@@ -99,11 +117,11 @@ pub(super) fn execute(args: &RekeyArgs, settings: &Settings, screen: Screen) -> 
         asker: make_consumer(&asker_config(kafka, group), PlainContext::default())?,
     };
     let own = job.own_records()?;
-    let Some(rekey) = job.rekey(&own)? else {
-        say!("nothing to do: {} is keyed for {} partitions, as many as there are", job.topics.state, job.partitions.len());
-        return Ok(ExitCode::SUCCESS);
-    };
-    if args.execute { job.run(rekey, &own, screen) } else { job.plan(rekey, own, screen) }
+    match job.rekey(&own)? {
+        None => Ok(Rekeyed::Fits(job.topics.state.clone(), job.partitions.len())),
+        Some(rekey) if options.execute => job.run(rekey, &own).map(Rekeyed::Moved),
+        Some(rekey) => job.plan(rekey, own),
+    }
 }
 
 /// Returns every partition, if the topics have equal numbers of them.
@@ -164,7 +182,7 @@ impl Job<'_> {
     /// Returns the change that the state has to follow, or `None` if it is keyed for the partitions that there are.
     fn rekey(&self, own: &[OwnRecords]) -> anyhow::Result<Option<Rekey>> {
         let (topic, to) = (&self.topics.state, self.count());
-        let from = match (Keying::of(own), self.args.from) {
+        let from = match (Keying::of(own), self.options.from) {
             (Keying::Moving(rekey), _) => {
                 ensure!(
                     rekey.to == to,
@@ -213,37 +231,28 @@ impl Job<'_> {
         )
     }
 
-    /// Says what would be moved.
-    fn plan(&self, rekey: Rekey, own: Vec<OwnRecords>, screen: Screen) -> anyhow::Result<ExitCode> {
+    /// Returns what would be moved.
+    fn plan(&self, rekey: Rekey, own: Vec<OwnRecords>) -> anyhow::Result<Rekeyed> {
         let members = offline::members(self)?;
         let lags = offline::lags(self, rekey, &own)?;
         let placement = placement::read(self, rekey, own)?;
-        report::write(&placement, self.args.output.format(), screen)?;
-        say!("{}", report::summary(self, &placement, "to move"));
-        let obstacles: Vec<_> = offline::refusal(&members)
-            .into_iter()
-            .chain(offline::lag_refusal(self, rekey, &lags))
-            .chain(self.refusals(&placement))
-            .collect();
-        for obstacle in &obstacles {
-            say!("--execute would be refused: {obstacle}");
-        }
-        say!("nothing was changed; --execute moves the state");
-        Ok(if obstacles.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        let in_the_way = offline::refusal(&members).into_iter().chain(offline::lag_refusal(self, rekey, &lags));
+        let obstacles = in_the_way.chain(self.refusals(&placement)).collect();
+        Ok(Rekeyed::Planned(placement, obstacles))
     }
 
     /// Returns why the threads cannot be moved as they are.
     fn refusals(&self, placement: &Placement) -> Vec<String> {
         let mut refusals = Vec::new();
         let misplaced = placement.misplaced();
-        if misplaced > 0 && self.args.misplaced.is_none() {
+        if misplaced > 0 && self.options.misplaced.is_none() {
             refusals.push(format!(
                 "threads on partitions that their id never hashed to: {misplaced} (such as {}). Their producer uses another partitioner: \
                  --misplaced keep leaves them there, --misplaced move moves them to where their id hashes to now",
                 placement.misplaced_samples.join(", ")
             ));
         }
-        if !placement.conflicts.is_empty() && !self.args.keep_newest {
+        if !placement.conflicts.is_empty() && !self.options.keep_newest {
             let samples: Vec<_> = placement.conflicts.iter().take(3).map(|conflict| conflict.to_string()).collect();
             refusals.push(format!(
                 "threads that two partitions know and that would meet on one: {} (such as {}). --keep-newest keeps what has the later event, \
@@ -256,7 +265,7 @@ impl Job<'_> {
     }
 
     /// Moves the state.
-    fn run(&self, rekey: Rekey, own: &[OwnRecords], screen: Screen) -> anyhow::Result<ExitCode> {
+    fn run(&self, rekey: Rekey, own: &[OwnRecords]) -> anyhow::Result<Moved> {
         if let Some(refusal) = offline::refusal(&offline::members(self)?) {
             bail!("{refusal}");
         }
@@ -268,7 +277,7 @@ impl Job<'_> {
         let own = self.own_records()?;
         ensure!(self.rekey(&own)? == Some(rekey), "another move has ended just now; run it again to see");
         match self.begin(rekey, &own, &mut writer) {
-            Ok(placement) => self.move_all(&placement, &mut writer, screen),
+            Ok(placement) => self.move_all(placement, &mut writer),
             Err(error) => {
                 self.unmark(&mut writer);
                 Err(error)
@@ -341,9 +350,9 @@ impl Job<'_> {
         Ok(placement)
     }
 
-    fn move_all(&self, placement: &Placement, writer: &mut Writer<'_>, screen: Screen) -> anyhow::Result<ExitCode> {
+    fn move_all(&self, placement: Placement, writer: &mut Writer<'_>) -> anyhow::Result<Moved> {
         let started = Instant::now();
-        let moved = moves::run(self, placement, writer)?;
+        let moved = moves::run(self, &placement, writer)?;
         writer.settle()?;
         let seconds = started.elapsed().as_secs_f64();
         let after = placement::read(self, placement.rekey, self.own_records()?)?;
@@ -360,14 +369,7 @@ impl Job<'_> {
         changes.extend(self.marks(None));
         writer.commit(&changes)?;
         writer.settle()?;
-        report::write(placement, self.args.output.format(), screen)?;
-        let rate = moved as f64 / seconds.max(0.001);
-        say!("{}", report::summary(self, placement, "moved"));
-        say!(
-            "moved in {seconds:.1} s ({rate:.0} threads/s); all {} threads are there, byte for byte, and the workers can start",
-            after.sum.entries
-        );
-        Ok(ExitCode::SUCCESS)
+        Ok(Moved { placement, moved, seconds, threads: after.sum.entries })
     }
 
     /// Returns the changes that mark every partition, or take the marks back.

@@ -19,22 +19,28 @@ const SAMPLES: usize = 3;
 
 /// What there is of a kind of threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Tally {
-    pub(super) threads: u64,
-    pub(super) bytes: u64,
+pub struct Tally {
+    /// Threads.
+    pub threads: u64,
+    /// Bytes of their records.
+    pub bytes: u64,
     /// Threads that hold a block or a halt of their running turn.
-    pub(super) stops: u64,
+    pub stops: u64,
     /// Threads of which calls are suppressed.
-    pub(super) suppressions: u64,
+    pub suppressions: u64,
 }
 
 /// A partition in a placement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct PartitionPlacement {
-    pub(super) threads: u64,
-    pub(super) leaving: Tally,
-    pub(super) arriving: Tally,
-    pub(super) misplaced: u64,
+pub struct PartitionPlacement {
+    /// Threads that are there.
+    pub threads: u64,
+    /// Threads that leave.
+    pub leaving: Tally,
+    /// Threads that come.
+    pub arriving: Tally,
+    /// Threads whose id never hashed to the partition.
+    pub misplaced: u64,
 }
 
 /// Two partitions that know one thread, which belongs on one.
@@ -54,10 +60,12 @@ impl std::fmt::Display for Conflict {
 
 /// What is where, and where it belongs.
 #[derive(Debug)]
-pub(super) struct Placement {
-    pub(super) rekey: Rekey,
+pub struct Placement {
+    /// The change of the number of partitions.
+    pub rekey: Rekey,
     pub(super) own: Vec<OwnRecords>,
-    pub(super) partitions: Vec<PartitionPlacement>,
+    /// Every partition, in order.
+    pub partitions: Vec<PartitionPlacement>,
     /// The sum of all threads that are kept.
     pub(super) sum: StateSum,
     pub(super) conflicts: Vec<Conflict>,
@@ -87,7 +95,7 @@ pub(super) fn destination(job: &Job<'_>, rekey: Rekey, key: &str, at: Partition)
         Place::Here => at,
         Place::Moves(target) => target,
         Place::Misplaced(target) => {
-            if job.args.misplaced == Some(Misplaced::Move) {
+            if job.options.misplaced == Some(Misplaced::Move) {
                 target
             } else {
                 at
@@ -211,12 +219,14 @@ impl Placement {
     }
 
     /// Returns how many threads are misplaced.
-    pub(super) fn misplaced(&self) -> u64 {
+    #[must_use]
+    pub fn misplaced(&self) -> u64 {
         self.partitions.iter().map(|partition| partition.misplaced).sum()
     }
 
     /// Returns the sums of what will move.
-    pub(super) fn moving(&self) -> Tally {
+    #[must_use]
+    pub fn moving(&self) -> Tally {
         let mut tally = Tally::default();
         self.partitions.iter().for_each(|partition| tally.add(partition.leaving));
         tally

@@ -16,7 +16,6 @@ use tollgate_worker::partition::{flush_state, is_fenced, last_code, repeat_step,
 use tollgate_worker::process::{Needs, Preflight, check_configs};
 
 use super::Job;
-use crate::commands::shared::process;
 
 /// How long one step of a transaction may take before it is given up.
 const STEP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -46,7 +45,7 @@ impl<'w> Writer<'w> {
     pub(super) fn new(job: &'w Job<'_>) -> anyhow::Result<Self> {
         let (kafka, topics) = (&job.settings.kafka, &job.topics);
         let thread_bytes_max = job.settings.policy.limits.thread_bytes_max;
-        let known = process::runtime()?.block_on(check_configs(kafka, &Needs::deciding(), Preflight::of(job.count()), thread_bytes_max))?;
+        let known = crate::runtime()?.block_on(check_configs(kafka, &Needs::deciding(), Preflight::of(job.count()), thread_bytes_max))?;
         let mut config = state_producer_config(kafka, topics, Partition(0), known.state_batch_bytes_max);
         config.set("transactional.id", topics.rekey_transactional_id()).set("linger.ms", "5");
         let producer = start(&config, kafka, topics)?;

@@ -13,9 +13,8 @@ use tollgate_core::event::record::{Offset, Partition};
 use tollgate_worker::kafka::Right;
 
 use super::Job;
+use crate::BROKERS_TIMEOUT;
 
-/// How long one request to the brokers may take.
-const QUESTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait for a record or the end of a partition.
 const END_TIMEOUT: Duration = Duration::from_secs(15);
 /// How many members and partitions are named.
@@ -43,7 +42,7 @@ pub(super) struct Lag {
 pub(super) fn committed(job: &Job<'_>) -> anyhow::Result<BTreeMap<Partition, Committed>> {
     let mut list = TopicPartitionList::with_capacity(job.partitions.len());
     job.partitions.iter().for_each(|partition| _ = list.add_partition(&job.topics.input, partition.0));
-    let answered = job.asker.committed_offsets(list, QUESTION_TIMEOUT).map_err(|error| refused(job, &error))?;
+    let answered = job.asker.committed_offsets(list, BROKERS_TIMEOUT).map_err(|error| refused(job, &error))?;
     let mut committed = BTreeMap::new();
     for element in answered.elements() {
         element.error().map_err(|error| refused(job, &error))?;
@@ -63,7 +62,7 @@ pub(super) fn low(job: &Job<'_>, partition: Partition) -> anyhow::Result<Offset>
 }
 
 fn watermarks(job: &Job<'_>, partition: Partition) -> anyhow::Result<(Offset, Offset)> {
-    let found = job.asker.fetch_watermarks(&job.topics.input, partition.0, QUESTION_TIMEOUT);
+    let found = job.asker.fetch_watermarks(&job.topics.input, partition.0, BROKERS_TIMEOUT);
     found.map(|(low, end)| (Offset(low), Offset(end))).map_err(|error| refused(job, &error))
 }
 
@@ -73,12 +72,12 @@ fn watermarks(job: &Job<'_>, partition: Partition) -> anyhow::Result<(Offset, Of
 /// The brokers do not answer, or refuse to.
 pub(super) fn members(job: &Job<'_>) -> anyhow::Result<Vec<String>> {
     let group_id = &job.topics.group_id;
-    let list = job.asker.fetch_group_list(Some(group_id), QUESTION_TIMEOUT).map_err(|error| refused(job, &error))?;
+    let list = job.asker.fetch_group_list(Some(group_id), BROKERS_TIMEOUT).map_err(|error| refused(job, &error))?;
     let groups = list.groups().iter().filter(|group| group.name() == group_id);
     let mut members: Vec<_> =
         groups.flat_map(|group| group.members()).map(|member| format!("{} at {}", member.id(), member.client_host())).collect();
     // A group of the newer protocol shows no members to this request. But then the brokers take an offset only from a member.
-    if members.is_empty() && job.args.execute && takes_offsets_only_from_members(job)? {
+    if members.is_empty() && job.options.execute && takes_offsets_only_from_members(job)? {
         members.push("one that does not tell its name".to_owned());
     }
     Ok(members)
@@ -166,7 +165,7 @@ pub(super) fn lag_refusal(job: &Job<'_>, rekey: Rekey, lags: &[Lag]) -> Option<S
         .take(NAMED_MAX)
         .map(|Lag { partition, position, end }| format!("partition {partition}: decided up to {position} of {end}"))
         .collect();
-    (!lags.is_empty() && !job.args.accept_lag).then(|| {
+    (!lags.is_empty() && !job.options.accept_lag).then(|| {
         format!(
             "events of before the change that are not decided: {events} ({}{}). Decide them with `tollgate run --drain-partitions {}` until the lag is 0, \
              and stop it. --accept-lag moves the state nevertheless, and these events are then decided without what is known of their threads",
