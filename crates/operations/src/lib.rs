@@ -7,6 +7,7 @@
 //! | `verdicts` | verdicts as they come |
 //! | [`capture`] | a topic as a file, or as the lines of a file |
 //! | [`rekey`] | threads to the partitions of their new hash |
+//! | [`replay`] | recorded traffic to a topic again |
 //! | `people` | sentences for people on stderr, with [`units`] |
 //!
 //! Results are returned as data. What goes on meanwhile is said on stderr.
@@ -18,6 +19,7 @@ mod people;
 pub mod capture;
 mod publish;
 pub mod rekey;
+pub mod replay;
 mod sender;
 mod topic_records;
 mod topics;

@@ -1,18 +1,6 @@
 //! `tollgate replay`: sends recorded traffic to a topic again, at its own pace or another.
-//!
-//! ```text
-//! file or topic ─▶ source ─▶ rewrite (copies, times) ─▶ schedule ─▶ sender ─▶ topic ─▶ worker
-//!                                                                     │                  │
-//!                                                       progress ◀────┘     verdicts ◀───┘
-//! ```
 
-mod finish;
 mod report;
-mod run;
-mod sender;
-mod target;
-mod topic_source;
-mod verdict_watch;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,23 +9,16 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use tollgate_config::settings::Settings;
+use tollgate_config::settings::{KafkaSettings, Settings};
+use tollgate_operations::replay::{Ended, Replay, Target, TargetSettings, TopicSource, report_fault};
 use tollgate_recordings::Format;
-use tollgate_recordings::replay::{
-    FileOptions, FileSource, Overview, Pace, Progress, Rewriter, Schedule, Source, Times, Tracker, check_file, read_rate, read_speed,
-};
+use tollgate_recordings::replay::{FileOptions, FileSource, Overview, Pace, Progress, Rewriter, Source, check_file, read_rate, read_speed};
 use tollgate_worker::logging::start_logging;
 
 use crate::commands::shared::{Interrupt, UsageError, read_duration};
-use finish::Ended;
-use report::write_overview;
-use run::{Clock, Counts, Run, report_fault};
-use sender::sender;
-use target::{Target, TargetSettings, check_name};
+use report::{write_overview, write_report};
 use tollgate_operations::Topics;
 use tollgate_operations::capture::topic_of;
-use topic_source::TopicSource;
-use verdict_watch::VerdictWatch;
 
 /// The exit code if some of the source could not be sent.
 const PARTLY: u8 = 3;
@@ -142,35 +123,77 @@ pub(super) fn execute(args: &ReplayArgs, mut settings: Settings) -> anyhow::Resu
     }
     let progress = found.unwrap_or(wanted);
     let interrupt = Interrupt::watch()?;
-    let mut source = args.open(&settings, &behind)?;
-    let mut run = Run {
-        sender: sender(&settings.kafka, target_settings.bytes_max)?,
-        to: args.to.clone(),
+    let replay = Replay {
+        kafka: &settings.kafka,
+        to: &args.to,
         target,
         target_settings,
         rewriter: args.rewriter(&settings),
-        schedule: Schedule::new(args.pace()),
+        pace: args.pace(),
         multiply: args.multiply,
         is_shifted: args.shift_time,
-        verdicts: args.is_awaiting.then(|| VerdictWatch::begin(&settings.kafka)).transpose()?,
-        clock: Clock::begin(args.pace(), progress.shift_ms.filter(|_| is_resumed)),
-        progress: args.progress.clone().map(|path| (path, progress)),
+        is_awaiting: args.is_awaiting,
+        await_timeout: args.await_timeout,
+        rounds: args.rounds.unwrap_or(1),
+        progress,
+        is_resumed,
+        progress_file: args.progress.clone(),
         stop: interrupt.stop.clone(),
-        counts: Counts::default(),
-        lateness: Times::new()?,
-        tracker: Tracker::default(),
     };
-    let mut outcome = run.round(&mut *source, 0);
-    for round in 1..args.rounds.unwrap_or(1) {
-        if !matches!(outcome, Ok(true)) || run.counts.records == 0 {
-            break;
-        }
-        outcome = args.open(&settings, &BTreeMap::new()).and_then(|mut source| run.round(&mut *source, round));
+    let nothing = BTreeMap::new();
+    args.finish(replay.run(|is_first| args.open(&settings, if is_first { &behind } else { &nothing }))?, &interrupt)
+}
+
+/// Checks that a topic may be written to, whatever stands in it.
+///
+/// # Errors
+/// It is the source, or a topic that workers write.
+fn check_name(kafka: &KafkaSettings, source: Option<&str>, to: &str) -> anyhow::Result<()> {
+    if source == Some(to) {
+        return Err(UsageError(
+            "--to: found the source itself; name another topic, since a replay of a topic into itself has no end".to_owned(),
+        )
+        .into());
     }
-    Ended { run, outcome: outcome.map(drop), interrupt }.finish(args)
+    if let Some(topic) = kafka.topics.each().find(|topic| topic.name == to && topic.spec.key != "events") {
+        let message = format!("--to: found {}, which workers read as their own; name a topic of events", topic.spec.path());
+        return Err(UsageError(message).into());
+    }
+    Ok(())
 }
 
 impl ReplayArgs {
+    /// Prints the report, and returns the exit code.
+    ///
+    /// # Errors
+    /// What ended the replay before its time.
+    fn finish(&self, ended: Ended, interrupt: &Interrupt) -> anyhow::Result<ExitCode> {
+        let (Ended { mut report, saved, outcome }, interrupted) = (ended, interrupt.exit_code());
+        report.is_interrupted = interrupted.is_some();
+        if report.records == 0 && outcome.is_ok() && interrupted.is_none() && self.progress.as_ref().is_some_and(|path| path.exists()) {
+            say!("tollgate: --progress: everything was acknowledged before; remove the file to begin anew");
+        }
+        write_report(&report, &mut std::io::stdout(), self.json)?;
+        saved?;
+        if interrupted.is_some() || outcome.is_err() {
+            match &self.progress {
+                Some(path) => say!("tollgate: to go on, run the same command again; {} says what was acknowledged", path.display()),
+                None => say!("tollgate: without --progress FILE nothing says what was acknowledged, so the same command would begin anew"),
+            }
+        }
+        outcome?;
+        let unanswered = report.verdicts.as_ref().map_or(0, |verdicts| verdicts.unanswered);
+        Ok(match interrupted {
+            Some(code) => code,
+            None if unanswered > 0 => {
+                say!("tollgate: {unanswered} events have no verdict after {} s; is a worker running?", self.await_timeout.as_secs());
+                ExitCode::FAILURE
+            }
+            None if report.faults + report.refused > 0 => ExitCode::from(PARTLY),
+            None => ExitCode::SUCCESS,
+        })
+    }
+
     fn pace(&self) -> Pace {
         self.rate.unwrap_or(Pace::Recorded(self.speed.unwrap_or(1.0)))
     }

@@ -1,42 +1,21 @@
 //! The topic that is written to, and what has to be right with it.
 
-use std::time::Duration;
-
 use anyhow::{anyhow, bail, ensure};
 use tollgate_core::event::record::{Partition, partition_of};
 
 use tollgate_config::settings::KafkaSettings;
 use tollgate_worker::kafka::{topic_admin, topic_configs};
 
-use crate::commands::shared::{UsageError, process, stamp};
-use tollgate_operations::Topics;
-
-const CONFIG_TIMEOUT: Duration = Duration::from_secs(10);
+use crate::units::stamp;
+use crate::{BROKERS_TIMEOUT, Topics};
 
 /// The topic that is written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Target {
-    pub(super) partitions: u32,
+pub struct Target {
+    /// How many partitions the topic has.
+    pub partitions: u32,
     /// Whether records keep the partition on which they were recorded.
-    pub(super) is_as_recorded: bool,
-}
-
-/// Checks that a topic may be written to, whatever stands in it.
-///
-/// # Errors
-/// It is the source, or a topic that workers write.
-pub(super) fn check_name(kafka: &KafkaSettings, source: Option<&str>, to: &str) -> anyhow::Result<()> {
-    if source == Some(to) {
-        return Err(UsageError(
-            "--to: found the source itself; name another topic, since a replay of a topic into itself has no end".to_owned(),
-        )
-        .into());
-    }
-    if let Some(topic) = kafka.topics.each().find(|topic| topic.name == to && topic.spec.key != "events") {
-        let message = format!("--to: found {}, which workers read as their own; name a topic of events", topic.spec.path());
-        return Err(UsageError(message).into());
-    }
-    Ok(())
+    pub is_as_recorded: bool,
 }
 
 impl Target {
@@ -44,7 +23,7 @@ impl Target {
     ///
     /// # Errors
     /// It is not there, or not empty, or the brokers do not answer.
-    pub(super) fn find(kafka: &KafkaSettings, to: &str, is_as_recorded: bool, may_hold_records: bool) -> anyhow::Result<Self> {
+    pub fn find(kafka: &KafkaSettings, to: &str, is_as_recorded: bool, may_hold_records: bool) -> anyhow::Result<Self> {
         let topics = Topics::new(kafka)?;
         let topic = topics.named(to, "--to").map_err(|error| {
             let is_missing = error.to_string().starts_with("no such topic");
@@ -68,7 +47,7 @@ impl Target {
     ///
     /// # Errors
     /// It has fewer, and records are to keep theirs.
-    pub(super) fn check_partitions(&self, recorded: u32, to: &str) -> anyhow::Result<()> {
+    pub fn check_partitions(&self, recorded: u32, to: &str) -> anyhow::Result<()> {
         if self.is_as_recorded && recorded > self.partitions {
             bail!(
                 "--partition-by recorded: the records are of {recorded} partitions, and topic {to} has {}; use a topic with {recorded}, or --partition-by key",
@@ -86,9 +65,9 @@ impl Target {
 
 /// What the target's settings mean for records. Of a topic whose settings may not be read nothing is known.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TargetSettings {
+pub struct TargetSettings {
     /// How many bytes the topic takes at once.
-    pub(super) bytes_max: Option<u64>,
+    pub bytes_max: Option<u64>,
     /// How old a record may be that is written, in milliseconds.
     refused_behind_ms: Option<i64>,
     /// How old a record may become until it is deleted, in milliseconds.
@@ -97,10 +76,10 @@ pub(super) struct TargetSettings {
 
 impl TargetSettings {
     /// Asks for the settings, and says so if the topic does not keep the times of records.
-    pub(super) fn ask(kafka: &KafkaSettings, to: &str) -> Self {
-        let asked = process::runtime().map(|runtime| {
+    pub fn ask(kafka: &KafkaSettings, to: &str) -> Self {
+        let asked = crate::runtime().map(|runtime| {
             let admin = topic_admin(kafka).ok()?;
-            runtime.block_on(topic_configs(&admin, &[to], CONFIG_TIMEOUT)).ok()?.pop().flatten()
+            runtime.block_on(topic_configs(&admin, &[to], BROKERS_TIMEOUT)).ok()?.pop().flatten()
         });
         let Some(config) = asked.ok().flatten() else { return Self::default() };
         let number = |key: &str| config.in_force.get(key)?.parse::<i64>().ok();

@@ -6,17 +6,18 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_recordings::LineFault;
 use tollgate_recordings::replay::{Item, Place, Source, unreadable_header};
 
-use tollgate_operations::{Span, Step, TopicRecords, Topics};
+use crate::{Span, Step, TopicRecords, Topics};
 
 /// A topic as it stood when it was opened.
-pub(super) struct TopicSource(TopicRecords);
+#[derive(Debug)]
+pub struct TopicSource(TopicRecords);
 
 impl TopicSource {
     /// Opens a topic behind these offsets, by partition.
     ///
     /// # Errors
     /// The topic is not there, or the brokers do not answer.
-    pub(super) fn open(kafka: &KafkaSettings, name: &str, behind: &BTreeMap<i32, i64>) -> anyhow::Result<Self> {
+    pub fn open(kafka: &KafkaSettings, name: &str, behind: &BTreeMap<i32, i64>) -> anyhow::Result<Self> {
         let topics = Topics::new(kafka)?;
         let topic = topics.named(name, "SOURCE")?;
         let span = |partition| {

@@ -11,12 +11,14 @@ use tollgate_core::event::record::{OwnedRecord, Record};
 use tollgate_recordings::LineFault;
 use tollgate_recordings::replay::{Item, Pace, Place, Progress, Ready, Rewriter, Schedule, Source, Times, Tracker};
 use tollgate_worker::Stop;
+use tollgate_worker::host_time::now_ms;
+
+use crate::Sender;
+use crate::units::{count, seconds};
 
 use super::sender;
 use super::target::{Target, TargetSettings};
 use super::verdict_watch::VerdictWatch;
-use crate::commands::shared::{count, now_ms, seconds};
-use tollgate_operations::Sender;
 
 /// From the start to when the first record is due, where records are due at a time.
 const LEAD: Duration = Duration::from_millis(100);
@@ -47,10 +49,10 @@ impl Counts {
 }
 
 /// A replay that runs.
-pub(super) struct Run {
+pub(super) struct Run<'r> {
     pub(super) sender: Sender<Place>,
     /// The topic that is written to.
-    pub(super) to: String,
+    pub(super) to: &'r str,
     pub(super) target: Target,
     pub(super) target_settings: TargetSettings,
     pub(super) rewriter: Rewriter,
@@ -64,6 +66,8 @@ pub(super) struct Run {
     pub(super) lateness: Times,
     pub(super) tracker: Tracker,
     pub(super) clock: Clock,
+    /// Whether records are due at times.
+    pub(super) is_timed: bool,
 }
 
 /// The moments that a replay goes by.
@@ -96,7 +100,7 @@ impl Clock {
     }
 }
 
-impl Run {
+impl Run<'_> {
     /// Sends what a source holds, as the round of this number. Returns `false` if the replay is to stop.
     ///
     /// # Errors
@@ -140,11 +144,7 @@ impl Run {
                 };
                 if copy == 0 {
                     if let Some(time_ms) = record.timestamp_ms.filter(|_| self.counts.records == 0) {
-                        self.target_settings.say_if_old(
-                            &self.to,
-                            time_ms.saturating_add(self.clock.shift_ms.unwrap_or_default()),
-                            now_ms(),
-                        );
+                        self.target_settings.say_if_old(self.to, time_ms.saturating_add(self.clock.shift_ms.unwrap_or_default()), now_ms());
                     }
                     self.counts.records += 1;
                     self.tracker.send(place, self.multiply);
@@ -197,7 +197,7 @@ impl Run {
             verdicts.awaiting().expect(id, due.unwrap_or(now));
         }
         let stop = self.stop.clone();
-        match self.sender.send(sender::record(&self.to, partition, place, ready), || stop.is_given()) {
+        match self.sender.send(sender::record(self.to, partition, place, ready), || stop.is_given()) {
             Ok(true) => {}
             Ok(false) => return Ok(()),
             Err(error) => {
@@ -292,6 +292,6 @@ impl Run {
 }
 
 /// Reports what cannot be sent on stderr, as JSON.
-pub(super) fn report_fault(report: &serde_json::Value) {
+pub fn report_fault(report: &serde_json::Value) {
     say!("{report}");
 }

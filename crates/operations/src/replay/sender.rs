@@ -10,7 +10,7 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_recordings::replay::{Place, Ready};
 use tollgate_worker::kafka::Linger;
 
-use tollgate_operations::{REPORT_TIMEOUT, Sender, Sending, Tagged};
+use crate::{REPORT_TIMEOUT, Sender, Sending, Tagged};
 
 /// How long brokers may be away before a record is given up.
 const AWAY_MAX: Duration = Duration::from_secs(120);

@@ -10,7 +10,7 @@ use anyhow::anyhow;
 use tollgate_config::settings::KafkaSettings;
 use tollgate_recordings::replay::Awaiting;
 
-use tollgate_operations::{Start, VerdictReader};
+use crate::{Start, VerdictReader};
 
 const POLL: Duration = Duration::from_millis(50);
 

@@ -1,0 +1,120 @@
+//! Recorded traffic, sent to a topic again at its own pace or another.
+//!
+//! ```text
+//! file or topic ─▶ rewrite (copies, times) ─▶ schedule ─▶ sender ─▶ topic ─▶ worker
+//!                                                           │                  │
+//!                                             progress ◀────┘     verdicts ◀───┘
+//! ```
+
+mod finish;
+mod report;
+mod run;
+mod sender;
+mod target;
+mod topic_source;
+mod verdict_watch;
+
+use std::fmt::{self, Debug, Formatter};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tollgate_config::settings::KafkaSettings;
+use tollgate_recordings::replay::{Pace, Progress, Rewriter, Schedule, Source, Times, Tracker};
+use tollgate_worker::Stop;
+
+use run::{Clock, Counts, Run};
+use sender::sender;
+use verdict_watch::VerdictWatch;
+
+pub use report::{Kind, Report, Verdicts};
+pub use run::report_fault;
+pub use target::{Target, TargetSettings};
+pub use topic_source::TopicSource;
+
+/// A replay that begins.
+pub struct Replay<'r> {
+    /// The brokers.
+    pub kafka: &'r KafkaSettings,
+    /// The topic that is written to.
+    pub to: &'r str,
+    /// The partitions of the topic.
+    pub target: Target,
+    /// The settings of the topic.
+    pub target_settings: TargetSettings,
+    /// What is sent of a record.
+    pub rewriter: Rewriter,
+    /// When records are due.
+    pub pace: Pace,
+    /// How many copies of each record are sent.
+    pub multiply: u64,
+    /// Whether times are moved to now.
+    pub is_shifted: bool,
+    /// Whether the verdicts are read.
+    pub is_awaiting: bool,
+    /// How long to wait for the last verdicts.
+    pub await_timeout: Duration,
+    /// How often everything is sent.
+    pub rounds: u64,
+    /// How far the replay came before.
+    pub progress: Progress,
+    /// Whether the replay goes on behind that.
+    pub is_resumed: bool,
+    /// The file that keeps the progress.
+    pub progress_file: Option<PathBuf>,
+    /// The sign to stop.
+    pub stop: Stop,
+}
+
+impl Debug for Replay<'_> {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Replay").field("to", &self.to).field("pace", &self.pace).finish_non_exhaustive()
+    }
+}
+
+/// A replay that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// What was done.
+    pub report: Report,
+    /// Whether the progress is kept.
+    pub saved: anyhow::Result<()>,
+    /// What ended the replay before its time, if anything did.
+    pub outcome: anyhow::Result<()>,
+}
+
+impl Replay<'_> {
+    /// Sends the records of a source, in rounds. `open` opens the source: for the first round behind what was acknowledged before.
+    ///
+    /// # Errors
+    /// The source cannot be opened, no producer can be made, or the verdicts cannot be read.
+    pub fn run(self, open: impl Fn(bool) -> anyhow::Result<Box<dyn Source>>) -> anyhow::Result<Ended> {
+        let Self { kafka, to, target, target_settings, rewriter, pace, multiply, is_shifted, progress, .. } = self;
+        let (mut source, name) = (open(true)?, progress.source.clone());
+        let mut run = Run {
+            sender: sender(kafka, target_settings.bytes_max)?,
+            to,
+            target,
+            target_settings,
+            rewriter,
+            schedule: Schedule::new(pace),
+            multiply,
+            is_shifted,
+            verdicts: self.is_awaiting.then(|| VerdictWatch::begin(kafka)).transpose()?,
+            clock: Clock::begin(pace, progress.shift_ms.filter(|_| self.is_resumed)),
+            is_timed: !matches!(pace, Pace::Max),
+            progress: self.progress_file.map(|path| (path, progress)),
+            stop: self.stop,
+            counts: Counts::default(),
+            lateness: Times::new()?,
+            tracker: Tracker::default(),
+        };
+        let mut outcome = run.round(&mut *source, 0);
+        for round in 1..self.rounds {
+            if !matches!(outcome, Ok(true)) || run.counts.records == 0 {
+                break;
+            }
+            outcome = open(false).and_then(|mut source| run.round(&mut *source, round));
+        }
+        run.finish(outcome.map(drop), name, self.await_timeout)
+    }
+}
