@@ -9,10 +9,9 @@ use clap::Args;
 use tollgate_config::settings::Settings;
 use tollgate_worker::Stop;
 use tollgate_worker::health::Health;
-use tollgate_worker::logging::start_logging;
 
 use super::dev::{Console, Play, Script};
-use crate::commands::shared::{Screen, process};
+use crate::commands::shared::{Screen, process, start_quiet_logging};
 
 #[derive(Debug, Args)]
 pub(super) struct SampleArgs {
@@ -24,12 +23,8 @@ pub(super) struct SampleArgs {
     abuse: bool,
 }
 
-pub(super) fn execute(args: &SampleArgs, mut settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
-    // Log lines would mix with the verdicts.
-    if settings.log.filter == "info" {
-        "error".clone_into(&mut settings.log.filter);
-    }
-    start_logging(&settings.log)?;
+pub(super) fn execute(args: &SampleArgs, settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
+    start_quiet_logging(settings.log.clone(), "error")?;
     let script = if args.abuse { Script::Offender } else { Script::Fleet };
     let play = (script, Play::OnNewThreads(args.every.map(Duration::from_secs)));
     let (health, stop) = (Arc::new(Health::default()), Stop::default());

@@ -10,9 +10,8 @@ use serde::Deserialize;
 use tollgate_config::settings::Settings;
 
 use super::verdicts::Line;
-use crate::commands::shared::{OutputArgs, OutputFormat, Screen, read_since};
+use crate::commands::shared::{OutputArgs, OutputFormat, Screen, read_since, start_quiet_logging};
 use tollgate_operations::{Start, Verdict, VerdictReader};
-use tollgate_worker::logging::start_logging;
 
 /// How long to wait for a verdict at a time.
 const POLL: Duration = Duration::from_millis(500);
@@ -49,12 +48,8 @@ enum Action {
     Suppress,
 }
 
-pub(super) fn execute(args: &TapArgs, mut settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
-    // librdkafka's lines about its connections would mix with the verdicts.
-    if settings.log.filter == "info" {
-        "error".clone_into(&mut settings.log.filter);
-    }
-    start_logging(&settings.log)?;
+pub(super) fn execute(args: &TapArgs, settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
+    start_quiet_logging(settings.log.clone(), "error")?;
     let start = match (args.from_beginning, args.since) {
         (true, _) => Start::Beginning,
         (false, Some(time_ms)) => Start::Since(time_ms),

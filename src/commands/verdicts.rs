@@ -35,7 +35,7 @@ struct Fields {
 
 /// The layout of lines in a terminal of some width.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::commands) struct Line {
+pub(crate) struct Line {
     screen: Screen,
     has_wait: bool,
 }
@@ -52,19 +52,19 @@ struct Widths {
 
 impl Line {
     /// Returns the layout; with `has_wait` there is a column for how long the sender waited.
-    pub(in crate::commands) fn new(screen: Screen, has_wait: bool) -> Self {
+    pub(crate) fn new(screen: Screen, has_wait: bool) -> Self {
         Self { screen, has_wait }
     }
 
     /// Returns the titles of the columns.
-    pub(in crate::commands) fn head(&self) -> String {
+    pub(crate) fn head(&self) -> String {
         let fields = ["thread", "event", "tool", "code", "message"];
         let line = self.row(("time UTC", "  action"), fields, self.has_wait.then_some("wait"));
         self.screen.paint(TITLE, line.trim_end())
     }
 
     /// Returns a verdict's line. `waited_ms` is how long its sender waited for it, where that is known.
-    pub(in crate::commands) fn of(&self, verdict: &Verdict, waited_ms: Option<f64>) -> String {
+    pub(crate) fn of(&self, verdict: &Verdict, waited_ms: Option<f64>) -> String {
         let fields: Fields = serde_json::from_slice(&verdict.value).unwrap_or_default();
         let time = verdict.time_ms.map_or_else(|| "-".to_owned(), clock);
         let sign = match fields.action.as_str() {

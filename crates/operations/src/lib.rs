@@ -12,6 +12,7 @@
 //!
 //! Results are returned as data. What goes on meanwhile is said on stderr.
 
+#![allow(missing_debug_implementations, reason = "clients of Kafka have nothing to show")]
 #![deny(clippy::print_stdout, clippy::print_stderr, reason = "they panic if nobody reads")]
 
 #[macro_use]

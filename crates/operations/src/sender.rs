@@ -1,6 +1,5 @@
 //! The producer of all commands: hands records over, and tells what became of each.
 
-use std::fmt::{self, Debug, Formatter};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -36,12 +35,6 @@ pub struct Sender<T: Send + Sync + 'static> {
     reports: Reports<T>,
     room_within: Duration,
     time_max: Duration,
-}
-
-impl<T: Send + Sync + 'static> Debug for Sender<T> {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Sender").finish_non_exhaustive()
-    }
 }
 
 /// How a command sends.

@@ -11,7 +11,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -105,12 +104,6 @@ pub struct TopicRecords {
     idle: Vec<usize>,
     heard: Instant,
     looked: Instant,
-}
-
-impl Debug for TopicRecords {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        out.debug_struct("TopicRecords").field("topic", &self.topic).finish_non_exhaustive()
-    }
 }
 
 /// A partition that is being read.

@@ -1,7 +1,6 @@
 //! A reader of the configured topics for commands, with a time limit on every request.
 
 use std::cell::Cell;
-use std::fmt::{self, Debug, Formatter};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail, ensure};
@@ -37,12 +36,6 @@ pub struct Topics<'s> {
     stop: Stop,
     /// The last partition of which it was said that it is asked for again.
     said: Cell<Option<Partition>>,
-}
-
-impl Debug for Topics<'_> {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Topics").finish_non_exhaustive()
-    }
 }
 
 /// Asks for the topics for up to [`BROKERS_TIMEOUT`], in several requests: one that a dying broker has taken is never answered, and the next

@@ -1,6 +1,5 @@
 //! A reader of the decisions topic, in no consumer group.
 
-use std::fmt::{self, Debug, Formatter};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -39,12 +38,6 @@ pub struct Verdict {
 /// A reader of all partitions of the decisions topic.
 pub struct VerdictReader {
     consumer: BaseConsumer<PlainContext>,
-}
-
-impl Debug for VerdictReader {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        out.debug_struct("VerdictReader").finish_non_exhaustive()
-    }
 }
 
 impl VerdictReader {

@@ -33,6 +33,15 @@ pub(super) struct Alerts {
     pub(super) strangers: u64,
 }
 
+/// Returns a field of an object as text; nothing where there is none.
+pub(super) fn field_text<'v>(object: &'v Value, field: &str) -> Cow<'v, str> {
+    match object.get(field) {
+        None | Some(Value::Null) => Cow::Borrowed(""),
+        Some(Value::String(text)) => Cow::Borrowed(text),
+        Some(other) => Cow::Owned(other.to_string()),
+    }
+}
+
 impl Alert {
     /// Reads an alert from its record; `None` if it is none.
     pub(super) fn read(place: (Partition, i64), time_ms: Option<i64>, key: Option<&[u8]>, value: Option<&[u8]>) -> Option<Self> {
@@ -44,11 +53,7 @@ impl Alert {
 
     /// Returns a field as text; nothing where there is none.
     pub(super) fn text(&self, field: &str) -> Cow<'_, str> {
-        match self.fields.get(field) {
-            None | Some(Value::Null) => Cow::Borrowed(""),
-            Some(Value::String(text)) => Cow::Borrowed(text),
-            Some(other) => Cow::Owned(other.to_string()),
-        }
+        field_text(&self.fields, field)
     }
 
     /// Returns a field that is a count.

@@ -1,7 +1,6 @@
 //! `tollgate abuse blocklist`: who is suspended now, by which rule, and until when.
 
 use std::collections::BTreeMap;
-use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -9,16 +8,17 @@ use serde_json::Value;
 
 use tollgate_config::settings::KafkaSettings;
 
+use super::alerts::field_text;
 use super::known::controls;
 use super::switches::{self, AllSwitches};
-use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, ago, now_ms, shown};
+use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, ago, now_ms, number, shown, text};
 use tollgate_operations::Topics;
 
 /// The digits of a hash that are shown unless every column is asked for.
 const DIGITS: usize = 16;
 
 #[derive(Debug, Args)]
-pub(in crate::commands) struct BlocklistArgs {
+pub(crate) struct BlocklistArgs {
     /// Operators' suspensions and exemptions too
     #[arg(long)]
     all: bool,
@@ -27,15 +27,15 @@ pub(in crate::commands) struct BlocklistArgs {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::text("kind"),
-    Column::text("hash"),
-    Column::text("by"),
-    Column::text("state"),
-    Column::text("rule"),
-    Column::number("step"),
-    Column::text("until"),
-    Column::text("reason"),
-    Column::text("alert").wide(),
+    text("kind"),
+    text("hash"),
+    text("by"),
+    text("state"),
+    text("rule"),
+    number("step"),
+    text("until"),
+    text("reason"),
+    text("alert").wide(),
 ];
 
 /// Who is suspended, and by whom.
@@ -52,14 +52,7 @@ pub(super) fn execute(args: &BlocklistArgs, kafka: &KafkaSettings, screen: Scree
     let topics = Topics::new(kafka)?;
     let now_ms = now_ms();
     let list = Blocklist::of(&switches::read(&topics)?, args.all, now_ms);
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    match args.output.format() {
-        OutputFormat::Json => {
-            list.lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
-            out.flush()?;
-        }
-        format => list.table(format == OutputFormat::Wide, now_ms).write(&mut out, screen, format)?,
-    }
+    args.output.print(screen, &list.lines, |format| list.table(format == OutputFormat::Wide, now_ms))?;
     say!("{}", list.summary());
     Ok(ExitCode::SUCCESS)
 }
@@ -89,11 +82,7 @@ impl Blocklist {
     fn table(&self, is_wide: bool, now_ms: i64) -> Table {
         let mut table = Table::new(COLUMNS);
         for line in &self.lines {
-            let text = |field: &str| match line.get(field) {
-                None | Some(Value::Null) => String::new(),
-                Some(Value::String(text)) => text.clone(),
-                Some(other) => other.to_string(),
-            };
+            let text = |field: &str| field_text(line, field).into_owned();
             let subject = text("subject");
             let (kind, hash) = subject.split_once('/').unwrap_or(("-", "-"));
             let hash = if is_wide { hash.to_owned() } else { hash.chars().take(DIGITS).collect() };

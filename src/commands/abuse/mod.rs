@@ -20,8 +20,7 @@ use clap::Subcommand;
 
 use tollgate_config::settings::Settings;
 
-use crate::commands::shared::{Hints, Screen};
-use tollgate_worker::logging::start_logging;
+use crate::commands::shared::{Hints, Screen, start_quiet_logging};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AbuseCommand {
@@ -39,12 +38,8 @@ pub(super) enum AbuseCommand {
     Test(super::test::suites::SuiteArgs),
 }
 
-pub(super) fn execute(command: &AbuseCommand, mut settings: Settings, hints: &Hints, screen: Screen) -> anyhow::Result<ExitCode> {
-    // librdkafka's lines about its connections would mix with the output of the command.
-    if settings.log.filter == "info" {
-        "error".clone_into(&mut settings.log.filter);
-    }
-    start_logging(&settings.log)?;
+pub(super) fn execute(command: &AbuseCommand, settings: Settings, hints: &Hints, screen: Screen) -> anyhow::Result<ExitCode> {
+    start_quiet_logging(settings.log.clone(), "error")?;
     match command {
         AbuseCommand::Show(args) => show::execute(args, &settings, hints, screen),
         AbuseCommand::Pardon(args) => pardon::execute(args, &settings, hints),

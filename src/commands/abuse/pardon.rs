@@ -23,7 +23,7 @@ use crate::commands::shared::{Hints, Interrupt, OutputArgs, OutputFormat, UsageE
 use tollgate_operations::{Outgoing, Topic, Topics, publish_all};
 
 #[derive(Debug, Args)]
-pub(in crate::commands) struct PardonArgs {
+pub(crate) struct PardonArgs {
     /// Whom it is about: KIND:ID as the events carry it, KIND:- with the id on stdin, which keeps it out of the shell's history, or KIND/HASH
     #[arg(value_name = "SUBJECT", value_parser = SubjectParser, required_unless_present = "rule")]
     subject: Option<String>,

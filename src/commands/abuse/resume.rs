@@ -18,7 +18,7 @@ use crate::commands::shared::{Hints, Interrupt, OutputArgs, OutputFormat, UsageE
 use tollgate_operations::{Outgoing, Topics, publish_all};
 
 #[derive(Debug, Args)]
-pub(in crate::commands) struct ResumeArgs {
+pub(crate) struct ResumeArgs {
     /// The id of the rule
     #[arg(value_name = "RULE")]
     rule: String,

@@ -7,15 +7,15 @@ use clap::Args;
 
 use tollgate_config::settings::Settings;
 
-use super::alerts::Alert;
+use super::alerts::{Alert, field_text};
 use super::explain::{UNKNOWN, because, verdict};
 use super::known::{Known, controls};
 use super::standing::Standing;
 use super::subject::SubjectArgs;
-use crate::commands::shared::{Column, Hints, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, shown};
+use crate::commands::shared::{Column, Hints, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, number, shown, text};
 
 #[derive(Debug, Args)]
-pub(in crate::commands) struct ShowArgs {
+pub(crate) struct ShowArgs {
     #[command(flatten)]
     subject: SubjectArgs,
     /// How many alerts to show, the latest first
@@ -25,40 +25,25 @@ pub(in crate::commands) struct ShowArgs {
     output: OutputArgs,
 }
 
-const CONTROLS: &[Column] = &[
-    Column::text("by"),
-    Column::text("state"),
-    Column::text("until"),
-    Column::text("rule"),
-    Column::number("step"),
-    Column::text("reason"),
-    Column::text("alert").wide(),
-    Column::text("subject").wide(),
-];
+const CONTROLS: &[Column] =
+    &[text("by"), text("state"), text("until"), text("rule"), number("step"), text("reason"), text("alert").wide(), text("subject").wide()];
 
 const ALERTS: &[Column] = &[
-    Column::text("when"),
-    Column::text("rule"),
-    Column::text("level"),
-    Column::text("status"),
-    Column::text("mode"),
-    Column::number("count"),
-    Column::number("step"),
-    Column::text("action"),
-    Column::text("until"),
-    Column::text("what").wide(),
-    Column::text("alert").wide(),
+    text("when"),
+    text("rule"),
+    text("level"),
+    text("status"),
+    text("mode"),
+    number("count"),
+    number("step"),
+    text("action"),
+    text("until"),
+    text("what").wide(),
+    text("alert").wide(),
 ];
 
-const COUNTS: &[Column] = &[
-    Column::text("rule"),
-    Column::text("group"),
-    Column::number("count"),
-    Column::number("of"),
-    Column::text("step"),
-    Column::text("a step down at"),
-    Column::text("suspended until"),
-];
+const COUNTS: &[Column] =
+    &[text("rule"), text("group"), number("count"), number("of"), text("step"), text("a step down at"), text("suspended until")];
 
 pub(super) fn execute(args: &ShowArgs, settings: &Settings, hints: &Hints, screen: Screen) -> anyhow::Result<ExitCode> {
     let known = Known::read(args.subject.resolve(settings)?, settings)?;
@@ -105,11 +90,7 @@ fn section(out: &mut impl Write, title: &str, table: &Table, (rows, screen, form
 fn controls_table(controls: &[serde_json::Value]) -> Table {
     let mut table = Table::new(CONTROLS);
     for control in controls {
-        let text = |field: &str| match control.get(field) {
-            None | Some(serde_json::Value::Null) => String::new(),
-            Some(serde_json::Value::String(text)) => text.clone(),
-            Some(other) => other.to_string(),
-        };
+        let text = |field: &str| field_text(control, field).into_owned();
         table.row(["by", "state", "until", "rule", "step", "reason", "alert_id", "subject"].map(text).into());
     }
     table

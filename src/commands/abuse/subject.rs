@@ -20,7 +20,7 @@ const HASH_DIGITS: usize = 64;
 
 /// Who is meant.
 #[derive(Debug, Args)]
-pub(in crate::commands) struct SubjectArgs {
+pub(crate) struct SubjectArgs {
     /// Whom it is about: KIND:ID as the events carry it, KIND:- with the id on stdin, which keeps it out of the shell's history, or KIND/HASH
     #[arg(value_name = "SUBJECT", value_parser = SubjectParser)]
     subject: String,

@@ -15,7 +15,7 @@ use super::alerts::{self, Alert};
 use super::standing;
 use super::switches::{self, AllSwitches};
 use crate::commands::shared::{
-    Column, Hints, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, now_ms, quoted, read_since, shown, stamp,
+    Column, Hints, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, now_ms, number, quoted, read_since, shown, stamp, text,
 };
 use tollgate_operations::Topics;
 
@@ -25,7 +25,7 @@ const DIGITS: usize = 16;
 const UNKNOWN: &str = "unknown";
 
 #[derive(Debug, Args)]
-pub(in crate::commands) struct TopArgs {
+pub(crate) struct TopArgs {
     /// Count alerts from then on: a duration before now such as 24h, or RFC 3339
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = read_since)]
     since: i64,
@@ -86,26 +86,19 @@ struct Counts {
 }
 
 const RULES: &[Column] = &[
-    Column::text("rule"),
-    Column::text("mode"),
-    Column::number("firings"),
-    Column::number("alerts").wide(),
-    Column::number("grouped").wide(),
-    Column::number("subjects"),
-    Column::number("suspended"),
-    Column::text("last"),
-    Column::text("paused").wide(),
+    text("rule"),
+    text("mode"),
+    number("firings"),
+    number("alerts").wide(),
+    number("grouped").wide(),
+    number("subjects"),
+    number("suspended"),
+    text("last"),
+    text("paused").wide(),
 ];
 
-const SUBJECTS: &[Column] = &[
-    Column::text("kind"),
-    Column::text("hash"),
-    Column::number("firings"),
-    Column::number("alerts").wide(),
-    Column::text("suspended"),
-    Column::text("ago"),
-    Column::text("rules"),
-];
+const SUBJECTS: &[Column] =
+    &[text("kind"), text("hash"), number("firings"), number("alerts").wide(), text("suspended"), text("ago"), text("rules")];
 
 pub(super) fn execute(args: &TopArgs, settings: &Settings, hints: &Hints, screen: Screen) -> anyhow::Result<ExitCode> {
     let topics = Topics::new(&settings.kafka)?;

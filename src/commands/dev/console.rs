@@ -15,7 +15,7 @@ use tollgate_operations::{Start, VerdictReader};
 const POLL: Duration = Duration::from_millis(100);
 
 /// What the console shows and plays.
-pub(in crate::commands) struct Console {
+pub(crate) struct Console {
     reader: VerdictReader,
     screen: Screen,
     sample: Option<Sample>,
@@ -25,19 +25,14 @@ pub(in crate::commands) struct Console {
 
 impl Console {
     /// Returns a console that shows every verdict that is published from now on.
-    pub(in crate::commands) fn new(
-        kafka: &KafkaSettings,
-        screen: Screen,
-        play: Option<(Script, Play)>,
-        is_once: bool,
-    ) -> anyhow::Result<Self> {
+    pub(crate) fn new(kafka: &KafkaSettings, screen: Screen, play: Option<(Script, Play)>, is_once: bool) -> anyhow::Result<Self> {
         let reader = VerdictReader::new(kafka, Start::End)?;
         let sample = play.map(|(script, play)| Sample::new(kafka, script, play)).transpose()?;
         Ok(Self { reader, screen, sample, is_once })
     }
 
     /// Works until the sign to stop, or until the sample has been played if that is what was asked for.
-    pub(in crate::commands) fn run(mut self, stop: &Stop) -> anyhow::Result<()> {
+    pub(crate) fn run(mut self, stop: &Stop) -> anyhow::Result<()> {
         let mut out = std::io::stdout().lock();
         let line = Line::new(self.screen, true);
         if self.screen.is_terminal {

@@ -23,7 +23,7 @@ const BATCH_BYTES_MAX: u64 = 1_000_000;
 
 /// What is played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::commands) enum Script {
+pub(crate) enum Script {
     /// Some agents at work.
     Fleet,
     /// A user who is stopped by safety systems again and again, and calls a tool then.
@@ -42,7 +42,7 @@ impl Script {
 
 /// How often, and on which threads, the sample is played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::commands) enum Play {
+pub(crate) enum Play {
     /// Once, on the threads that it names.
     AsItStands,
     /// Each time on new threads, so that nothing of the last time is remembered; again after a pause, if there is one.

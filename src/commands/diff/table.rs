@@ -4,14 +4,14 @@ use std::io::{self, Write};
 
 use tollgate_recordings::compare::{ChangeSummary, NOBODY, Named, RuleFound, Side, SideSummary, Summary, Suspensions};
 
-use crate::commands::shared::{Column, DIM, OutputFormat, Screen, TITLE, Table, shown, style_of};
+use crate::commands::shared::{Column, DIM, OutputFormat, Screen, TITLE, Table, number, shown, style_of, text};
 
 /// How many cells the longest bar takes.
 const BAR_CELLS: f64 = 24.0;
 /// How many names of a kind are shown.
 const ROWS_MAX: usize = 10;
 
-const NAMES: &[Column] = &[Column::text(""), Column::number("differ"), Column::number("of"), Column::number("share"), Column::text("")];
+const NAMES: &[Column] = &[text(""), number("differ"), number("of"), number("share"), text("")];
 
 /// Writes a comparison.
 pub(super) fn write(out: &mut impl Write, summary: &Summary, screen: Screen, format: OutputFormat) -> io::Result<()> {
@@ -56,15 +56,8 @@ pub(super) fn write(out: &mut impl Write, summary: &Summary, screen: Screen, for
     out.flush()
 }
 
-const RULES: &[Column] = &[
-    Column::text("rule"),
-    Column::number("A catches"),
-    Column::number("B catches"),
-    Column::number("gained"),
-    Column::number("lost"),
-    Column::number("A suspends"),
-    Column::number("B suspends"),
-];
+const RULES: &[Column] =
+    &[text("rule"), number("A catches"), number("B catches"), number("gained"), number("lost"), number("A suspends"), number("B suspends")];
 
 /// Writes what the rules against abuse find.
 fn write_abuse(out: &mut impl Write, abuse: &Suspensions, screen: Screen) -> io::Result<()> {

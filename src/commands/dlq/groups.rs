@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use super::letter::Letter;
-use crate::commands::shared::{Column, Table, ago, bytes, now_ms, stamp};
+use crate::commands::shared::{Column, Table, ago, bytes, now_ms, number, stamp, text};
 
 /// What letters are counted by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -60,15 +60,8 @@ impl By {
     fn columns(self) -> &'static [Column] {
         macro_rules! columns {
             ($title:literal) => {{
-                const COLUMNS: &[Column] = &[
-                    Column::text($title),
-                    Column::number("letters"),
-                    Column::number("size"),
-                    Column::number("no value"),
-                    Column::number("redriven"),
-                    Column::text("first"),
-                    Column::text("last"),
-                ];
+                const COLUMNS: &[Column] =
+                    &[text($title), number("letters"), number("size"), number("no value"), number("redriven"), text("first"), text("last")];
                 COLUMNS
             }};
         }

@@ -12,11 +12,11 @@ use tollgate_config::settings::KafkaSettings;
 use super::filter::{FilterArgs, Passed};
 use super::groups::{By, Group, Groups};
 use super::letter::Letter;
-use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, ago, bytes, now_ms};
+use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, ago, bytes, now_ms, number, text};
 use tollgate_operations::Topics;
 
 #[derive(Debug, Args)]
-pub(in crate::commands) struct ListArgs {
+pub(crate) struct ListArgs {
     #[command(flatten)]
     filter: FilterArgs,
     /// What letters are counted by
@@ -43,15 +43,15 @@ enum Line<'l> {
 }
 
 const COLUMNS: &[Column] = &[
-    Column::text("letter"),
-    Column::text("published"),
-    Column::text("reason"),
-    Column::text("came from"),
-    Column::number("offset"),
-    Column::number("key"),
-    Column::number("value"),
-    Column::number("redriven"),
-    Column::text("what is wrong").wide(),
+    text("letter"),
+    text("published"),
+    text("reason"),
+    text("came from"),
+    number("offset"),
+    number("key"),
+    number("value"),
+    number("redriven"),
+    text("what is wrong").wide(),
 ];
 
 /// The newest letters of all that are added.

@@ -7,7 +7,6 @@
 //! | `groups` | counts of letters by reason, source, stage or time |
 //! | `list` | `tollgate dlq list` |
 //! | `redrive` | `tollgate dlq redrive`: what is sent back, and what is not |
-//! | `send` | sends records back, and notes which were acknowledged |
 //!
 //! Nothing of a record's key and value is printed but their sizes.
 
@@ -22,9 +21,8 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use tollgate_config::settings::Settings;
-use tollgate_worker::logging::start_logging;
 
-use crate::commands::shared::Screen;
+use crate::commands::shared::{Screen, start_quiet_logging};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DlqCommand {
@@ -34,12 +32,8 @@ pub(super) enum DlqCommand {
     Redrive(redrive::RedriveArgs),
 }
 
-pub(super) fn execute(command: &DlqCommand, mut settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
-    // librdkafka's lines about its connections would mix with the output of the command.
-    if settings.log.filter == "info" {
-        "error".clone_into(&mut settings.log.filter);
-    }
-    start_logging(&settings.log)?;
+pub(super) fn execute(command: &DlqCommand, settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
+    start_quiet_logging(settings.log.clone(), "error")?;
     match command {
         DlqCommand::List(args) => list::execute(args, &settings.kafka, screen),
         DlqCommand::Redrive(args) => redrive::execute(args, &settings.kafka, screen),

@@ -22,7 +22,7 @@ use tollgate_worker::kafka::{Linger, Right};
 
 use super::filter::{FilterArgs, Span};
 use super::letter::{Letter, redriven_headers};
-use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, process};
+use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, number, process, text};
 use tollgate_operations::{Outcome, Sender, Sending, Topic, Topics};
 
 /// How long the brokers may take to acknowledge a record.
@@ -42,7 +42,7 @@ const SENDING: Sending = Sending {
 type LetterPlace = (i32, i64);
 
 #[derive(Debug, Args)]
-pub(in crate::commands) struct RedriveArgs {
+pub(crate) struct RedriveArgs {
     #[command(flatten)]
     filter: FilterArgs,
     /// Send to this topic, wherever the records came from [default: the events topic, and only what came from there]
@@ -329,15 +329,7 @@ impl<'a> Progress<'a> {
 }
 
 const fn columns(sent: &'static str) -> [Column; 7] {
-    [
-        Column::text("reason"),
-        Column::number("letters"),
-        Column::number(sent),
-        Column::number("no value"),
-        Column::number("sent before"),
-        Column::number("other topic"),
-        Column::number("headers"),
-    ]
+    [text("reason"), number("letters"), number(sent), number("no value"), number("sent before"), number("other topic"), number("headers")]
 }
 
 /// Returns what is to be done with a letter.

@@ -13,9 +13,8 @@ use tollgate_config::settings::{KafkaSettings, Settings};
 use tollgate_operations::replay::{Ended, Replay, Target, TargetSettings, TopicSource, report_fault};
 use tollgate_recordings::Format;
 use tollgate_recordings::replay::{FileOptions, FileSource, Overview, Pace, Progress, Rewriter, Source, check_file, read_rate, read_speed};
-use tollgate_worker::logging::start_logging;
 
-use crate::commands::shared::{Interrupt, UsageError, read_duration};
+use crate::commands::shared::{Interrupt, UsageError, read_duration, start_quiet_logging};
 use report::{write_overview, write_report};
 use tollgate_operations::Topics;
 use tollgate_operations::capture::topic_of;
@@ -93,12 +92,8 @@ fn read_mark(text: &str) -> Result<String, String> {
     if is_mark { Ok(text.to_owned()) } else { Err("it is no mark; write 1 to 8 of the characters ~ . _ - : # and the like".to_owned()) }
 }
 
-pub(super) fn execute(args: &ReplayArgs, mut settings: Settings) -> anyhow::Result<ExitCode> {
-    // librdkafka's lines about its connections would mix with the live line.
-    if settings.log.filter == "info" {
-        "error".clone_into(&mut settings.log.filter);
-    }
-    start_logging(&settings.log)?;
+pub(super) fn execute(args: &ReplayArgs, settings: Settings) -> anyhow::Result<ExitCode> {
+    start_quiet_logging(settings.log.clone(), "error")?;
     check_name(&settings.kafka, topic_of(&args.source), &args.to)?;
     let is_stdin = args.source == "-";
     if is_stdin && (args.rounds.is_some() || args.progress.is_some()) {

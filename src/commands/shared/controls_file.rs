@@ -9,7 +9,7 @@ use tollgate_core::decide::controls::{CONTROL_BYTES_MAX, Controls};
 use tollgate_recordings::{Line, open, read_line};
 
 /// Applies the controls of a file, and returns how many lines were refused. Each refusal is reported and changes nothing.
-pub(in crate::commands) fn apply_controls(path: &Path, controls: &Controls) -> anyhow::Result<u64> {
+pub(crate) fn apply_controls(path: &Path, controls: &Controls) -> anyhow::Result<u64> {
     let name = path.display();
     let mut lines = open(path)?;
     let (mut line, mut refused) = (Vec::new(), 0);

@@ -7,14 +7,14 @@ use crate::commands::Common;
 
 /// The connection options of this command line, as they are repeated.
 #[derive(Debug, Clone, Default)]
-pub(in crate::commands) struct Hints {
+pub(crate) struct Hints {
     /// The options, each behind a space.
     options: String,
 }
 
 impl Hints {
     /// Returns those of a command line. The properties of `-X` are not repeated: some of them are secrets.
-    pub(in crate::commands) fn of(common: &Common) -> Self {
+    pub(crate) fn of(common: &Common) -> Self {
         let mut options = String::new();
         if let Some(config) = &common.config {
             options.push_str(&format!(" -c {}", quoted(&config.display().to_string())));
@@ -29,13 +29,13 @@ impl Hints {
     }
 
     /// Returns a command of this program: `tollgate` with the options, and these words.
-    pub(in crate::commands) fn command(&self, words: &str) -> String {
+    pub(crate) fn command(&self, words: &str) -> String {
         format!("tollgate{} {words}", self.options)
     }
 }
 
 /// Returns a word as a shell takes it, whatever stands in it.
-pub(in crate::commands) fn quoted(word: &str) -> Cow<'_, str> {
+pub(crate) fn quoted(word: &str) -> Cow<'_, str> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:,=@+%".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) { word.into() } else { format!("'{}'", word.replace('\'', "'\\''")).into() }
 }

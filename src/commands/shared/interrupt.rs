@@ -17,8 +17,8 @@ const INTERRUPTED: u8 = 130;
 const TERMINATED: u8 = 143;
 
 /// The signals that stop a command.
-pub(in crate::commands) struct Interrupt {
-    pub(in crate::commands) stop: Stop,
+pub(crate) struct Interrupt {
+    pub(crate) stop: Stop,
     /// The exit code of the first of them.
     code: Arc<AtomicU8>,
     /// It listens for as long as it lives.
@@ -30,7 +30,7 @@ impl Interrupt {
     ///
     /// # Errors
     /// The system does not allow it.
-    pub(in crate::commands) fn watch() -> anyhow::Result<Self> {
+    pub(crate) fn watch() -> anyhow::Result<Self> {
         let runtime = process::runtime()?;
         let _entered = runtime.enter();
         let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
@@ -57,19 +57,19 @@ impl Interrupt {
     ///
     /// # Errors
     /// The system gives no thread.
-    pub(in crate::commands) fn input(&self, input: Input) -> anyhow::Result<Input> {
+    pub(crate) fn input(&self, input: Input) -> anyhow::Result<Input> {
         super::interrupt_input::until(self.stop.clone(), input)
     }
 
     /// Returns the exit code of the signal that came first, and says that the result is of a part; `None` if no signal came.
-    pub(in crate::commands) fn ended_early(&self) -> Option<ExitCode> {
+    pub(crate) fn ended_early(&self) -> Option<ExitCode> {
         let code = self.exit_code()?;
         say!("tollgate: interrupted; the result is of what was read until then");
         Some(code)
     }
 
     /// Returns the exit code of the signal that came first; `None` if none came.
-    pub(in crate::commands) fn exit_code(&self) -> Option<ExitCode> {
+    pub(crate) fn exit_code(&self) -> Option<ExitCode> {
         Some(self.code.load(Ordering::Relaxed)).filter(|code| *code > 0).map(ExitCode::from)
     }
 }

@@ -7,6 +7,9 @@
 //! | `process`, `ready`, `hints` | a worker's process, whether it is ready, what to do next |
 //! | `interrupt`, `interrupt_input` | Ctrl-C, and lines that end with it |
 
+use tollgate_config::settings::LogSettings;
+use tollgate_worker::logging::start_logging;
+
 pub(super) mod controls_file;
 pub(super) mod hints;
 pub(super) mod interrupt;
@@ -20,7 +23,7 @@ pub(super) use hints::{Hints, quoted};
 pub(super) use interrupt::Interrupt;
 pub(super) use output::{
     Column, DIM, LiveLine, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, bytes, check_output, clock, count, create_output, fit,
-    now_ms, read_duration, read_since, seconds, shown, stamp, style_of,
+    now_ms, number, read_duration, read_since, seconds, shown, stamp, style_of, text,
 };
 pub(super) use ready::Readiness;
 
@@ -28,3 +31,11 @@ pub(super) use ready::Readiness;
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct UsageError(pub(super) String);
+
+/// Starts the log of a command with a filter of its own, where none is configured: lines of the log would mix with what the command prints.
+pub(super) fn start_quiet_logging(mut settings: LogSettings, filter: &str) -> anyhow::Result<()> {
+    if settings.filter == "info" {
+        filter.clone_into(&mut settings.filter);
+    }
+    start_logging(&settings)
+}

@@ -23,7 +23,7 @@ use tollgate_worker::metrics::Metrics;
 use tollgate_worker::policy_servers::{Endpoint, PolicyServers};
 use tollgate_worker::threads::{MustRun, THREAD_ENDED};
 
-pub(in crate::commands) use tollgate_operations::runtime;
+pub(crate) use tollgate_operations::runtime;
 
 /// How long leaving the group may take after the drain timeout.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -34,7 +34,7 @@ const STOP_POLL: Duration = Duration::from_millis(100);
 const ENDED_AT_ONCE: i32 = 143;
 
 /// Watches signals: the first SIGINT or SIGTERM gives the sign to stop, the second ends the process at once.
-pub(in crate::commands) fn watch_signals(health: &Health, stop: &Stop) -> anyhow::Result<()> {
+pub(crate) fn watch_signals(health: &Health, stop: &Stop) -> anyhow::Result<()> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let (guard, stop) = (MustRun::new("signals", health.threads(), stop), stop.clone());
     guard.spawn_task(async move {
@@ -56,7 +56,7 @@ pub(in crate::commands) fn watch_signals(health: &Health, stop: &Stop) -> anyhow
 }
 
 /// Returns an empty table of controls, with the configured keys of subject hashes.
-pub(in crate::commands) fn controls(subject_keys: &SubjectKeys) -> Arc<Controls> {
+pub(crate) fn controls(subject_keys: &SubjectKeys) -> Arc<Controls> {
     let controls = Controls::new(subject_keys.iter());
     if !controls.is_keyed() {
         tracing::warn!("privacy.subject_key is not set: whoever can guess an id can tell its hash in the controls");
@@ -65,7 +65,7 @@ pub(in crate::commands) fn controls(subject_keys: &SubjectKeys) -> Arc<Controls>
 }
 
 /// Serves the admin endpoint for as long as the process lives.
-pub(in crate::commands) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc<Health>, stop: &Stop) -> JoinHandle<()> {
+pub(crate) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc<Health>, stop: &Stop) -> JoinHandle<()> {
     if let Err(error) = metrics.add_process(crate::commands::version::REVISION) {
         tracing::warn!(%error, "the metrics of the process itself are missing");
     }
@@ -77,13 +77,13 @@ pub(in crate::commands) fn serve_admin(listener: TcpListener, metrics: &Metrics,
 }
 
 /// Waits until members that were asked to stop should have done so.
-pub(in crate::commands) async fn stop_deadline(stop: &Stop, drain_timeout: Duration) {
+pub(crate) async fn stop_deadline(stop: &Stop, drain_timeout: Duration) {
     stopping(stop).await;
     tokio::time::sleep(drain_timeout + LEAVE_TIMEOUT).await;
 }
 
 /// Waits for the sign to stop.
-pub(in crate::commands) async fn stopping(stop: &Stop) {
+pub(crate) async fn stopping(stop: &Stop) {
     while !stop.is_given() {
         tokio::time::sleep(STOP_POLL).await;
     }
@@ -91,14 +91,14 @@ pub(in crate::commands) async fn stopping(stop: &Stop) {
 
 /// Ends a process whose members do not stop: the brokers are away and the group cannot be left, or librdkafka hangs in leaving it. Nothing is
 /// lost: what is not committed is decided again.
-pub(in crate::commands) fn end_late(health: &Health) -> ! {
+pub(crate) fn end_late(health: &Health) -> ! {
     tracing::error!("not stopped in time; ending");
     finish_logging();
     std::process::exit(if health.threads().has_ended() { THREAD_ENDED.into() } else { 1 });
 }
 
 /// Returns the exit code of a process that has stopped: success, unless it had to stop because a thread ended.
-pub(in crate::commands) fn stopped(health: &Health) -> ExitCode {
+pub(crate) fn stopped(health: &Health) -> ExitCode {
     if health.threads().has_ended() { ExitCode::from(THREAD_ENDED) } else { ExitCode::SUCCESS }
 }
 
@@ -116,12 +116,12 @@ impl AskServers for WaitedServers {
 }
 
 /// Returns the policy servers of a configuration, for commands that decide in this process. They are asked on the current runtime.
-pub(in crate::commands) fn waited_servers(settings: &PolicySettings) -> anyhow::Result<Arc<dyn AskServers>> {
+pub(crate) fn waited_servers(settings: &PolicySettings) -> anyhow::Result<Arc<dyn AskServers>> {
     Ok(Arc::new(WaitedServers(policy_servers(settings, &Metrics::new()?)?)))
 }
 
 /// Returns the policy servers of a configuration. They are asked on the current runtime.
-pub(in crate::commands) fn policy_servers(settings: &PolicySettings, metrics: &Metrics) -> anyhow::Result<PolicyServers> {
+pub(crate) fn policy_servers(settings: &PolicySettings, metrics: &Metrics) -> anyhow::Result<PolicyServers> {
     let servers = settings.guardrails.iter().flat_map(GuardrailSettings::servers);
     let endpoints = servers.map(|(place, server)| Ok((place, Endpoint::new(server, metrics)?))).collect::<anyhow::Result<_>>()?;
     Ok(PolicyServers::new(endpoints, Handle::current()))

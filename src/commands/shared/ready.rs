@@ -9,7 +9,7 @@ const LONG: Duration = Duration::from_secs(10);
 
 /// What was seen and said of a worker.
 #[derive(Debug)]
-pub(in crate::commands) struct Readiness {
+pub(crate) struct Readiness {
     /// How many partitions were last seen at work, and since when; `None` while the worker is not ready.
     seen: (Option<usize>, Instant),
     /// How many were last said.
@@ -18,12 +18,12 @@ pub(in crate::commands) struct Readiness {
 
 impl Readiness {
     /// Returns the readiness of a worker that is not ready yet.
-    pub(in crate::commands) fn new(now: Instant) -> Self {
+    pub(crate) fn new(now: Instant) -> Self {
         Self { seen: (None, now), said: None }
     }
 
     /// Takes the number of partitions at work, or `None` if the worker is not ready. Returns the number if it is to be said now.
-    pub(in crate::commands) fn take(&mut self, at_work: Option<usize>, now: Instant) -> Option<usize> {
+    pub(crate) fn take(&mut self, at_work: Option<usize>, now: Instant) -> Option<usize> {
         let (seen, since) = self.seen;
         if at_work != seen {
             if seen.is_none() && now.duration_since(since) >= LONG {

@@ -1,6 +1,5 @@
 //! `tollgate state list`: lists the largest or the oldest threads, as a table or as JSONL, one partition after the other.
 
-use std::io::{BufWriter, Write};
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
@@ -11,14 +10,14 @@ use tollgate_core::event::record::Partition;
 
 use super::scan::{Line, Order, Scan, Scanned, Selection};
 use super::warn_of_other_owner;
-use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, ago, bytes, now_ms};
+use crate::commands::shared::{Column, OutputArgs, Screen, Table, ago, bytes, now_ms, number, text};
 use tollgate_operations::Topics;
 
 /// How many threads are listed by default.
 const COUNT: usize = 20;
 
 #[derive(Debug, Args)]
-pub(in crate::commands) struct ListArgs {
+pub(crate) struct ListArgs {
     /// The N threads with the largest records, largest first [default: 20]
     #[arg(long, value_name = "N", conflicts_with = "oldest")]
     largest: Option<NonZeroUsize>,
@@ -70,29 +69,20 @@ pub(super) fn execute(args: &ListArgs, kafka: &KafkaSettings, screen: Screen) ->
         }
         selection.add(scanned.lines);
     }
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    match args.output.format() {
-        OutputFormat::Json => {
-            for line in selection.lines() {
-                writeln!(out, "{}", serde_json::to_string(line)?)?;
-            }
-            out.flush()?;
-        }
-        format => table(selection.lines()).write(&mut out, screen, format)?,
-    }
+    args.output.print(screen, selection.lines(), |_| table(selection.lines()))?;
     say!("{}", totals.text());
     Ok(if totals.unreadable > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 const COLUMNS: &[Column] = &[
-    Column::text("thread"),
-    Column::number("partition"),
-    Column::number("size"),
-    Column::number("calls"),
-    Column::text("stop"),
-    Column::text("last event"),
-    Column::text("touched").wide(),
-    Column::number("applied").wide(),
+    text("thread"),
+    number("partition"),
+    number("size"),
+    number("calls"),
+    text("stop"),
+    text("last event"),
+    text("touched").wide(),
+    number("applied").wide(),
 ];
 
 /// Returns the lines as a table.

@@ -17,9 +17,8 @@ use tollgate_core::event::decode::THREAD_ID_BYTES_MAX;
 use tollgate_core::event::record::Partition;
 use tollgate_core::event::record::partition_of;
 
-use crate::commands::shared::Screen;
+use crate::commands::shared::{Screen, start_quiet_logging};
 use tollgate_operations::Topic;
-use tollgate_worker::logging::start_logging;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum StateCommand {
@@ -52,12 +51,8 @@ impl ThreadArgs {
     }
 }
 
-pub(super) fn execute(command: &StateCommand, mut settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
-    // librdkafka's lines about its connections would mix with the output of the command.
-    if settings.log.filter == "info" {
-        "error".clone_into(&mut settings.log.filter);
-    }
-    start_logging(&settings.log)?;
+pub(super) fn execute(command: &StateCommand, settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
+    start_quiet_logging(settings.log.clone(), "error")?;
     let kafka = &settings.kafka;
     match command {
         StateCommand::Show(args) => show::execute(args, kafka, screen),

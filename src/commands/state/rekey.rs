@@ -1,18 +1,17 @@
 //! `tollgate state rekey`: moves the state of threads to the partitions of their new hash, after the events topic was given more.
 
-use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use tollgate_config::settings::Settings;
-use tollgate_operations::rekey::{Misplaced, Moved, Options, Placement, Rekeyed, rekey};
+use tollgate_operations::rekey::{Misplaced, Moved, Options, Placement, Rekeyed, Tally, rekey};
 
-use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, bytes};
+use crate::commands::shared::{Column, OutputArgs, Screen, Table, bytes, number};
 
 #[derive(Debug, Args)]
-pub(in crate::commands) struct RekeyArgs {
+pub(crate) struct RekeyArgs {
     /// Move the state; without it, only say what would be moved
     #[arg(long)]
     execute: bool,
@@ -45,14 +44,14 @@ pub(super) fn execute(args: &RekeyArgs, settings: &Settings, screen: Screen) -> 
             Ok(ExitCode::SUCCESS)
         }
         Rekeyed::Planned(placement, obstacles) => {
-            write(&placement, output.format(), screen)?;
+            output.print(screen, lines(&placement), |_| table(&placement))?;
             say!("{}", summary(limit, &placement, "to move"));
             obstacles.iter().for_each(|obstacle| say!("--execute would be refused: {obstacle}"));
             say!("nothing was changed; --execute moves the state");
             Ok(if obstacles.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         Rekeyed::Moved(Moved { placement, moved, seconds, threads }) => {
-            write(&placement, output.format(), screen)?;
+            output.print(screen, lines(&placement), |_| table(&placement))?;
             let rate = moved as f64 / seconds.max(0.001);
             say!("{}", summary(limit, &placement, "moved"));
             say!(
@@ -64,44 +63,38 @@ pub(super) fn execute(args: &RekeyArgs, settings: &Settings, screen: Screen) -> 
 }
 
 const COLUMNS: &[Column] = &[
-    Column::number("partition"),
-    Column::number("threads"),
-    Column::number("leaving"),
-    Column::number("arriving"),
-    Column::number("then"),
-    Column::number("size arriving"),
-    Column::number("stops arriving"),
-    Column::number("suppressed arriving"),
-    Column::number("misplaced").wide(),
+    number("partition"),
+    number("threads"),
+    number("leaving"),
+    number("arriving"),
+    number("then"),
+    number("size arriving"),
+    number("stops arriving"),
+    number("suppressed arriving"),
+    number("misplaced").wide(),
 ];
 
-/// Writes the plan to stdout.
-fn write(placement: &Placement, format: OutputFormat, screen: Screen) -> anyhow::Result<()> {
-    let mut out = BufWriter::new(std::io::stdout().lock());
+/// Returns the plan as JSON, a line a partition.
+fn lines(placement: &Placement) -> impl Iterator<Item = Value> {
+    let sums = |Tally { threads, bytes, stops, suppressions }: Tally| json!({"threads": threads, "bytes": bytes, "stops": stops, "suppressions": suppressions});
+    placement.partitions.iter().enumerate().map(move |(partition, placed)| {
+        let then = placed.threads + placed.arriving.threads - placed.leaving.threads;
+        json!({"partition": partition, "threads": placed.threads, "threads_after": then, "misplaced": placed.misplaced,
+            "leaving": sums(placed.leaving), "arriving": sums(placed.arriving)})
+    })
+}
+
+fn table(placement: &Placement) -> Table {
     let mut table = Table::new(COLUMNS);
     for (partition, placed) in placement.partitions.iter().enumerate() {
         let (threads, leaving, arriving) = (placed.threads, placed.leaving, placed.arriving);
         let then = threads + arriving.threads - leaving.threads;
-        if format == OutputFormat::Json {
-            let line = json!({
-                "partition": partition, "threads": threads, "threads_after": then, "misplaced": placed.misplaced,
-                "leaving": {"threads": leaving.threads, "bytes": leaving.bytes, "stops": leaving.stops, "suppressions": leaving.suppressions},
-                "arriving": {"threads": arriving.threads, "bytes": arriving.bytes, "stops": arriving.stops, "suppressions": arriving.suppressions},
-            });
-            writeln!(out, "{line}")?;
-        } else {
-            let numbers = [partition as u64, threads, leaving.threads, arriving.threads, then];
-            let mut cells: Vec<_> = numbers.iter().map(u64::to_string).collect();
-            cells.push(bytes(arriving.bytes));
-            cells.extend([arriving.stops, arriving.suppressions, placed.misplaced].iter().map(u64::to_string));
-            table.row(cells);
-        }
+        let mut cells: Vec<_> = [partition as u64, threads, leaving.threads, arriving.threads, then].iter().map(u64::to_string).collect();
+        cells.push(bytes(arriving.bytes));
+        cells.extend([arriving.stops, arriving.suppressions, placed.misplaced].iter().map(u64::to_string));
+        table.row(cells);
     }
-    if format == OutputFormat::Json {
-        return Ok(out.flush()?);
-    }
-    table.write(&mut out, screen, format)?;
-    Ok(out.flush()?)
+    table
 }
 
 /// Returns the sums of the plan as a sentence. `limit` is how many threads a partition may have.

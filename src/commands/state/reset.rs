@@ -16,7 +16,7 @@ use super::{ThreadArgs, read_id, warn_of_other_owner};
 use tollgate_operations::{Outgoing, Topic, Topics, publish};
 
 #[derive(Debug, Args)]
-pub(in crate::commands) struct ResetArgs {
+pub(crate) struct ResetArgs {
     #[command(flatten)]
     thread: ThreadArgs,
     /// Reset this turn only: if another one is running by then, nothing changes

@@ -14,7 +14,7 @@ use crate::commands::shared::{OutputArgs, OutputFormat, Screen};
 use tollgate_operations::Topics;
 
 #[derive(Debug, Args)]
-pub(in crate::commands) struct ShowArgs {
+pub(crate) struct ShowArgs {
     #[command(flatten)]
     thread: ThreadArgs,
     #[command(flatten)]

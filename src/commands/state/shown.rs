@@ -4,18 +4,12 @@ use std::io::Write;
 
 use serde_json::Value;
 
-use crate::commands::shared::{Column, OutputFormat, Screen, TITLE, Table, ago, bytes, now_ms, shown, stamp};
+use crate::commands::shared::{Column, OutputFormat, Screen, TITLE, Table, ago, bytes, now_ms, shown, stamp, text};
 
 /// The digits of a digest that are shown unless every column is asked for.
 const DIGITS: usize = 16;
 
-const CALLS: &[Column] = &[
-    Column::text("call"),
-    Column::text("tool"),
-    Column::text("arguments").wide(),
-    Column::text("the call's verdict"),
-    Column::text("the result's verdict"),
-];
+const CALLS: &[Column] = &[text("call"), text("tool"), text("arguments").wide(), text("the call's verdict"), text("the result's verdict")];
 
 /// Writes a thread's view, as its JSON has it.
 pub(super) fn write(out: &mut impl Write, view: &Value, screen: Screen, format: OutputFormat) -> std::io::Result<()> {

@@ -13,10 +13,9 @@ use super::report::{Outcome, percent};
 use super::run::{Got, run};
 use super::suite::{Case, Suite, Tested};
 use super::suites::{Case as _, Reach};
-use crate::commands::shared::{Column, OutputFormat, Screen, Table, shown};
+use crate::commands::shared::{Column, OutputFormat, Screen, Table, number, shown, text};
 
-const COVERED: &[Column] =
-    &[Column::text("policy"), Column::text("what"), Column::number("reached"), Column::number("of"), Column::number("%")];
+const COVERED: &[Column] = &[text("policy"), text("what"), number("reached"), number("of"), number("%")];
 
 /// The kinds of things that can be reached, in the order in which they are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

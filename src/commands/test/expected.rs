@@ -27,10 +27,10 @@ pub(super) enum Expected {
 
 /// A field in which a verdict differs from what is expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::commands) struct Difference {
-    pub(in crate::commands) field: String,
-    pub(in crate::commands) expected: String,
-    pub(in crate::commands) got: String,
+pub(crate) struct Difference {
+    pub(crate) field: String,
+    pub(crate) expected: String,
+    pub(crate) got: String,
 }
 
 impl Expected {

@@ -11,7 +11,7 @@ const DEPTH_MAX: usize = 32;
 ///
 /// # Errors
 /// What is named cannot be read, as a sentence.
-pub(in crate::commands) fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     for path in paths {
         let unreadable = |error: std::io::Error| format!("{}: cannot be read ({error})", path.display());

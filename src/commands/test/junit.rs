@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::report::{Outcome, Report};
 
 /// Returns the results as one XML document: a suite for each file.
-pub(in crate::commands) fn junit(report: &Report) -> String {
+pub(crate) fn junit(report: &Report) -> String {
     let failed = |cases: &[Outcome]| cases.iter().filter(|case| !case.failures.is_empty()).count();
     let all: usize = report.files.iter().map(|file| file.cases.len()).sum();
     let all_failed: usize = report.files.iter().map(|file| failed(&file.cases)).sum();

@@ -5,39 +5,39 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::run::Failure;
-use crate::commands::shared::{Column, Screen, TITLE, Table, shown, style_of};
+use crate::commands::shared::{Column, Screen, TITLE, Table, shown, style_of, text};
 
 /// The width of what is expected and of what came, in cells, before a line breaks.
 const DIFFERENCE_WIDTH: usize = 120;
 
-const DIFFERENCE: &[Column] = &[Column::text("field"), Column::text("expected"), Column::text("got")];
+const DIFFERENCE: &[Column] = &[text("field"), text("expected"), text("got")];
 
 /// The results of all files.
 #[derive(Debug, Default)]
-pub(in crate::commands) struct Report {
-    pub(in crate::commands) files: Vec<FileReport>,
+pub(crate) struct Report {
+    pub(crate) files: Vec<FileReport>,
 }
 
 /// The results of one file.
 #[derive(Debug)]
-pub(in crate::commands) struct FileReport {
-    pub(in crate::commands) name: String,
-    pub(in crate::commands) cases: Vec<Outcome>,
+pub(crate) struct FileReport {
+    pub(crate) name: String,
+    pub(crate) cases: Vec<Outcome>,
 }
 
 /// The result of one case.
 #[derive(Debug)]
-pub(in crate::commands) struct Outcome {
-    pub(in crate::commands) name: String,
-    pub(in crate::commands) why: Option<String>,
-    pub(in crate::commands) line: usize,
+pub(crate) struct Outcome {
+    pub(crate) name: String,
+    pub(crate) why: Option<String>,
+    pub(crate) line: usize,
     /// What failed; nothing if the case passed.
-    pub(in crate::commands) failures: Vec<Failure>,
+    pub(crate) failures: Vec<Failure>,
 }
 
 impl Outcome {
     /// Returns what failed, as lines: expected and got side by side.
-    pub(in crate::commands) fn lines(&self, file: &str) -> Vec<String> {
+    pub(crate) fn lines(&self, file: &str) -> Vec<String> {
         let mut lines = Vec::new();
         lines.extend(self.why.iter().map(|why| format!("  why: {}", shown(why))));
         for Failure { what, number, line, differences, problems } in &self.failures {
@@ -74,13 +74,13 @@ impl Outcome {
 
 impl Report {
     /// Returns how many cases passed, and how many there are.
-    pub(in crate::commands) fn passed(&self) -> (usize, usize) {
+    pub(crate) fn passed(&self) -> (usize, usize) {
         let cases = || self.files.iter().flat_map(|file| &file.cases);
         (cases().filter(|case| case.has_passed()).count(), cases().count())
     }
 
     /// Writes a line for each file, what failed, and the sum.
-    pub(in crate::commands) fn write(&self, out: &mut impl Write, screen: Screen) -> io::Result<()> {
+    pub(crate) fn write(&self, out: &mut impl Write, screen: Screen) -> io::Result<()> {
         for file in &self.files {
             let failed = file.cases.iter().filter(|case| !case.has_passed()).count();
             let (word, action) = if failed == 0 { ("ok", "allow") } else { ("FAILED", "block") };
@@ -101,14 +101,14 @@ impl Report {
     }
 
     /// Writes a JSON object for each case, a line each.
-    pub(in crate::commands) fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
         let cases = self.files.iter().flat_map(|file| file.cases.iter().map(|case| case.as_json(&file.name)));
         cases.into_iter().try_for_each(|case| writeln!(out, "{case}"))
     }
 }
 
 /// Returns a share in whole per cent, rounded down, so that 100 is all.
-pub(in crate::commands) fn percent((reached, all): (usize, usize)) -> usize {
+pub(crate) fn percent((reached, all): (usize, usize)) -> usize {
     (reached * 100).checked_div(all).unwrap_or(100)
 }
 

@@ -18,17 +18,17 @@ use super::suite::{Case, Step, Tested};
 
 /// What went wrong with a step of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::commands) struct Failure {
+pub(crate) struct Failure {
     /// What failed: an event, or an alert.
-    pub(in crate::commands) what: &'static str,
+    pub(crate) what: &'static str,
     /// Its place in its case, from 1.
-    pub(in crate::commands) number: usize,
+    pub(crate) number: usize,
     /// The line of the file that it stands on.
-    pub(in crate::commands) line: usize,
+    pub(crate) line: usize,
     /// The fields in which something else came.
-    pub(in crate::commands) differences: Vec<Difference>,
+    pub(crate) differences: Vec<Difference>,
     /// What else is wrong, as sentences.
-    pub(in crate::commands) problems: Vec<String>,
+    pub(crate) problems: Vec<String>,
 }
 
 /// What a step came to.

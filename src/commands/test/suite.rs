@@ -1,6 +1,5 @@
 //! A test file: the policy that it is about, and its cases.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -70,13 +69,7 @@ impl suites::Suite for Suite {
     type Case = Case;
 
     fn read(path: &Path, in_force: &Rc<Tested>) -> Result<Self, String> {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: cannot be read ({error})"))?;
-        let document = Document::parse(name.clone(), text)?;
-        let policy = match document.read(|root| policy_of(root, path))?.transpose()? {
-            Some(policy) => Rc::new(policy),
-            None => Rc::clone(in_force),
-        };
+        let (name, document, policy) = suites::read_file(path, in_force, |root| policy_of(root, path))?;
         let cases = document.read(|root| {
             root.pass_over("policy");
             read_cases(root, &document, &policy.subject_keys)
@@ -140,27 +133,14 @@ fn policy_at(path: &Path) -> Result<Tested, ConfigError> {
 
 fn read_cases(root: &Section<'_>, document: &Document, subject_keys: &SubjectKeys) -> Vec<Case> {
     let shared = read_controls(root, subject_keys);
-    let Some(sections) = root.sections("cases").filter(|cases| !cases.is_empty()) else {
-        root.fault("cases", "no case", "write a list of cases, each with `name` and `events`");
-        return Vec::new();
+    let case = |place: usize, section: &Section<'_>| Case {
+        name: section.string("name"),
+        why: section.optional_string("why"),
+        line: document.line_of(&format!("cases[{place}]")),
+        controls: shared.iter().cloned().chain(read_controls(section, subject_keys)).collect(),
+        steps: read_steps(section, document),
     };
-    let mut seen = BTreeMap::new();
-    let mut cases = Vec::with_capacity(sections.len());
-    for (place, section) in sections.iter().enumerate() {
-        let line = document.line_of(&format!("cases[{place}]"));
-        let case = Case {
-            name: section.string("name"),
-            why: section.optional_string("why"),
-            line,
-            controls: shared.iter().cloned().chain(read_controls(section, subject_keys)).collect(),
-            steps: read_steps(section, document),
-        };
-        if let Some(first) = seen.insert(case.name.clone(), line).filter(|_| !case.name.is_empty()) {
-            section.fault("name", format!("the name of the case on line {first}"), "give each case a name of its own");
-        }
-        cases.push(case);
-    }
-    cases
+    suites::read_cases(root, root.sections("cases"), "`name` and `events`", case)
 }
 
 fn read_steps(case: &Section<'_>, document: &Document) -> Vec<Step> {

@@ -1,5 +1,6 @@
 //! The runner of test files, for policies and for rules against abuse: files are read, their cases are run, and the results are written.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,6 +8,8 @@ use std::rc::Rc;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use tollgate_config::Document;
+use tollgate_core::settings::Section;
 
 use super::find::find;
 use super::junit::junit;
@@ -14,7 +17,7 @@ use super::report::{FileReport, Outcome, Report, percent};
 use crate::commands::shared::{OutputFormat, Screen, UsageError, create_output};
 
 #[derive(Debug, Args)]
-pub(in crate::commands) struct SuiteArgs {
+pub(crate) struct SuiteArgs {
     /// Test files, or folders in and below which the files ending in `_test.yaml` are test files
     #[arg(required = true, value_name = "DIR|FILE")]
     paths: Vec<PathBuf>,
@@ -39,7 +42,7 @@ pub(in crate::commands) struct SuiteArgs {
 }
 
 /// A test file.
-pub(in crate::commands) trait Suite: Sized {
+pub(crate) trait Suite: Sized {
     /// What cases are run on: a policy, or rules.
     type Tested;
     /// A case.
@@ -59,13 +62,13 @@ pub(in crate::commands) trait Suite: Sized {
 }
 
 /// A case of a test file.
-pub(in crate::commands) trait Case {
+pub(crate) trait Case {
     /// Returns the result of a case in which nothing has failed yet.
     fn outcome(&self) -> Outcome;
 }
 
 /// What cases reach of what they are run on.
-pub(in crate::commands) trait Reach<S: Suite> {
+pub(crate) trait Reach<S: Suite> {
     /// What can be reached, for people: `the rules`.
     const WHOLE: &'static str;
 
@@ -85,8 +88,48 @@ pub(in crate::commands) trait Reach<S: Suite> {
     fn write_json(&self, out: &mut impl io::Write) -> io::Result<()>;
 }
 
+/// Reads a test file, and what it is about: what it names or holds by `read`, or else what is in force.
+///
+/// # Errors
+/// Everything that is wrong with the file, or with what it names, as sentences with places.
+pub(crate) fn read_file<T>(
+    path: &Path,
+    in_force: &Rc<T>,
+    read: impl Fn(&Section<'_>) -> Option<Result<T, String>>,
+) -> Result<(String, Document, Rc<T>), String> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: cannot be read ({error})"))?;
+    let document = Document::parse(name.clone(), text)?;
+    let tested = document.read(read)?.transpose()?.map_or_else(|| Rc::clone(in_force), Rc::new);
+    Ok((name, document, tested))
+}
+
+/// Reads the cases of a test file, each of which has a name of its own. `needs` are the keys of a case.
+pub(crate) fn read_cases<C: Case>(
+    root: &Section<'_>,
+    sections: Option<Vec<Section<'_>>>,
+    needs: &str,
+    read: impl Fn(usize, &Section<'_>) -> C,
+) -> Vec<C> {
+    let Some(sections) = sections.filter(|cases| !cases.is_empty()) else {
+        root.fault("cases", "no case", format!("write a list of cases, each with {needs}"));
+        return Vec::new();
+    };
+    let mut seen = BTreeMap::new();
+    let case = |(place, section): (usize, &Section<'_>)| {
+        let case = read(place, section);
+        let Outcome { name, line, .. } = case.outcome();
+        let is_named = !name.is_empty();
+        if let Some(first) = seen.insert(name, line).filter(|_| is_named) {
+            section.fault("name", format!("the name of the case on line {first}"), "give each case a name of its own");
+        }
+        case
+    };
+    sections.iter().enumerate().map(case).collect()
+}
+
 /// Runs the cases of all test files, and returns a failure if a case failed or too little was reached.
-pub(in crate::commands) fn run<S: Suite>(
+pub(crate) fn run<S: Suite>(
     args: &SuiteArgs,
     in_force: &Rc<S::Tested>,
     mut reach: impl Reach<S>,

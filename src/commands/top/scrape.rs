@@ -17,24 +17,24 @@ const BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// The metrics of a worker at some time.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(in crate::commands) struct Scraped {
-    pub(in crate::commands) ready: bool,
+pub(crate) struct Scraped {
+    pub(crate) ready: bool,
     pub(super) verdicts: BTreeMap<String, f64>,
     /// The upper bounds of the waits in seconds, each with how many were at most that long.
     waits: Vec<(f64, f64)>,
-    pub(in crate::commands) lag_records: f64,
-    pub(in crate::commands) lag_seconds: f64,
+    pub(crate) lag_records: f64,
+    pub(crate) lag_seconds: f64,
     pub(super) in_flight: f64,
     pub(super) waiting: f64,
-    pub(in crate::commands) partitions: f64,
+    pub(crate) partitions: f64,
     pub(super) restarts: f64,
 }
 
 /// How long events waited for their verdicts between two scrapes, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub(in crate::commands) struct Waits {
+pub(crate) struct Waits {
     pub(super) p50_s: Option<f64>,
-    pub(in crate::commands) p99_s: Option<f64>,
+    pub(crate) p99_s: Option<f64>,
 }
 
 /// Asks a worker for its metrics.
@@ -46,7 +46,7 @@ pub(super) async fn scrape(url: &str) -> anyhow::Result<Scraped> {
 }
 
 /// Asks an admin endpoint, and returns the status and the text of its answer.
-pub(in crate::commands) async fn ask(url: &str) -> anyhow::Result<(u16, String)> {
+pub(crate) async fn ask(url: &str) -> anyhow::Result<(u16, String)> {
     let client: Client<_, Empty<Bytes>> = Client::builder(TokioExecutor::new()).build_http();
     let asked = async {
         let response = client.get(url.parse().context("no URL")?).await.context("it does not answer")?;
@@ -67,7 +67,7 @@ pub(super) fn metrics_url(worker: &str) -> String {
 
 impl Scraped {
     /// Reads Prometheus' text format.
-    pub(in crate::commands) fn read(text: &str) -> Self {
+    pub(crate) fn read(text: &str) -> Self {
         let mut scraped = Self::default();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let Some((series, value)) = line.rsplit_once(' ') else { continue };
@@ -99,7 +99,7 @@ impl Scraped {
     }
 
     /// Returns the verdicts by action since an earlier scrape. A worker that was started again counts from nothing.
-    pub(in crate::commands) fn verdicts_since(&self, earlier: &Self) -> BTreeMap<String, f64> {
+    pub(crate) fn verdicts_since(&self, earlier: &Self) -> BTreeMap<String, f64> {
         let since = |(action, count): (&String, &f64)| {
             let before = earlier.verdicts.get(action).copied().unwrap_or(0.0);
             (action.clone(), if *count < before { *count } else { count - before })
@@ -108,7 +108,7 @@ impl Scraped {
     }
 
     /// Returns the waits since an earlier scrape, of several workers together.
-    pub(in crate::commands) fn waits_since(pairs: &[(&Self, &Self)]) -> Waits {
+    pub(crate) fn waits_since(pairs: &[(&Self, &Self)]) -> Waits {
         let mut counts: Vec<(f64, f64)> = Vec::new();
         for (now, earlier) in pairs {
             for (at, (bound, count)) in now.waits.iter().enumerate() {

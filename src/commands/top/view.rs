@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::scrape::Waits;
 use super::tally::ThreadCounts;
-use crate::commands::shared::{Column, DIM, Screen, TITLE, Table, clock, count, fit, seconds, shown, style_of};
+use crate::commands::shared::{Column, DIM, Screen, TITLE, Table, clock, count, fit, number, seconds, shown, style_of, text};
 
 /// What is going on at some time.
 #[derive(Debug, Default, Serialize)]
@@ -67,21 +67,21 @@ pub(super) struct WorkerState {
     pub(super) member_restarts: f64,
 }
 
-const ACTIONS: &[Column] = &[Column::text("verdicts"), Column::number("per s"), Column::number("in all"), Column::number("share")];
-const CODES: &[Column] = &[Column::text("code"), Column::number("in all")];
-const THREADS: &[Column] = &[Column::text("worst threads"), Column::number("stops"), Column::number("warnings"), Column::text("last code")];
+const ACTIONS: &[Column] = &[text("verdicts"), number("per s"), number("in all"), number("share")];
+const CODES: &[Column] = &[text("code"), number("in all")];
+const THREADS: &[Column] = &[text("worst threads"), number("stops"), number("warnings"), text("last code")];
 const WORKERS: &[Column] = &[
-    Column::text("worker"),
-    Column::text("state"),
-    Column::number("per s"),
-    Column::number("wait p50"),
-    Column::number("p99"),
-    Column::number("lag"),
-    Column::number("behind"),
-    Column::number("in flight"),
-    Column::number("waiting"),
-    Column::number("partitions"),
-    Column::number("restarts").wide(),
+    text("worker"),
+    text("state"),
+    number("per s"),
+    number("wait p50"),
+    number("p99"),
+    number("lag"),
+    number("behind"),
+    number("in flight"),
+    number("waiting"),
+    number("partitions"),
+    number("restarts").wide(),
 ];
 
 impl View {

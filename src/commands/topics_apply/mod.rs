@@ -21,9 +21,8 @@ use clap::{Args, Subcommand};
 use tollgate_config::settings::{KafkaSettings, Settings};
 use tollgate_config::topics::{Cleanup, Refusal, Surroundings, TOPICS, TopicPlan, TopicWishes, plan};
 use tollgate_worker::kafka::check_administration;
-use tollgate_worker::logging::start_logging;
 
-use crate::commands::shared::{OutputArgs, Screen, read_duration};
+use crate::commands::shared::{OutputArgs, Screen, read_duration, start_quiet_logging};
 use carry_out::{Mode, Trouble, carry_out};
 use find::{Finder, Found};
 use report::Report;
@@ -88,12 +87,8 @@ fn read_retention(text: &str) -> Result<(&'static str, i64), String> {
     Ok((key, milliseconds.ok_or("it is no time at all; write 1s or more, or forever")?))
 }
 
-pub(super) fn execute(command: &TopicsCommand, mut settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
-    // librdkafka's lines about its connections would mix with the output of the command.
-    if settings.log.filter == "info" {
-        "off".clone_into(&mut settings.log.filter);
-    }
-    start_logging(&settings.log)?;
+pub(super) fn execute(command: &TopicsCommand, settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
+    start_quiet_logging(settings.log.clone(), "off")?;
     let TopicsCommand::Apply(args) = command;
     apply(args, &settings, screen)
 }
@@ -125,12 +120,12 @@ fn apply(args: &ApplyArgs, settings: &Settings, screen: Screen) -> anyhow::Resul
         report.take(&plans);
         let is_done = !is_refused && plans.iter().all(TopicPlan::fits) && found.is_led;
         if is_refused || is_done {
-            report.print(args.output.format(), screen)?;
+            report.print(args.output, screen)?;
             report.summary(&plans);
             return Ok(if is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS });
         }
         if settled_by.is_some_and(|settled_by| Instant::now() >= settled_by) {
-            report.print(args.output.format(), screen)?;
+            report.print(args.output, screen)?;
             bail!("{}", unsettled(kafka, &plans, last_trouble.as_deref()));
         }
         let troubles = carry_out(&finder, &found, &plans, Mode::Execute)?;
@@ -151,7 +146,7 @@ fn apply(args: &ApplyArgs, settings: &Settings, screen: Screen) -> anyhow::Resul
             if let Ok(found) = finder.find(Instant::now() + SETTLE_TIME_MAX) {
                 report.take(&plan(&found.topics, &wishes, around));
             }
-            report.print(args.output.format(), screen)?;
+            report.print(args.output, screen)?;
             bail!("{}", failures.join("\n"));
         }
         std::thread::sleep(PAUSE);
@@ -168,7 +163,7 @@ fn foretell(
     screen: Screen,
 ) -> anyhow::Result<ExitCode> {
     report.take(plans);
-    report.print(args.output.format(), screen)?;
+    report.print(args.output, screen)?;
     let is_refused = plans.iter().any(|plan| !plan.refusals.is_empty());
     let troubles = if is_refused { Vec::new() } else { carry_out(finder, found, plans, Mode::Check)? };
     for trouble in &troubles {

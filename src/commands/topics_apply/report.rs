@@ -1,14 +1,12 @@
 //! What is printed: a line for each topic, with what there is to do or what was done.
 
-use std::io::{BufWriter, Write};
-
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use tollgate_config::topics::{Change, TopicPlan};
 
 use super::carry_out::Trouble;
-use crate::commands::shared::{Column, OutputFormat, Screen, Table};
+use crate::commands::shared::{Column, OutputArgs, Screen, Table, number, text};
 
 /// What is known of every topic, and what was done to it.
 #[derive(Debug)]
@@ -49,22 +47,8 @@ fn changes<S: serde::Serializer>(changes: &[Change], serializer: S) -> Result<S:
     }))
 }
 
-const TO_DO: &[Column] = &[
-    Column::text("topic"),
-    Column::text("status"),
-    Column::number("partitions"),
-    Column::number("replicas"),
-    Column::text("to do"),
-    Column::text("key").wide(),
-];
-const DONE: &[Column] = &[
-    Column::text("topic"),
-    Column::text("status"),
-    Column::number("partitions"),
-    Column::number("replicas"),
-    Column::text("done"),
-    Column::text("key").wide(),
-];
+const TO_DO: &[Column] = &[text("topic"), text("status"), number("partitions"), number("replicas"), text("to do"), text("key").wide()];
+const DONE: &[Column] = &[text("topic"), text("status"), number("partitions"), number("replicas"), text("done"), text("key").wide()];
 
 impl Report {
     pub(super) fn new(is_execution: bool) -> Self {
@@ -108,14 +92,11 @@ impl Report {
     }
 
     /// Prints a line for each topic.
-    pub(super) fn print(&self, format: OutputFormat, screen: Screen) -> anyhow::Result<()> {
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        if format == OutputFormat::Json {
-            for line in &self.lines {
-                writeln!(out, "{}", serde_json::to_string(line)?)?;
-            }
-            return Ok(out.flush()?);
-        }
+    pub(super) fn print(&self, output: OutputArgs, screen: Screen) -> anyhow::Result<()> {
+        output.print(screen, &self.lines, |_| self.table())
+    }
+
+    fn table(&self) -> Table {
         let mut table = Table::new(if self.is_execution { DONE } else { TO_DO });
         for line in &self.lines {
             let number = |number: u32| if number == 0 { "-".to_owned() } else { number.to_string() };
@@ -123,7 +104,7 @@ impl Report {
             let (partitions, replicas) = (number(line.partitions), number(line.replication_factor));
             table.row(vec![line.topic.clone(), line.status.to_owned(), partitions, replicas, changes, line.key.to_owned()]);
         }
-        Ok(table.write(&mut out, screen, format)?)
+        table
     }
 
     /// Says for people what is refused, what is worth knowing, and what comes next.

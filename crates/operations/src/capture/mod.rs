@@ -10,7 +10,6 @@ mod same_key;
 mod spans;
 mod stream;
 
-use std::fmt::{self, Debug, Formatter};
 use std::io;
 
 use tollgate_config::settings::KafkaSettings;
@@ -44,12 +43,6 @@ pub struct Capture<'c> {
     pub redactor: Option<Redactor>,
     /// The sign to stop.
     pub stop: &'c Stop,
-}
-
-impl Debug for Capture<'_> {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Capture").field("topic", &self.topic).field("asked", &self.asked).finish_non_exhaustive()
-    }
 }
 
 /// A capture that has ended.

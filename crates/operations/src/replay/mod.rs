@@ -14,7 +14,6 @@ mod target;
 mod topic_source;
 mod verdict_watch;
 
-use std::fmt::{self, Debug, Formatter};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -63,12 +62,6 @@ pub struct Replay<'r> {
     pub progress_file: Option<PathBuf>,
     /// The sign to stop.
     pub stop: Stop,
-}
-
-impl Debug for Replay<'_> {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Replay").field("to", &self.to).field("pace", &self.pace).finish_non_exhaustive()
-    }
 }
 
 /// A replay that has ended.

@@ -9,7 +9,6 @@ use tollgate_recordings::replay::{Item, Place, Source, unreadable_header};
 use crate::{Span, Step, TopicRecords, Topics};
 
 /// A topic as it stood when it was opened.
-#[derive(Debug)]
 pub struct TopicSource(TopicRecords);
 
 impl TopicSource {

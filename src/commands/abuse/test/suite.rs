@@ -1,6 +1,5 @@
 //! A test file: the rules that it is about, and its cases.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -69,13 +68,7 @@ impl suites::Suite for Suite {
     type Case = Case;
 
     fn read(path: &Path, in_force: &Rc<Tested>) -> Result<Self, String> {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: cannot be read ({error})"))?;
-        let document = Document::parse(name.clone(), text)?;
-        let tested = match document.read(|root| tested_of(root, path))?.transpose()? {
-            Some(tested) => Rc::new(tested),
-            None => Rc::clone(in_force),
-        };
+        let (name, document, tested) = suites::read_file(path, in_force, |root| tested_of(root, path))?;
         let cases = document.read(|root| {
             ["config", "rules", "pack"].into_iter().for_each(|key| root.pass_over(key));
             read_cases(root, &document, &tested.hasher)
@@ -143,20 +136,8 @@ fn rules_of(root: &Section<'_>, user: &Value) -> Option<AbuseRules> {
 }
 
 fn read_cases(root: &Section<'_>, document: &Document, hasher: &SubjectHasher) -> Vec<Case> {
-    let Some(sections) = root.mappings("cases").filter(|cases| !cases.is_empty()) else {
-        root.fault("cases", "no case", "write a list of cases, each with `name`, `signals` and `alerts`");
-        return Vec::new();
-    };
-    let mut seen = BTreeMap::new();
-    let mut cases = Vec::with_capacity(sections.len());
-    for (place, section) in sections.iter().enumerate() {
-        let case = read_case(section, document, document.line_of(&format!("cases[{place}]")), hasher);
-        if let Some(first) = seen.insert(case.name.clone(), case.line).filter(|_| !case.name.is_empty()) {
-            section.fault("name", format!("the name of the case on line {first}"), "give each case a name of its own");
-        }
-        cases.push(case);
-    }
-    cases
+    let case = |place: usize, section: &Section<'_>| read_case(section, document, document.line_of(&format!("cases[{place}]")), hasher);
+    suites::read_cases(root, root.mappings("cases"), "`name`, `signals` and `alerts`", case)
 }
 
 fn read_case(section: &Section<'_>, document: &Document, line: usize, hasher: &SubjectHasher) -> Case {

@@ -10,7 +10,7 @@ use anyhow::{Context as _, ensure};
 ///
 /// # Errors
 /// It is one of these, or it cannot be written.
-pub(in crate::commands) fn create(option: &str, path: &Path, reads: &[&Path]) -> anyhow::Result<File> {
+pub(crate) fn create(option: &str, path: &Path, reads: &[&Path]) -> anyhow::Result<File> {
     check(option, path, reads)?;
     File::create(path).with_context(|| format!("{option} {}: cannot be written", path.display()))
 }
@@ -19,7 +19,7 @@ pub(in crate::commands) fn create(option: &str, path: &Path, reads: &[&Path]) ->
 ///
 /// # Errors
 /// It does.
-pub(in crate::commands) fn check(option: &str, path: &Path, reads: &[&Path]) -> anyhow::Result<()> {
+pub(crate) fn check(option: &str, path: &Path, reads: &[&Path]) -> anyhow::Result<()> {
     let identity = |path: &Path| metadata(path).ok().filter(std::fs::Metadata::is_file).map(|found| (found.dev(), found.ino()));
     let is_read = identity(path).is_some_and(|found| reads.iter().any(|read| identity(read) == Some(found)));
     ensure!(!is_read, "{option}: found {}, which this command reads; name another file", path.display());

@@ -10,7 +10,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 
 /// A line on stderr that is written over, on a terminal only. It goes when this is dropped.
 #[derive(Debug)]
-pub(in crate::commands) struct LiveLine {
+pub(crate) struct LiveLine {
     started: Instant,
     shown: Option<Instant>,
     is_terminal: bool,
@@ -18,7 +18,7 @@ pub(in crate::commands) struct LiveLine {
 
 impl LiveLine {
     /// Returns what shows how many lines were read. The line goes when it is dropped.
-    pub(in crate::commands) fn lines() -> Box<dyn FnMut(u64)> {
+    pub(crate) fn lines() -> Box<dyn FnMut(u64)> {
         let mut line = Self { started: Instant::now(), shown: None, is_terminal: std::io::stderr().is_terminal() };
         Box::new(move |lines| line.show(lines))
     }

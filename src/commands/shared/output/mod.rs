@@ -8,18 +8,19 @@ mod table;
 mod text;
 mod time;
 
-use std::io::IsTerminal;
+use std::io::{BufWriter, IsTerminal, Write as _};
 
 use anstyle::{AnsiColor, Style};
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 
-pub(in crate::commands) use file::{check as check_output, create as create_output};
-pub(in crate::commands) use live::LiveLine;
-pub(in crate::commands) use table::{Column, Table};
-pub(in crate::commands) use text::{fit, shown};
-pub(in crate::commands) use time::{ago, clock, read_duration, read_since};
-pub(in crate::commands) use tollgate_operations::units::{bytes, count, seconds, stamp};
-pub(in crate::commands) use tollgate_worker::host_time::now_ms;
+pub(crate) use file::{check as check_output, create as create_output};
+pub(crate) use live::LiveLine;
+pub(crate) use table::{Column, Table, number, text};
+pub(crate) use text::{fit, shown};
+pub(crate) use time::{ago, clock, read_duration, read_since};
+pub(crate) use tollgate_operations::units::{bytes, count, seconds, stamp};
+pub(crate) use tollgate_worker::host_time::now_ms;
 
 /// The width that is assumed where a terminal does not say its own.
 const WIDTH: usize = 80;
@@ -40,7 +41,7 @@ pub enum ColorChoice {
 
 /// How a command lists things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::commands) enum OutputFormat {
+pub(crate) enum OutputFormat {
     /// A table in the width of the terminal
     Table,
     /// One JSON object a line
@@ -51,7 +52,7 @@ pub(in crate::commands) enum OutputFormat {
 
 /// The option of commands that list things.
 #[derive(Debug, Clone, Copy, Args)]
-pub(in crate::commands) struct OutputArgs {
+pub(crate) struct OutputArgs {
     /// How to print [default: table on a terminal, else json]
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     output: Option<OutputFormat>,
@@ -59,22 +60,38 @@ pub(in crate::commands) struct OutputArgs {
 
 impl OutputArgs {
     /// Returns the format: the one that was asked for, or the one that fits stdout.
-    pub(in crate::commands) fn format(self) -> OutputFormat {
+    pub(crate) fn format(self) -> OutputFormat {
         let default = || if std::io::stdout().is_terminal() { OutputFormat::Table } else { OutputFormat::Json };
         self.output.unwrap_or_else(default)
+    }
+
+    /// Prints a line of JSON for each thing, or a table of all of them.
+    pub(crate) fn print<L: Serialize>(
+        self,
+        screen: Screen,
+        lines: impl IntoIterator<Item = L>,
+        table: impl FnOnce(OutputFormat) -> Table,
+    ) -> anyhow::Result<()> {
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        let format = self.format();
+        if format != OutputFormat::Json {
+            return Ok(table(format).write(&mut out, screen, format)?);
+        }
+        lines.into_iter().try_for_each(|line| anyhow::Ok(writeln!(out, "{}", serde_json::to_string(&line)?)?))?;
+        Ok(out.flush()?)
     }
 }
 
 /// What is known of stdout.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::commands) struct Screen {
-    pub(in crate::commands) is_terminal: bool,
+pub(crate) struct Screen {
+    pub(crate) is_terminal: bool,
     has_color: bool,
 }
 
 impl Screen {
     /// Looks at stdout.
-    pub(in crate::commands) fn stdout(choice: ColorChoice) -> Self {
+    pub(crate) fn stdout(choice: ColorChoice) -> Self {
         let stdout = std::io::stdout();
         let has_color = match choice {
             ColorChoice::Always => true,
@@ -85,7 +102,7 @@ impl Screen {
     }
 
     /// Returns the columns and rows of the terminal as it is now. Without a terminal there are columns enough for everything.
-    pub(in crate::commands) fn size(self) -> (usize, usize) {
+    pub(crate) fn size(self) -> (usize, usize) {
         if !self.is_terminal {
             return (WIDTH_MAX, 24);
         }
@@ -97,18 +114,18 @@ impl Screen {
     }
 
     /// Returns the text in a style, where there is colour.
-    pub(in crate::commands) fn paint(self, style: Style, text: &str) -> String {
+    pub(crate) fn paint(self, style: Style, text: &str) -> String {
         if self.has_color { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 }
 
 /// The style of titles.
-pub(in crate::commands) const TITLE: Style = Style::new().bold();
+pub(crate) const TITLE: Style = Style::new().bold();
 /// The style of what matters less.
-pub(in crate::commands) const DIM: Style = Style::new().dimmed();
+pub(crate) const DIM: Style = Style::new().dimmed();
 
 /// Returns the style of a verdict's action.
-pub(in crate::commands) fn style_of(action: &str) -> Style {
+pub(crate) fn style_of(action: &str) -> Style {
     let color = match action {
         "allow" => AnsiColor::Green,
         "warn" => AnsiColor::Yellow,

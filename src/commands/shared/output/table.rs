@@ -9,48 +9,58 @@ use super::{OutputFormat, Screen, TITLE, shown};
 
 /// A column.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::commands) struct Column {
-    pub(in crate::commands) title: &'static str,
+pub(crate) struct Column {
+    pub(crate) title: &'static str,
     /// Whether numbers stand in it, which are aligned to the right.
-    pub(in crate::commands) is_number: bool,
+    pub(crate) is_number: bool,
     /// Whether it is left out unless every column is asked for.
-    pub(in crate::commands) is_wide: bool,
+    pub(crate) is_wide: bool,
 }
 
 impl Column {
-    pub(in crate::commands) const fn text(title: &'static str) -> Self {
-        Self { title, is_number: false, is_wide: false }
+    pub(crate) const fn text(title: &'static str) -> Self {
+        text(title)
     }
 
-    pub(in crate::commands) const fn number(title: &'static str) -> Self {
-        Self { title, is_number: true, is_wide: false }
+    pub(crate) const fn number(title: &'static str) -> Self {
+        number(title)
     }
 
     /// Returns the same column, shown only if every column is asked for.
-    pub(in crate::commands) const fn wide(self) -> Self {
+    pub(crate) const fn wide(self) -> Self {
         Self { is_wide: true, ..self }
     }
 }
 
+/// Returns a column of text.
+pub(crate) const fn text(title: &'static str) -> Column {
+    Column { title, is_number: false, is_wide: false }
+}
+
+/// Returns a column of numbers.
+pub(crate) const fn number(title: &'static str) -> Column {
+    Column { title, is_number: true, is_wide: false }
+}
+
 /// A table that is printed as a whole.
 #[derive(Debug)]
-pub(in crate::commands) struct Table {
+pub(crate) struct Table {
     columns: &'static [Column],
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub(in crate::commands) fn new(columns: &'static [Column]) -> Self {
+    pub(crate) fn new(columns: &'static [Column]) -> Self {
         Self { columns, rows: Vec::new() }
     }
 
     /// Adds a row: one cell for each column.
-    pub(in crate::commands) fn row(&mut self, cells: Vec<String>) {
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
     /// Returns the lines: those of a narrow terminal break within cells, and wide tables never do.
-    pub(in crate::commands) fn lines(&self, is_wide: bool, width: usize) -> Vec<String> {
+    pub(crate) fn lines(&self, is_wide: bool, width: usize) -> Vec<String> {
         let mut table = comfy_table::Table::new();
         table.load_preset(NOTHING);
         if is_wide {
@@ -77,7 +87,7 @@ impl Table {
     }
 
     /// Writes the table, its titles in bold where there is colour.
-    pub(in crate::commands) fn write(&self, out: &mut impl Write, screen: Screen, format: OutputFormat) -> std::io::Result<()> {
+    pub(crate) fn write(&self, out: &mut impl Write, screen: Screen, format: OutputFormat) -> std::io::Result<()> {
         for (at, line) in self.lines(format == OutputFormat::Wide, screen.size().0).iter().enumerate() {
             let line = if at == 0 { screen.paint(TITLE, line) } else { line.clone() };
             writeln!(out, "{line}")?;

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthChar;
 
 /// Returns text that comes from events so that it can stand on a terminal: it holds no character that moves the cursor, changes colours or
 /// turns the order of letters around.
-pub(in crate::commands) fn shown(text: &str) -> Cow<'_, str> {
+pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     let is_harmful = |letter: char| {
         letter.is_control() || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
     };
@@ -14,7 +14,7 @@ pub(in crate::commands) fn shown(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns the text in exactly `width` cells: filled up with spaces, or cut with an ellipsis.
-pub(in crate::commands) fn fit(text: &str, width: usize) -> String {
+pub(crate) fn fit(text: &str, width: usize) -> String {
     let cells = |letter: char| letter.width().unwrap_or(0);
     let total: usize = text.chars().map(cells).sum();
     let mut fitted = String::with_capacity(width);

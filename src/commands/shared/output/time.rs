@@ -6,14 +6,14 @@ use tollgate_worker::host_time::now_ms;
 use time::OffsetDateTime;
 
 /// Returns the time of day in UTC, as `14:03:07`.
-pub(in crate::commands) fn clock(time_ms: i64) -> String {
+pub(crate) fn clock(time_ms: i64) -> String {
     let Some(time) = date_time(time_ms) else { return "-".to_owned() };
     let (hour, minute, second) = time.to_hms();
     format!("{hour:02}:{minute:02}:{second:02}")
 }
 
 /// Returns how long ago a time is, in its largest unit: `3 min ago`.
-pub(in crate::commands) fn ago(time_ms: i64, now_ms: i64) -> String {
+pub(crate) fn ago(time_ms: i64, now_ms: i64) -> String {
     let seconds = now_ms.saturating_sub(time_ms) / 1_000;
     let (count, unit) = match seconds.unsigned_abs() {
         0 => return "now".to_owned(),
@@ -26,7 +26,7 @@ pub(in crate::commands) fn ago(time_ms: i64, now_ms: i64) -> String {
 }
 
 /// Reads a time in the past: a duration before now such as `90s`, `10m`, `2h`, `1d`, or RFC 3339. It returns milliseconds since 1970.
-pub(in crate::commands) fn read_since(text: &str) -> Result<i64, String> {
+pub(crate) fn read_since(text: &str) -> Result<i64, String> {
     const FIX: &str = "write a duration such as 90s, 10m, 2h or 1d, or a time such as 2026-01-01T00:00:00Z";
     if let Some(time) = tollgate_json::time::parse_timestamp(text) {
         return Ok(time);
@@ -45,7 +45,7 @@ fn is_date(text: &str) -> bool {
 }
 
 /// Reads a duration such as `90s`, `10m`, `2h` or `1d`.
-pub(in crate::commands) fn read_duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn read_duration(text: &str) -> Result<Duration, String> {
     let milliseconds = duration_ms(text).map_err(|fault| format!("{fault}; write a duration such as 90s, 10m, 2h or 1d"))?;
     Ok(Duration::from_millis(milliseconds.unsigned_abs()))
 }
