@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use tollgate_core::decide::deciding::{Deciding, Outcome, VerdictBuffer};
-use tollgate_core::decide::guardrail::{Answer, Question};
+use tollgate_core::decide::guardrail::{Answer, ProviderError, Question};
 use tollgate_core::decide::policy::Policy;
 use tollgate_core::engine::stage::{Progress, Resumed, Stage};
 use tollgate_core::event::decode::{Rejection, RejectionCode};
@@ -19,6 +19,9 @@ pub trait AskServers: Debug + Send + Sync {
     /// # Errors
     /// The threads that ask have ended.
     fn ask(&self, question: Question) -> anyhow::Result<Answer>;
+
+    /// Tells that a provider, by its place in the chain, gave no decision on a call.
+    fn failed(&self, provider: usize, error: ProviderError);
 }
 
 /// The deciding stage of every partition that a stream of records has named so far.
@@ -67,11 +70,26 @@ pub fn unreadable_header() -> Rejection {
     Rejection::new(RejectionCode::HeaderInvalid, "headers", "a header whose name is not UTF-8", "name headers in UTF-8")
 }
 
-/// Asks the policy servers until an event is decided, and returns its outcome.
+/// Asks the policy servers until an event is decided, tells them of providers that gave no decision, and returns the outcome.
 ///
 /// # Errors
 /// The threads that ask have ended.
 pub fn conclude(
+    servers: &dyn AskServers,
+    deciding: &mut Deciding,
+    offset: Offset,
+    progress: Progress<Outcome, Question>,
+    out: &mut VerdictBuffer,
+) -> anyhow::Result<Outcome> {
+    let outcome = ask_until_done(servers, deciding, offset, progress, out)?;
+    if let Outcome::Verdict { decided, .. } = &outcome {
+        let failed = decided.provider_calls.iter().filter_map(|(provider, call)| Some((*provider, call.error()?)));
+        failed.for_each(|(provider, error)| servers.failed(provider, error));
+    }
+    Ok(outcome)
+}
+
+fn ask_until_done(
     servers: &dyn AskServers,
     deciding: &mut Deciding,
     offset: Offset,

@@ -1,8 +1,9 @@
 //! The parts that long-running commands share: logging, signals, the admin endpoint.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -12,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use tollgate_config::settings::SubjectKeys;
 use tollgate_core::decide::controls::Controls;
-use tollgate_core::decide::guardrail::{Answer, Question};
+use tollgate_core::decide::guardrail::{Answer, ProviderError, Question};
 use tollgate_core::decide::policy::{GuardrailSettings, PolicySettings};
 use tollgate_recordings::AskServers;
 use tollgate_worker::Stop;
@@ -104,20 +105,37 @@ pub(crate) fn stopped(health: &Health) -> ExitCode {
 
 /// Policy servers that one thread asks and waits for.
 #[derive(Debug)]
-struct WaitedServers(PolicyServers);
+struct WaitedServers {
+    servers: PolicyServers,
+    /// The providers' names, by their places in the chain.
+    names: BTreeMap<usize, String>,
+    /// What was said already: a provider's place and the error's label.
+    said: Mutex<BTreeSet<(usize, &'static str)>>,
+}
 
 impl AskServers for WaitedServers {
     fn ask(&self, question: Question) -> anyhow::Result<Answer> {
         let (sender, answers) = channel();
-        self.0.ask(question.provider, question.body, (), &sender);
+        self.servers.ask(question.provider, question.body, (), &sender);
         let ((), answer) = answers.recv()?;
         Ok(answer)
+    }
+
+    /// Says it once for each provider and error, on stderr.
+    fn failed(&self, provider: usize, error: ProviderError) {
+        let is_new = self.said.lock().unwrap_or_else(PoisonError::into_inner).insert((provider, error.as_str()));
+        if is_new {
+            let name = self.names.get(&provider).map_or("", String::as_str);
+            say!("tollgate: the guardrail provider {name:?} gave no decision: {}", self.servers.explain(provider, error));
+        }
     }
 }
 
 /// Returns the policy servers of a configuration, for commands that decide in this process. They are asked on the current runtime.
 pub(crate) fn waited_servers(settings: &PolicySettings) -> anyhow::Result<Arc<dyn AskServers>> {
-    Ok(Arc::new(WaitedServers(policy_servers(settings, &Metrics::new()?)?)))
+    let names = settings.guardrails.iter().flat_map(GuardrailSettings::servers).map(|(place, server)| (place, server.name.clone()));
+    let servers = policy_servers(settings, &Metrics::new()?)?;
+    Ok(Arc::new(WaitedServers { servers, names: names.collect(), said: Mutex::default() }))
 }
 
 /// Returns the policy servers of a configuration. They are asked on the current runtime.
