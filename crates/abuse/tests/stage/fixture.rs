@@ -142,6 +142,13 @@ impl Bench {
         Self { stage, next: 0, alerts: Vec::new(), controls: BTreeMap::new(), last: Folded::default() }
     }
 
+    /// Returns a bench whose clock is at [`START`].
+    pub fn begun(rules: Arc<AbuseRules>) -> Self {
+        let mut bench = Self::new(rules);
+        bench.clock(START);
+        bench
+    }
+
     /// Folds a record, and returns the alerts that came of it.
     pub fn fold_at(&mut self, timestamp_ms: i64, value: &[u8]) -> Vec<Value> {
         let Progress::Done(folded) = self.stage.apply(&record(self.next, timestamp_ms, value), &mut ()) else { panic!("it never asks") };
@@ -164,6 +171,11 @@ impl Bench {
 
     pub fn stop(&mut self, id: &str, offset: i64, time_ms: i64) -> Vec<Value> {
         self.fold(&[part(stop(id, offset, time_ms))])
+    }
+
+    /// Lets somebody reach the threshold of three.
+    pub fn offend(&mut self, id: &str, offset: i64, time_ms: i64) -> Vec<Value> {
+        (0..3).flat_map(|n| self.stop(id, offset + n, time_ms)).collect()
     }
 
     /// Moves the clock of source 0.

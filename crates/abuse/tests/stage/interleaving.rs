@@ -1,13 +1,14 @@
 //! Whom a rule catches does not depend on how the sources interleave. What is caught is what a plain search over all signals finds. Nor do steps
-//! and suspensions depend on it: in the end they are those of a plain fold of all signals in order of time.
+//! and suspensions depend on it: in the end they are those of a plain fold of all signals in order of time, and for rules of every type those of
+//! one source that has everything in order of time. Of ratios and baselines, each source has to be in order of time, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
-use tollgate_abuse::{Correlation, Detection, GroupBy, Ladder, Mode, Rule, Step};
-use tollgate_core::decide::signal::{Dimension, KeyKind, PointKind};
+use tollgate_abuse::{Baseline, Correlation, Detection, GroupBy, Ladder, Mode, Ratio, Rule, Step};
+use tollgate_core::decide::signal::{Dimension, KeyKind, PointKind, SignalKind, VolumeKind};
 use tollgate_json::time::rfc_3339;
 
 use super::fixture::*;
@@ -15,34 +16,117 @@ use super::fixture::*;
 const SOURCES: usize = 3;
 const USERS: [&str; 4] = ["ada", "bob", "cy", "dee"];
 const TOOLS: [&str; 5] = ["bash", "curl", "a-tool-with-a-long-name", "ls", "rm"];
+const TIMESPAN: i64 = 20 * MINUTE;
 
-/// An event of a source: a denial of a tool.
+/// What happens at a time: calls of a user, or a denial of a tool.
 #[derive(Debug, Clone)]
 struct Event {
     time_ms: i64,
     user: usize,
-    tool: usize,
+    what: What,
 }
 
-/// Returns the events of a source. Each is at most as far behind the ones before it as a signal may be late.
-fn source() -> impl Strategy<Value = Vec<Event>> {
-    // Many events are at one time.
-    let seconds = |minutes: i64| (0..minutes * 4).prop_map(|quarters| quarters * 15 * SECOND);
-    let event = (seconds(8), seconds(5), 0..USERS.len(), 0..TOOLS.len());
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Calls(u64),
+    Denial(usize),
+}
+
+impl Event {
+    /// Returns the tool that was denied.
+    fn tool(&self) -> usize {
+        let What::Denial(tool) = self.what else { panic!("no denial") };
+        tool
+    }
+}
+
+/// Returns the events of a source: how long each is behind the newest before it, how far it is late, whose it is and what.
+fn source(event: impl Strategy<Value = (i64, i64, usize, What)>) -> impl Strategy<Value = Vec<Event>> {
     vec(event, 0..40).prop_map(|events| {
         let mut newest_ms = START;
-        let next = |(step_ms, back_ms, user, tool)| {
+        let next = |(step_ms, back_ms, user, what)| {
             let time_ms = newest_ms + step_ms - back_ms;
             newest_ms = newest_ms.max(time_ms);
-            Event { time_ms, user, tool }
+            Event { time_ms, user, what }
         };
         events.into_iter().map(next).collect()
     })
 }
 
+/// Returns denials, many of them at one time, and each at most as far behind the ones before it as a signal may be late.
+fn denials() -> impl Strategy<Value = Vec<Event>> {
+    let seconds = |minutes: i64| (0..minutes * 4).prop_map(|quarters| quarters * 15 * SECOND);
+    source((seconds(8), seconds(5), 0..USERS.len(), (0..TOOLS.len()).prop_map(What::Denial)))
+}
+
+/// Returns calls and denials, each at most so far behind those before it. Many are at one time, and many at the beginning of a bucket.
+fn calls_and_denials(back_ms: i64) -> impl Strategy<Value = Vec<Event>> {
+    let what = prop_oneof![(1..9_u64).prop_map(What::Calls), (0..4_usize).prop_map(What::Denial)];
+    let step_ms = prop_oneof![(0..9_i64).prop_map(|tenths| tenths * 10 * SECOND), (0..9_i64).prop_map(|tens| tens * 10 * MINUTE)];
+    let back_ms = (0..=back_ms / (10 * SECOND)).prop_map(|tens| tens * 10 * SECOND);
+    source((step_ms, back_ms, 0..3_usize, what))
+}
+
+/// Returns the turns in which the sources come: each number takes the next few events of a source.
+fn turns() -> impl Strategy<Value = Vec<(usize, usize)>> {
+    vec((0..SOURCES, 1..6_usize), 0..60)
+}
+
+fn part_of(event: &Event, source: i32, offset: i64) -> Part {
+    let who = user(USERS[event.user]);
+    match event.what {
+        What::Calls(amount) => Part::Volume(VolumeKind::Call, who, source, offset, event.time_ms, amount),
+        What::Denial(tool) => {
+            let mut denial = point(PointKind::Denial, who, source, offset, event.time_ms);
+            denial.tool = Some(TOOLS[tool].into());
+            part(denial)
+        }
+    }
+}
+
+/// Folds the sources as they interleave, and at last what is left of each.
+fn fold(list: &[Rule], sources: &[Vec<Event>], turns: &[(usize, usize)]) -> Bench {
+    let mut bench = Bench::new(rules(list.to_vec()));
+    tell_time(&mut bench, sources.len(), 0, START);
+    let mut next = vec![0_usize; sources.len()];
+    let rest = (0..sources.len()).map(|source| (source, usize::MAX));
+    for (source, count) in turns.iter().copied().chain(rest) {
+        let end = next[source].saturating_add(count).min(sources[source].len());
+        let events = sources[source][..end].iter().enumerate().skip(next[source]);
+        let mut parts: Vec<Part> = events.map(|(offset, event)| part_of(event, source as i32, offset as i64)).collect();
+        let newest_ms = sources[source][..end].iter().map(|event| event.time_ms).max().unwrap_or(START);
+        parts.push(clock(source as i32, end as i64, newest_ms));
+        bench.fold(&parts);
+        assert_eq!(bench.last.counts.late, 0);
+        next[source] = end;
+    }
+    bench
+}
+
+/// Moves the clocks of all sources to a time.
+fn tell_time(bench: &mut Bench, sources: usize, next: i64, time_ms: i64) {
+    bench.fold(&(0..sources as i32).map(|source| clock(source, next, time_ms)).collect::<Vec<_>>());
+}
+
+/// For each user, rule and group: the step, and until when the rule suspends.
+type Standings = BTreeMap<(&'static str, String, String), (usize, Option<String>)>;
+
+/// Returns what the stage has come to.
+fn standings(bench: &Bench) -> Standings {
+    let views = USERS.iter().filter_map(|id| Some((*id, bench.stage.view(&user(id))?)));
+    let counters = views.flat_map(|(id, view)| view.counters.into_iter().map(move |counter| (id, counter)));
+    counters.filter_map(|(id, counter)| Some(((id, counter.rule, counter.group), (counter.step? as usize, counter.until)))).collect()
+}
+
+/// More signals of a user than are kept would make its earliest firings certain before their time.
+fn are_kept<'e>(events: impl Iterator<Item = &'e Event> + Clone) -> bool {
+    let denials = |user| events.clone().filter(|event| event.user == user && matches!(event.what, What::Denial(_))).count();
+    (0..USERS.len()).all(|user| denials(user) <= 32)
+}
+
 fn rules_here() -> Vec<Rule> {
     let detection = Detection { signal: point_kind(PointKind::Denial), fields: Vec::new() };
-    let plain = Rule { detection, mode: Mode::Alert, timespan_ms: 20 * MINUTE, ..rule("often") };
+    let plain = Rule { detection, mode: Mode::Alert, timespan_ms: TIMESPAN, ..rule("often") };
     let distinct = Correlation::ValueCount { field: Dimension::Tool, gte: 4 };
     let by_tool = GroupBy { kind: KeyKind::User, dimensions: vec![Dimension::Tool] };
     vec![
@@ -61,9 +145,9 @@ fn search(sources: &[Vec<Event>]) -> Caught {
     for (at, name) in USERS.iter().enumerate() {
         let events: Vec<&Event> = sources.iter().flatten().filter(|event| event.user == at).collect();
         for first in &events {
-            let window: Vec<_> = events.iter().filter(|event| (0..20 * MINUTE).contains(&(event.time_ms - first.time_ms))).collect();
+            let window: Vec<_> = events.iter().filter(|event| (0..TIMESPAN).contains(&(event.time_ms - first.time_ms))).collect();
             let mut tools = BTreeMap::<usize, usize>::new();
-            window.iter().for_each(|event| *tools.entry(event.tool).or_default() += 1);
+            window.iter().for_each(|event| *tools.entry(event.tool()).or_default() += 1);
             let mut add = |rule: &str, group: String| _ = caught.insert((rule.to_owned(), user(name).to_string(), group));
             if window.len() >= 6 {
                 add("often", String::new());
@@ -79,33 +163,9 @@ fn search(sources: &[Vec<Event>]) -> Caught {
     caught
 }
 
-/// Folds the sources as they interleave: each number takes the next few events of a source.
-fn fold(rules_here: Vec<Rule>, sources: &[Vec<Event>], turns: &[(usize, usize)]) -> Bench {
-    let mut bench = Bench::new(rules(rules_here));
-    bench.fold(&(0..SOURCES as i32).map(|source| clock(source, 0, START)).collect::<Vec<_>>());
-    let mut next = [0; SOURCES];
-    let rest = (0..SOURCES).map(|source| (source, usize::MAX));
-    for (source, count) in turns.iter().copied().chain(rest) {
-        let events = sources[source].iter().enumerate().skip(next[source]).take(count);
-        let mut parts: Vec<Part> = events
-            .map(|(offset, event)| {
-                let mut point = point(PointKind::Denial, user(USERS[event.user]), source as i32, offset as i64, event.time_ms);
-                point.tool = Some(TOOLS[event.tool].into());
-                part(point)
-            })
-            .collect();
-        next[source] = (next[source].saturating_add(count)).min(sources[source].len());
-        let newest_ms = sources[source][..next[source]].iter().map(|event| event.time_ms).max().unwrap_or(START);
-        parts.push(clock(source as i32, next[source] as i64, newest_ms));
-        bench.fold(&parts);
-        assert_eq!(bench.last.counts.late, 0);
-    }
-    bench
-}
-
 /// Returns who is on a ladder, which takes days to come down.
 fn caught(bench: &Bench) -> Caught {
-    standings(bench).0.into_keys().map(|(id, rule, group)| (rule, user(id).to_string(), group)).collect()
+    standings(bench).into_keys().map(|(id, rule, group)| (rule, user(id).to_string(), group)).collect()
 }
 
 /// Rules that suspend, for less time than a signal may be late too, and whose ladders are soon gone down.
@@ -140,13 +200,10 @@ impl Place {
     }
 }
 
-/// For each user, rule and group: the step, and until when the rule suspends.
-type Standings = BTreeMap<(&'static str, String, String), (usize, Option<String>)>;
-
 /// Folds the signals of each user, rule and group in order of time.
 fn in_order(rules: &[Rule], sources: &[Vec<Event>], now_ms: i64) -> Standings {
     // Those at one time are in the order of what is counted.
-    let key = |event: &&Event| (event.time_ms, TOOLS[event.tool].len().min(16), TOOLS[event.tool]);
+    let key = |event: &&Event| (event.time_ms, TOOLS[event.tool()].len().min(16), TOOLS[event.tool()]);
     let mut events: Vec<&Event> = sources.iter().flatten().collect();
     events.sort_by_key(key);
     let mut standings = Standings::new();
@@ -155,12 +212,12 @@ fn in_order(rules: &[Rule], sources: &[Vec<Event>], now_ms: i64) -> Standings {
         let tools = TOOLS.iter().enumerate().map(|(tool, name)| (Some(tool), format!(r#"{{"tool":"{name}"}}"#)));
         let groups: Vec<_> = if is_grouped { tools.collect() } else { vec![(None, String::new())] };
         for (tool, group) in groups {
-            let counts = |event: &&&Event| event.user == user && tool.is_none_or(|tool| event.tool == tool);
+            let counts = |event: &&&Event| event.user == user && tool.is_none_or(|tool| event.tool() == tool);
             let (mut window, mut place) = (Vec::<&Event>::new(), None);
             for event in events.iter().filter(counts) {
                 window.push(event);
                 window.retain(|other| event.time_ms - other.time_ms < rule.timespan_ms);
-                let tools: BTreeSet<usize> = window.iter().map(|event| event.tool).collect();
+                let tools: BTreeSet<usize> = window.iter().map(|event| event.tool()).collect();
                 let (count, gte) = match rule.correlation {
                     Correlation::ValueCount { gte, .. } => (tools.len(), gte),
                     Correlation::EventCount { gte } => (window.len(), gte),
@@ -182,16 +239,11 @@ fn in_order(rules: &[Rule], sources: &[Vec<Event>], now_ms: i64) -> Standings {
 /// For each user, what its control says: until when it is suspended, by which rule, at which step.
 type Controls = BTreeMap<&'static str, (String, String, u64)>;
 
-/// Returns what the stage has come to, and what its controls say.
-fn standings(bench: &Bench) -> (Standings, Controls) {
-    let views = USERS.iter().filter_map(|id| Some((*id, bench.stage.view(&user(id))?)));
-    let counters = views.flat_map(|(id, view)| view.counters.into_iter().map(move |counter| (id, counter)));
-    let standings =
-        counters.filter_map(|(id, counter)| Some(((id, counter.rule, counter.group), (counter.step? as usize, counter.until)))).collect();
+fn controls(bench: &Bench) -> Controls {
     let text = |control: &Value, name: &str| control[name].as_str().unwrap().to_owned();
     let said = |control: &Value| (text(control, "until"), text(control, "rule"), control["step"].as_u64().unwrap());
     let control = |id: &str| bench.controls.get(&format!("subject/{}/abuse", user(id))).map(said);
-    (standings, USERS.iter().filter_map(|id| Some((*id, control(id)?))).collect())
+    USERS.iter().filter_map(|id| Some((*id, control(id)?))).collect()
 }
 
 /// Returns the suspension of each user that ends latest, and among equals that of the first rule and group.
@@ -213,28 +265,80 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 384, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_interleaving_catches_what_a_plain_search_finds(
-        sources in vec(source(), SOURCES),
-        turns in vec((0..SOURCES, 1..6_usize), 0..60),
-    ) {
-        prop_assert_eq!(caught(&fold(rules_here(), &sources, &turns)), search(&sources));
+    fn any_interleaving_catches_what_a_plain_search_finds(sources in vec(denials(), SOURCES), turns in turns()) {
+        prop_assert_eq!(caught(&fold(&rules_here(), &sources, &turns)), search(&sources));
     }
 
     #[test]
     fn any_interleaving_comes_to_the_steps_and_suspensions_of_the_order_of_time(
-        sources in vec(source(), SOURCES),
-        turns in vec((0..SOURCES, 1..6_usize), 0..60),
-        later_ms in 0..2 * HOUR,
+        sources in vec(denials(), SOURCES), turns in turns(), later_ms in 0..2 * HOUR,
     ) {
-        // Of more the earliest firings become certain before their time.
-        let of_user = |user| sources.iter().flatten().filter(|event| event.user == user).count();
-        prop_assume!((0..USERS.len()).all(|user| of_user(user) <= 32));
-        let mut bench = fold(rules_with_ladders(), &sources, &turns);
+        prop_assume!(are_kept(sources.iter().flatten()));
+        let mut bench = fold(&rules_with_ladders(), &sources, &turns);
         let newest_ms = sources.iter().flatten().map(|event| event.time_ms).max().unwrap_or(START);
         let now_ms = newest_ms + later_ms / SECOND * SECOND;
-        bench.fold(&(0..SOURCES as i32).map(|source| clock(source, 1_000, now_ms)).collect::<Vec<_>>());
+        tell_time(&mut bench, SOURCES, 1_000, now_ms);
         let expected = in_order(&rules_with_ladders(), &sources, now_ms);
         let expected_suspended = suspended(&rules_with_ladders(), &expected, now_ms);
-        prop_assert_eq!(standings(&bench), (expected, expected_suspended));
+        prop_assert_eq!((standings(&bench), controls(&bench)), (expected, expected_suspended));
+    }
+}
+
+/// Rules of every type.
+fn every_type() -> Vec<Rule> {
+    let steps = vec![Step::Warn, Step::Suspend(3 * MINUTE), Step::Suspend(10 * MINUTE), Step::Suspend(HOUR)];
+    let denials = Detection { signal: point_kind(PointKind::Denial), fields: Vec::new() };
+    let calls = SignalKind::Volume(VolumeKind::Call);
+    let plain = Rule { detection: denials, timespan_ms: TIMESPAN, ladder: Ladder { steps, decay_ms: 45 * MINUTE }, ..rule("often") };
+    let by_tool = GroupBy { kind: KeyKind::User, dimensions: vec![Dimension::Tool] };
+    let share = |for_ms| Correlation::Ratio(Ratio { over: calls, gte: 0.3, min: 5, for_ms });
+    let usual = Baseline { factor: 1.5, floor: 8, history_ms: 7 * DAY, warmup_ms: 2 * TIMESPAN, for_ms: 0 };
+    let amounts = Detection { signal: calls, fields: Vec::new() };
+    vec![
+        plain.clone(),
+        Rule { id: "probing".to_owned(), correlation: Correlation::ValueCount { field: Dimension::Tool, gte: 3 }, ..plain.clone() },
+        Rule { id: "one-tool".to_owned(), group_by: by_tool, ..plain.clone() },
+        Rule { id: "share".to_owned(), correlation: share(0), ..plain.clone() },
+        Rule { id: "lasting-share".to_owned(), correlation: share(MINUTE), ..plain.clone() },
+        Rule { id: "sum".to_owned(), detection: amounts.clone(), correlation: Correlation::ValueSum { gte: 12 }, ..plain.clone() },
+        Rule { id: "runaway".to_owned(), detection: amounts, correlation: Correlation::Baseline(usual), ..plain },
+    ]
+}
+
+/// Checks that the sources come to what one source does that has all of it in order of time.
+fn check_one_source(list: &[Rule], sources: &[Vec<Event>], turns: &[(usize, usize)], later_ms: i64) -> Result<(), TestCaseError> {
+    prop_assume!(are_kept(sources.iter().flatten()));
+    let mut all: Vec<Event> = sources.concat();
+    all.sort_by_key(|event| event.time_ms);
+    let now_ms = all.last().map_or(START, |event| event.time_ms) + later_ms / SECOND * SECOND;
+    let result = |sources: &[Vec<Event>], turns: &[(usize, usize)]| {
+        let mut bench = fold(list, sources, turns);
+        tell_time(&mut bench, sources.len(), 1_000, now_ms);
+        // The ids of alerts tell the sources apart.
+        bench.controls.values_mut().filter_map(Value::as_object_mut).for_each(|control| drop(control.remove("alert_id")));
+        (standings(&bench), bench.controls)
+    };
+    let one_by_one = vec![(0, 1); all.len()];
+    prop_assert_eq!(result(sources, turns), result(&[all], &one_by_one));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_interleaving_of_sources_in_order_comes_to_what_one_source_does(
+        sources in vec(calls_and_denials(0), SOURCES), turns in turns(), later_ms in 0..2 * HOUR,
+    ) {
+        check_one_source(&every_type(), &sources, &turns, later_ms)?;
+    }
+
+    #[test]
+    fn what_fires_on_signals_may_be_late_within_a_source(
+        sources in vec(calls_and_denials(5 * MINUTE), SOURCES), turns in turns(), later_ms in 0..2 * HOUR,
+    ) {
+        let waits = |rule: &Rule| matches!(rule.correlation, Correlation::Ratio(_) | Correlation::Baseline(_));
+        let list: Vec<_> = every_type().into_iter().filter(|rule| !waits(rule)).collect();
+        check_one_source(&list, &sources, &turns, later_ms)?;
     }
 }

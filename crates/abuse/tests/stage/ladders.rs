@@ -5,11 +5,6 @@ use tollgate_core::decide::signal::PointKind;
 
 use super::fixture::*;
 
-/// Lets somebody reach the threshold of three.
-fn offend(bench: &mut Bench, id: &str, offset: i64, time_ms: i64) -> Vec<serde_json::Value> {
-    (0..3).flat_map(|n| bench.stop(id, offset + n, time_ms)).collect()
-}
-
 /// How late a signal may come.
 const LATE: i64 = 5 * MINUTE;
 
@@ -17,16 +12,15 @@ const SHOWN: [&str; 5] = ["status", "step", "action", "until", "suppressed"];
 
 #[test]
 fn each_firing_takes_a_subject_a_step_up_and_suspends_it_for_longer() {
-    let mut bench = Bench::new(rules(vec![rule("three")]));
-    bench.clock(START);
-    assert_eq!(shown(&offend(&mut bench, "a", 0, START), &SHOWN), ["firing 1 warned null 0"]);
+    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    assert_eq!(shown(&bench.offend("a", 0, START), &SHOWN), ["firing 1 warned null 0"]);
     assert_eq!(bench.suspended_until("a"), None);
-    let alerts = offend(&mut bench, "a", 10, START + MINUTE);
+    let alerts = bench.offend("a", 10, START + MINUTE);
     assert_eq!(shown(&alerts, &SHOWN), ["escalated 2 suspended 2025-10-09T09:16:00.000Z 0"], "a higher step passes the suppression");
     assert!(bench.last.alerts[0].awaits_control && bench.last.controls.len() == 1);
     let control = bench.controls.values().next().unwrap();
     assert_eq!((&control["rule"], &control["step"], &control["alert_id"]), (&"three".into(), &2.into(), &bench.alerts[0]["alert_id"]));
-    let alerts = offend(&mut bench, "a", 20, START + 2 * MINUTE);
+    let alerts = bench.offend("a", 20, START + 2 * MINUTE);
     assert_eq!(shown(&alerts, &SHOWN), ["escalated 3 suspended 2025-10-09T11:02:00.000Z 0"]);
     let ids: std::collections::BTreeSet<String> = shown(&bench.alerts, &["alert_id"]).into_iter().collect();
     assert_eq!(ids.len(), 1, "an episode has one id");
@@ -34,9 +28,8 @@ fn each_firing_takes_a_subject_a_step_up_and_suspends_it_for_longer() {
 
 #[test]
 fn the_control_is_these_bytes_and_a_tombstone_when_it_is_over() {
-    let mut bench = Bench::new(rules(vec![rule("three")]));
-    bench.clock(START);
-    (0..2).for_each(|n| drop(offend(&mut bench, "a", 10 * n, START)));
+    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    (0..2).for_each(|n| drop(bench.offend("a", 10 * n, START)));
     let control = &bench.last.controls[0];
     let alert_id = bench.alerts[0]["alert_id"].as_str().unwrap();
     let expected = format!(
@@ -54,18 +47,17 @@ fn the_control_is_these_bytes_and_a_tombstone_when_it_is_over() {
 /// It does not go on for ever, and no false positive makes the threshold lower.
 #[test]
 fn a_subject_comes_down_a_step_for_each_while_without_offence() {
-    let mut bench = Bench::new(rules(vec![rule("three")]));
-    bench.clock(START);
-    (0..3).for_each(|n| drop(offend(&mut bench, "a", 10 * n, START)));
+    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    (0..3).for_each(|n| drop(bench.offend("a", 10 * n, START)));
     let quiet = START + 2 * HOUR;
     assert!(bench.clock(quiet + 2 * DAY + LATE).is_empty(), "two steps down, one to go");
-    let alerts = offend(&mut bench, "a", 100, quiet + 2 * DAY);
+    let alerts = bench.offend("a", 100, quiet + 2 * DAY);
     assert_eq!(shown(&alerts, &["status", "step", "threshold"]), ["escalated 2 3"]);
     let quiet = quiet + 2 * DAY + 15 * MINUTE;
     // A signal that comes late may still keep it where it is.
     assert!(bench.clock(quiet + 2 * DAY + LATE - 1).is_empty());
     assert_eq!(shown(&bench.clock(quiet + 2 * DAY + LATE), &SHOWN), ["ended 0 none null 0"]);
-    let alerts = offend(&mut bench, "a", 200, quiet + 2 * DAY + LATE);
+    let alerts = bench.offend("a", 200, quiet + 2 * DAY + LATE);
     assert_eq!(shown(&alerts, &SHOWN), ["firing 1 warned null 0"], "a new episode");
     assert_ne!(alerts[0]["alert_id"], bench.alerts[0]["alert_id"]);
 }
@@ -73,8 +65,7 @@ fn a_subject_comes_down_a_step_for_each_while_without_offence() {
 /// Past the threshold not every signal alerts: a firing uses up its signals, and repeats are counted.
 #[test]
 fn a_flood_of_signals_gives_few_alerts_that_count_the_rest() {
-    let mut bench = Bench::new(rules(vec![Rule { mode: Mode::Alert, ..rule("three") }]));
-    bench.clock(START);
+    let mut bench = Bench::begun(rules(vec![Rule { mode: Mode::Alert, ..rule("three") }]));
     let alerts: Vec<_> = (0..300).flat_map(|n| bench.stop("a", n, START + n)).collect();
     assert_eq!(shown(&alerts, &["step", "action"]), ["1 warned", "2 would_suspend", "3 would_suspend"]);
     let later = (300..303).flat_map(|n| bench.stop("a", n, START + HOUR + n)).collect::<Vec<_>>();
@@ -99,9 +90,8 @@ fn the_longest_suspension_of_all_rules_is_the_one_that_counts() {
     let denial = Detection { signal: point_kind(PointKind::Denial), fields: Vec::new() };
     let mut other = Rule { detection: denial, ..rule("denials") };
     other.ladder.steps.remove(0);
-    let mut bench = Bench::new(rules(vec![rule("three"), other]));
-    bench.clock(START);
-    (0..3).for_each(|n| drop(offend(&mut bench, "a", 10 * n, START)));
+    let mut bench = Bench::begun(rules(vec![rule("three"), other]));
+    (0..3).for_each(|n| drop(bench.offend("a", 10 * n, START)));
     assert_eq!(bench.suspended_until("a"), Some("2025-10-09T11:00:00.000Z"));
     let denials = (0..3).flat_map(|n| bench.fold(&[part(point(PointKind::Denial, user("a"), 0, 100 + n, START))]));
     assert_eq!(shown(&denials.collect::<Vec<_>>(), &["rule", "action", "until"]), ["denials suspended 2025-10-09T09:15:00.000Z"]);
@@ -113,9 +103,8 @@ fn the_longest_suspension_of_all_rules_is_the_one_that_counts() {
 /// What a suspension blocks comes as signals of its own, which prolong nothing.
 #[test]
 fn blocked_calls_do_not_prolong_the_suspension_that_blocks_them() {
-    let mut bench = Bench::new(rules(vec![rule("three")]));
-    bench.clock(START);
-    (0..2).for_each(|n| drop(offend(&mut bench, "a", 10 * n, START)));
+    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    (0..2).for_each(|n| drop(bench.offend("a", 10 * n, START)));
     let until = bench.suspended_until("a").map(str::to_owned);
     for n in 0..100 {
         let blocked = point(PointKind::SuspendedCall, user("a"), 0, 100 + n, START + n);
@@ -126,17 +115,15 @@ fn blocked_calls_do_not_prolong_the_suspension_that_blocks_them() {
 
 #[test]
 fn a_suspension_that_is_over_already_is_not_written() {
-    let mut bench = Bench::new(rules(vec![rule("three")]));
-    bench.clock(START);
-    offend(&mut bench, "a", 0, START);
+    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    bench.offend("a", 0, START);
     bench.fold(&[part(stop("a", 10, START)), part(stop("a", 11, START)), clock(0, 12, START + 4 * MINUTE)]);
     let mut short = rule("three");
     short.ladder.steps[1] = tollgate_abuse::Step::Suspend(MINUTE);
-    let mut other = Bench::new(rules(vec![short]));
-    other.clock(START);
-    offend(&mut other, "a", 0, START);
+    let mut other = Bench::begun(rules(vec![short]));
+    other.offend("a", 0, START);
     other.clock(START + 4 * MINUTE);
-    let alerts = offend(&mut other, "a", 10, START);
+    let alerts = other.offend("a", 10, START);
     assert_eq!(shown(&alerts, &SHOWN), ["escalated 2 lapsed null 0"]);
     assert!(other.controls.is_empty());
 }
@@ -162,11 +149,11 @@ fn a_suspension_counts_from_the_latest_signal_of_its_window() {
 fn a_step_does_not_depend_on_how_far_the_clock_is() {
     let fired = |moves_clock: bool| {
         let mut bench = Bench::new(rules(vec![rule("three")]));
-        offend(&mut bench, "a", 0, START);
+        bench.offend("a", 0, START);
         if moves_clock {
             bench.clock(START + 30 * HOUR);
         }
-        let alerts = offend(&mut bench, "a", 10, START + 30 * HOUR);
+        let alerts = bench.offend("a", 10, START + 30 * HOUR);
         shown(&alerts, &["status", "step", "action"]).pop()
     };
     assert_eq!(fired(true).as_deref(), Some("firing 1 warned"), "a new episode");

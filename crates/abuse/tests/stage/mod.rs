@@ -2,7 +2,6 @@
 //! and tells is what its rules say; and that nobody gets away, and no honest one is hit, in a simulated fleet.
 
 mod crashes;
-mod every_type;
 mod exactness;
 mod fixture;
 mod fleet;

@@ -62,7 +62,7 @@ fn a_silent_source_is_left_out_and_told_of_and_back_when_it_is_heard() {
 #[test]
 fn a_source_whose_offsets_begin_again_is_told_of_and_counted() {
     let mut bench = Bench::new(rules(vec![rule("three")]));
-    (0..3).for_each(|n| drop(bench.stop("a", 100 + n, START)));
+    bench.offend("a", 100, START);
     let began = Clock { source: Partition(0), next: Offset(0), time_ms: START, has_begun: true };
     let alerts = bench.fold(&[Part::Clock(began), part(stop("b", 0, START)), part(stop("b", 1, START))]);
     assert_eq!((shown(&alerts, &["action"]), bench.last.counts.applied), (vec!["source_reset".to_owned()], 2));
