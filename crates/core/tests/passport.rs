@@ -206,36 +206,11 @@ fn expiry_is_judged_by_the_later_of_the_times_of_event_and_record() {
 }
 
 #[test]
-fn bad_commands_are_denied() {
-    let text = passport(&json!({"system.command.execute": {"allowed_commands": ["*"], "blocked_patterns": ["rm -rf"]}})).to_string();
-    let long = json!({"command": format!("echo {}", "x".repeat(1_000_000))}).to_string();
-    let longer = json!({"command": format!("echo {}", "x".repeat(2_000_000))}).to_string();
-    for (input, expected) in [
-        (r#"{"command": "ls"}"#, "oap.allowed"),
-        (r#"{"command": ""}"#, "oap.missing_required_context"),
-        (r#"{"command": " \n"}"#, "oap.missing_required_context"),
-        (r#"{"command": null}"#, "oap.missing_required_context"),
-        ("{}", "oap.missing_required_context"),
-        (r#"{"cmd": "ls"}"#, "oap.missing_required_context"),
-        (r#"{"command": 1}"#, "oap.invalid_tool_arguments"),
-        (r#"{"command": ["ls"]}"#, "oap.invalid_tool_arguments"),
-        (r#"{"command": {"text": "ls"}}"#, "oap.invalid_tool_arguments"),
-        (r#"{"command": "\ud800"}"#, "oap.invalid_tool_arguments"),
-        (r#"{"command": "ls", "args": ["; rm -rf /"]}"#, "oap.invalid_tool_arguments"),
-        (r#"{"command": "ls", "env": {"LD_PRELOAD": "x"}}"#, "oap.invalid_tool_arguments"),
-        (r#"{"command": "ls", "command": "rm -rf /"}"#, "oap.invalid_tool_arguments"),
-        (r#"{"command": "ls", "comm\u0061nd": "rm -rf /"}"#, "oap.invalid_tool_arguments"),
-        (r#"["ls"]"#, "oap.invalid_tool_arguments"),
-        (r#""ls""#, "oap.invalid_tool_arguments"),
-        ("null", "oap.missing_required_context"),
-        (r#"{"command": "l"#, "oap.invalid_tool_arguments"),
-        ("", "oap.missing_required_context"),
-        (" ", "oap.missing_required_context"),
-        (r#"{"command": "echo 'open"}"#, "oap.command_unproven"),
-        (&long, "oap.context_too_large"),
-        (&longer, "oap.context_too_large"),
-    ] {
-        assert_eq!(codes(&decide(&text, "bash", input))[0], expected, "{:.80}", input);
+fn a_command_may_be_so_long_and_no_longer() {
+    let text = passport(&json!({"system.command.execute": {"allowed_commands": ["*"]}})).to_string();
+    for length in [1_000_000, 2_000_000] {
+        let input = json!({"command": format!("echo {}", "x".repeat(length))});
+        assert_eq!(first(&text, "bash", &input), "oap.context_too_large", "{length}");
     }
     let absent = decide_with(read(&text), Terms::default(), Some(NOW), "bash", &ToolInput::Absent { null: true });
     assert_eq!(codes(&absent), ["oap.missing_required_context"]);
@@ -266,15 +241,17 @@ fn names_of_tools_have_a_form() {
     assert_eq!(codes(&decide(&any, "delete_everything", "{}")), ["oap.unknown_capability"]);
 }
 
+/// A row has the call's input as JSON, or as the text in which it comes.
 #[test]
 fn every_rule_of_the_packs_denies_what_it_is_for() {
     let cases = jsonl("tests/data/passport_rules.jsonl");
-    assert!(cases.len() > 60);
-    check_each(
-        cases,
-        |case| case.to_string(),
-        |case| assert_eq!(case["code"], first(&passport(&case["limits"]).to_string(), case["tool"].as_str().unwrap(), &case["input"])),
-    );
+    assert!(cases.len() > 80);
+    let check = |case: &Value| {
+        let input = case["text"].as_str().map_or_else(|| case["input"].to_string(), str::to_owned);
+        let decision = decide(&passport(&case["limits"]).to_string(), case["tool"].as_str().unwrap(), &input);
+        assert_eq!(case["code"], codes(&decision)[0]);
+    };
+    check_each(cases, Value::to_string, check);
 }
 
 /// Whatever the call holds, no reason repeats it.

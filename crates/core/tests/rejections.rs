@@ -53,52 +53,31 @@ fn long(length: usize) -> String {
 /// Returns the cases that are too large for a fixture.
 fn large_cases() -> Vec<Case> {
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-    let case = |name: &str, value: String, code: &str, field: &str, thread_id: Option<&str>, event_id: Option<&str>, found: &str| Case {
+    let case = |name: &str, value: String, code: &str, field: &str, [thread_id, event_id]: [Option<&str>; 2], found: &str| Case {
         name: name.to_owned(),
         value: Some(value.into_bytes()),
         expect: json!({"code": code, "field": field, "thread_id": thread_id, "event_id": event_id, "found": found}),
         ..Case::default()
     };
-    let ids = (Some("t"), Some("e"));
-    vec![
-        case("10 MiB", call_with("user_id", &long(10 << 20)), "value_too_large", "value", None, None, "bytes"),
-        case("a byte too many", long(8_388_609), "value_too_large", "value", None, None, "8388609 bytes"),
-        case("100,000 open lists", nested(100_000), "value_too_deep", "value", None, None, "nested too deep"),
-        case(
-            "100,000 open objects in the input",
-            format!(r#"{{"type":"tool_call","thread_id":"t","tool_input":{}"#, r#"{"a":"#.repeat(100_000)),
-            "value_too_deep",
-            "value",
-            None,
-            None,
-            "nested too deep",
-        ),
-        case(
-            "half a million values",
-            list_call("tool_input", "{\"a\":[", "]}"),
-            "value_too_many_values",
-            "value",
-            None,
-            None,
-            "500000 values",
-        ),
-        case(
-            "half a million values in a text",
-            list_call("arguments", "\"{\\\"a\\\":[", "]}\""),
-            "value_too_many_values",
-            "arguments",
-            ids.0,
-            ids.1,
-            "500000 values",
-        ),
-        case("a thread of 257 bytes", call_with("thread_id", &long(257)), "thread_id_too_long", "thread_id", None, ids.1, "257 bytes"),
-        case("a thread of 1 MB", call_with("thread_id", &long(1_000_000)), "thread_id_too_long", "thread_id", None, ids.1, "1000000 bytes"),
-        case("an event id of 129 bytes", call_with("event_id", &long(129)), "event_id_too_long", "event_id", ids.0, None, "129 bytes"),
-        case("an event id of 1 MB", call_with("event_id", &long(1_000_000)), "event_id_too_long", "event_id", ids.0, None, "1000000 bytes"),
-        case("a turn id of 257 bytes", call_with("turn_id", &long(257)), "turn_id_too_long", "turn_id", ids.0, ids.1, "257 bytes"),
-        case("a call id of 513", call_with("tool_call_id", &long(513)), "tool_call_id_too_long", "tool_call_id", ids.0, ids.1, "513 bytes"),
-        case("a tool name of 513 bytes", call_with("tool_name", &long(513)), "tool_name_too_long", "tool_name", ids.0, ids.1, "513 bytes"),
-    ]
+    let none = [None; 2];
+    let deep_input = format!(r#"{{"type":"tool_call","thread_id":"t","tool_input":{}"#, r#"{"a":"#.repeat(100_000));
+    let (list, text) = (list_call("tool_input", "{\"a\":[", "]}"), list_call("arguments", "\"{\\\"a\\\":[", "]}\""));
+    let mut cases = vec![
+        case("10 MiB", call_with("user_id", &long(10 << 20)), "value_too_large", "value", none, "bytes"),
+        case("a byte too many", long(8_388_609), "value_too_large", "value", none, "8388609 bytes"),
+        case("100,000 open lists", nested(100_000), "value_too_deep", "value", none, "nested too deep"),
+        case("100,000 open objects in the input", deep_input, "value_too_deep", "value", none, "nested too deep"),
+        case("half a million values", list, "value_too_many_values", "value", none, "500000 values"),
+        case("half a million values in a text", text, "value_too_many_values", "arguments", [Some("t"), Some("e")], "500000 values"),
+    ];
+    let lengths = [("thread_id", 257), ("event_id", 129), ("turn_id", 257), ("tool_call_id", 513), ("tool_name", 513)];
+    for (field, length) in lengths.into_iter().chain([("thread_id", 1_000_000), ("event_id", 1_000_000)]) {
+        // An id that is too long is not told again.
+        let ids = [("thread_id", "t"), ("event_id", "e")].map(|(name, id)| (name != field).then_some(id));
+        let (name, code) = (format!("{field} of {length} bytes"), format!("{field}_too_long"));
+        cases.push(case(&name, call_with(field, &long(length)), &code, field, ids, &format!("{length} bytes")));
+    }
+    cases
 }
 
 /// Returns a case whose verdict would be too large, and a policy that allows less than the default.
