@@ -22,9 +22,6 @@ pub(super) fn strings_of(value: &Value) -> Option<Vec<&str>> {
 }
 
 /// Returns the values of a field, sorted, with subjects as hex digits of their hashes.
-///
-/// # Errors
-/// [`ValueFault`] says what is wrong with the first bad one.
 pub(super) fn read_values(
     (dimension, operator): (Dimension, Operator),
     value: &Value,
@@ -107,9 +104,6 @@ pub(super) fn is_without_tenant<'v>(value: impl Fn(Dimension) -> Option<&'v Valu
 }
 
 /// Returns the hashes, in hex digits, that a value of a subject's field stands for: one for each tenant beside it.
-///
-/// # Errors
-/// [`ValueFault`] says what is wrong with the value.
 pub(super) fn hashes_of(kind: SubjectKind, value: &str, tenants: &Tenants<'_>, hasher: &SubjectHasher) -> Result<Vec<String>, ValueFault> {
     if let Some(hash) = value.strip_prefix(HASH) {
         let hash = parse_hash(hash).ok_or_else(|| ("a hash that is not 64 lower-case hex digits", "write all of it".to_owned()))?;

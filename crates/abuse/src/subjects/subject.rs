@@ -259,9 +259,6 @@ impl<'p> Subject<'p> {
     }
 
     /// Checks that every counter can be read.
-    ///
-    /// # Errors
-    /// [`Malformed`] for the first one that cannot.
     pub(crate) fn check(&mut self) -> Result<(), Malformed> {
         let ids = self.counters.iter().try_fold(0, |ids, counter| (ids & bit(counter.id) == 0).then_some(ids | bit(counter.id)));
         if ids.is_none() {

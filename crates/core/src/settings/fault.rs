@@ -89,9 +89,6 @@ impl Collector {
     }
 
     /// Returns the value, or the faults if there are any.
-    ///
-    /// # Errors
-    /// [`Faults`] lists everything that was collected.
     pub fn into_result<T>(self, value: T) -> Result<T, Faults> {
         let faults = self.faults.into_inner();
         if faults.is_empty() { Ok(value) } else { Err(Faults(faults)) }

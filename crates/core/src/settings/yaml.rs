@@ -12,9 +12,6 @@ pub const DEFAULTS: &str = include_str!("../../../../config/tollgate.yaml");
 pub struct YamlError(String);
 
 /// Returns the values of a YAML text. An empty document is an empty mapping, as in every tool that reads YAML.
-///
-/// # Errors
-/// [`YamlError`] says where and why.
 pub fn parse(text: &str) -> Result<Value, YamlError> {
     let error = |error: config::ConfigError| YamlError(error.to_string());
     // Editors of some systems write a byte order mark in front of a text.

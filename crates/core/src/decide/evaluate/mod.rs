@@ -198,10 +198,7 @@ pub fn fold(
     Ok(Some(decided))
 }
 
-/// Decides on an event at once, for callers that cannot ask remote providers.
-///
-/// # Errors
-/// Returns a [`Rejection`] for the same reasons as [`fold`].
+/// Decides on an event at once, for callers that cannot ask remote providers, and fails as [`fold`] does.
 pub fn evaluate(policy: &Policy, thread: &mut Thread, event: &Event<'_>, out: &mut Vec<u8>) -> Result<Option<Decided>, Rejection> {
     let prepared = prepare(policy, &mut Tools::default(), thread, event);
     fold(policy, thread, event, prepared, out, &mut EventSignals::default())

@@ -102,9 +102,6 @@ impl PolicySettings {
     }
 
     /// Reads a whole configuration that may name the detectors and providers of a registry.
-    ///
-    /// # Errors
-    /// [`Faults`] lists all that is wrong.
     pub fn from_value_with(user: &Value, registry: &Registry) -> Result<Self, Faults> {
         let defaults = settings::defaults().map_err(|error| Faults::of("the built-in defaults", &error))?;
         let faults = Collector::default();

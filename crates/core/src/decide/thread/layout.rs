@@ -138,9 +138,6 @@ impl KeyedState for ThreadStore {
 }
 
 /// Reads the value of a thread's record.
-///
-/// # Errors
-/// [`StateError::Newer`] or [`StateError::Malformed`].
 pub fn read_thread(value: &[u8]) -> Result<StoredThread, StateError> {
     decode(value)
 }

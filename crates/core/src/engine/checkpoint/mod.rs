@@ -256,17 +256,11 @@ fn entry_key<'k>(key: &'k str, kind: &str) -> Option<&'k str> {
 }
 
 /// Reads the value of a partition's record.
-///
-/// # Errors
-/// [`StateError::Newer`] or [`StateError::Malformed`].
 pub fn read_partition(value: &[u8]) -> Result<PartitionState, StateError> {
     decode(value)
 }
 
 /// Reads the value of the note that a partition's entries are being moved.
-///
-/// # Errors
-/// [`StateError::Newer`] or [`StateError::Malformed`].
 pub fn read_rekey(value: &[u8]) -> Result<RekeyMark, StateError> {
     decode(value)
 }
@@ -284,9 +278,6 @@ pub(crate) fn encode_into(value: &impl Wire, out: &mut Vec<u8>) {
 }
 
 /// Reads a value behind the version.
-///
-/// # Errors
-/// [`StateError::Newer`] or [`StateError::Malformed`].
 pub(crate) fn decode<T: Wire>(value: &[u8]) -> Result<T, StateError> {
     let (&version, bytes) = value.split_first().ok_or(Malformed::Truncated)?;
     match version {
