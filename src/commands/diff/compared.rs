@@ -11,8 +11,8 @@ use tollgate_config::load;
 use tollgate_config::settings::{Settings, SubjectKeys};
 use tollgate_recordings::compare::{Compared, Judge, Limit, Recorded, SideRules};
 
-use super::{Against, DiffArgs, opened, wrong};
-use crate::commands::shared::{apply_controls, process};
+use super::{Against, DiffArgs, opened};
+use crate::commands::shared::{apply_controls, process, wrong};
 
 /// What is compared.
 pub(super) struct Asked {

@@ -19,7 +19,7 @@ use tollgate_recordings::{Format, Input, ParallelReader, Reader, open};
 
 use super::eval::{report, tell_topics};
 use super::run::read_sample;
-use crate::commands::shared::{Interrupt, LiveLine, OutputArgs, OutputFormat, Screen, UsageError, check_output, create_output, process};
+use crate::commands::shared::{Interrupt, LiveLine, OutputArgs, OutputFormat, Screen, check_output, create_output, process};
 use compared::{Asked, asked};
 use tollgate_operations::capture::{Missing, stream, topic_of};
 
@@ -148,10 +148,6 @@ fn is_compared(found: &Summary) -> bool {
         _ => return true,
     }
     false
-}
-
-fn wrong(text: &str) -> anyhow::Error {
-    UsageError(text.to_owned()).into()
 }
 
 /// Opens a file, or a topic. Of a file nothing is missing without a fault of its own.

@@ -17,7 +17,7 @@ use tollgate_config::settings::Settings;
 use tollgate_recordings::evaluate::{Counting, Evaluated, Evaluation, digest, fold};
 use tollgate_recordings::{Decider, Format, LineFault, LocalAbuse, ParallelReader, Reader, open};
 
-use crate::commands::shared::{Interrupt, LiveLine, UsageError, apply_controls, process, shown};
+use crate::commands::shared::{Interrupt, LiveLine, apply_controls, process, shown, wrong};
 use counting::CountingArgs;
 
 /// The exit code if a line was rejected.
@@ -118,17 +118,18 @@ fn count_again(args: &EvalArgs, path: &Path, settings: &Settings) -> anyhow::Res
 impl EvalArgs {
     /// Checks that what is asked for can be counted.
     fn check_counting(&self, settings: &Settings) -> anyhow::Result<()> {
-        let wrong = |text: &str| Err(UsageError(text.to_owned()).into());
         if self.digest {
-            return wrong(
+            return Err(wrong(
                 "--digest: found with an option that counts; a digest is made on all cores at once, and whom a rule suspends depends on the order of all events; leave one out",
-            );
+            ));
         }
         if !settings.abuse.signals {
-            return wrong("abuse.signals: found false, so that there is nothing to count; write true, or leave it out");
+            return Err(wrong("abuse.signals: found false, so that there is nothing to count; write true, or leave it out"));
         }
         if settings.abuse.rules.rules.is_empty() {
-            return wrong("abuse.rules: found no rule, and abuse.pack is off, so that nothing can be found; write a rule, or pack: alert");
+            return Err(wrong(
+                "abuse.rules: found no rule, and abuse.pack is off, so that nothing can be found; write a rule, or pack: alert",
+            ));
         }
         Ok(())
     }

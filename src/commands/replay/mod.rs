@@ -14,7 +14,7 @@ use tollgate_operations::replay::{Ended, Replay, Target, TargetSettings, TopicSo
 use tollgate_recordings::Format;
 use tollgate_recordings::replay::{FileOptions, FileSource, Overview, Pace, Progress, Rewriter, Source, check_file, read_rate, read_speed};
 
-use crate::commands::shared::{Interrupt, UsageError, read_duration, start_quiet_logging};
+use crate::commands::shared::{Interrupt, read_duration, start_quiet_logging, wrong};
 use report::{write_overview, write_report};
 use tollgate_operations::Topics;
 use tollgate_operations::capture::topic_of;
@@ -97,7 +97,7 @@ pub(super) fn execute(args: &ReplayArgs, settings: Settings) -> anyhow::Result<E
     check_name(&settings.kafka, topic_of(&args.source), &args.to)?;
     let is_stdin = args.source == "-";
     if is_stdin && (args.rounds.is_some() || args.progress.is_some()) {
-        return Err(UsageError("SOURCE: stdin can be read only once; write it to a file for --loop and --progress".to_owned()).into());
+        return Err(wrong("SOURCE: stdin can be read only once; write it to a file for --loop and --progress"));
     }
     let wanted = args.wanted();
     let found = args.progress.as_deref().map(|path| Progress::read(path, &wanted)).transpose()?.flatten();
@@ -145,14 +145,11 @@ pub(super) fn execute(args: &ReplayArgs, settings: Settings) -> anyhow::Result<E
 /// It is the source, or a topic that workers write.
 fn check_name(kafka: &KafkaSettings, source: Option<&str>, to: &str) -> anyhow::Result<()> {
     if source == Some(to) {
-        return Err(UsageError(
-            "--to: found the source itself; name another topic, since a replay of a topic into itself has no end".to_owned(),
-        )
-        .into());
+        return Err(wrong("--to: found the source itself; name another topic, since a replay of a topic into itself has no end"));
     }
     if let Some(topic) = kafka.topics.each().find(|topic| topic.name == to && topic.spec.key != "events") {
         let message = format!("--to: found {}, which workers read as their own; name a topic of events", topic.spec.path());
-        return Err(UsageError(message).into());
+        return Err(wrong(&message));
     }
     Ok(())
 }

@@ -32,6 +32,11 @@ pub(super) use ready::Readiness;
 #[error("{0}")]
 pub(super) struct UsageError(pub(super) String);
 
+/// Returns the error of an argument that no configuration could make right.
+pub(super) fn wrong(text: &str) -> anyhow::Error {
+    UsageError(text.to_owned()).into()
+}
+
 /// Starts the log of a command with a filter of its own, where none is configured: lines of the log would mix with what the command prints.
 pub(super) fn start_quiet_logging(mut settings: LogSettings, filter: &str) -> anyhow::Result<()> {
     if settings.filter == "info" {

@@ -1,4 +1,5 @@
-//! Whether the state may be moved: nobody is in the group, and every event of before the change is decided.
+//! Whether the state may be moved: nobody is in the group, and every event of before the change is decided. Every question fails if the
+//! brokers do not answer, or refuse to.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -36,9 +37,6 @@ pub(super) struct Lag {
 }
 
 /// Returns the offsets that the group has committed.
-///
-/// # Errors
-/// The brokers do not answer, or refuse to.
 pub(super) fn committed(job: &Job<'_>) -> anyhow::Result<BTreeMap<Partition, Committed>> {
     let mut list = TopicPartitionList::with_capacity(job.partitions.len());
     job.partitions.iter().for_each(|partition| _ = list.add_partition(&job.topics.input, partition.0));
@@ -54,9 +52,6 @@ pub(super) fn committed(job: &Job<'_>) -> anyhow::Result<BTreeMap<Partition, Com
 }
 
 /// Returns where the events of a partition begin.
-///
-/// # Errors
-/// The brokers do not answer, or refuse to.
 pub(super) fn low(job: &Job<'_>, partition: Partition) -> anyhow::Result<Offset> {
     watermarks(job, partition).map(|(low, _)| low)
 }
@@ -67,9 +62,6 @@ fn watermarks(job: &Job<'_>, partition: Partition) -> anyhow::Result<(Offset, Of
 }
 
 /// Returns the members of the group, for people.
-///
-/// # Errors
-/// The brokers do not answer, or refuse to.
 pub(super) fn members(job: &Job<'_>) -> anyhow::Result<Vec<String>> {
     let group_id = &job.topics.group_id;
     let list = job.asker.fetch_group_list(Some(group_id), BROKERS_TIMEOUT).map_err(|error| refused(job, &error))?;
@@ -118,9 +110,6 @@ pub(super) fn refusal(members: &[String]) -> Option<String> {
 }
 
 /// Returns the partitions of before the change that have events which are not decided.
-///
-/// # Errors
-/// The brokers do not answer, or refuse to.
 pub(super) fn lags(job: &Job<'_>, rekey: Rekey, own: &[OwnRecords]) -> anyhow::Result<Vec<Lag>> {
     let (committed, mut lags) = (committed(job)?, Vec::new());
     for (partition, own) in job.partitions.iter().copied().zip(own).take(rekey.from as usize) {

@@ -1,4 +1,5 @@
-//! A scan of the state of all partitions: which thread is where, and where it belongs.
+//! A scan of the state of all partitions: which thread is where, and where it belongs. A scan fails if a partition cannot be read, or holds
+//! something that is not state.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -105,9 +106,6 @@ pub(super) fn destination(job: &Job<'_>, rekey: Rekey, key: &str, at: Partition)
 }
 
 /// Reads a partition: the newest record of each thread.
-///
-/// # Errors
-/// It cannot be read, or it holds something that is not state.
 pub(super) fn threads(job: &Job<'_>, partition: Partition) -> anyhow::Result<HashMap<Box<str>, Taken>> {
     let mut latest = Latest::default();
     let read = read_to_end(&job.reader, &job.topics.state, partition, |offset, _, key, value| {
@@ -149,9 +147,6 @@ impl Tally {
 }
 
 /// Scans all partitions.
-///
-/// # Errors
-/// They cannot be read, or hold something that is not state.
 pub(super) fn read(job: &Job<'_>, rekey: Rekey, own: Vec<OwnRecords>) -> anyhow::Result<Placement> {
     let mut placement = Placement {
         rekey,
@@ -194,9 +189,6 @@ pub(super) fn read(job: &Job<'_>, rekey: Rekey, own: Vec<OwnRecords>) -> anyhow:
 }
 
 /// Returns the numbers of partitions that explain where all threads are.
-///
-/// # Errors
-/// The state cannot be read.
 pub(super) fn fitting(job: &Job<'_>, own: &[OwnRecords]) -> anyhow::Result<Vec<u32>> {
     let last = own.iter().rposition(|own| own.state.is_some()).unwrap_or_default();
     let mut keyed_for = KeyedFor::between(u32::try_from(last)?.saturating_add(1), job.count());

@@ -1,4 +1,5 @@
-//! Writes transactions to the state topic, and shuts out every worker that still could.
+//! Writes transactions to the state topic, and shuts out every worker that still could. Each step fails if a right is wanting, or if the
+//! brokers do not answer.
 
 use std::thread::scope;
 use std::time::Duration;
@@ -53,9 +54,6 @@ impl<'w> Writer<'w> {
     }
 
     /// Waits until everyone who reads sees what was committed. The brokers answer a commit before that.
-    ///
-    /// # Errors
-    /// A right is wanting, or the brokers do not answer.
     pub(super) fn settle(&mut self) -> anyhow::Result<()> {
         // They take a producer of the same id only behind the end of its last transaction.
         self.producer = start(&self.config, self.kafka, self.topics)?;
@@ -108,9 +106,6 @@ fn failed(producer: &BaseProducer<PlainContext>, error: &KafkaError, kafka: &Kaf
 }
 
 /// Shuts out whoever could still write the state of a partition.
-///
-/// # Errors
-/// A right is wanting, or the brokers do not answer.
 pub(super) fn fence(job: &Job<'_>) -> anyhow::Result<()> {
     let (kafka, topics) = (&job.settings.kafka, &job.topics);
     let fence_one = |partition: &Partition| {
