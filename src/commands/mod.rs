@@ -152,43 +152,39 @@ enum ConfigCommand {
 /// Runs a parsed command line, and returns its exit code.
 #[must_use]
 pub fn execute(cli: Cli) -> ExitCode {
-    let screen = Screen::stdout(cli.common.color);
-    let hints = Hints::of(&cli.common);
-    let outcome = match cli.command {
+    exit_code("tollgate", run(cli))
+}
+
+fn run(Cli { common, command }: Cli) -> anyhow::Result<ExitCode> {
+    let (screen, hints) = (Screen::stdout(common.color), Hints::of(&common));
+    let has_config = common.config.is_some();
+    let settings = || common.settings();
+    match command {
         Command::Completions { shell } => completions::execute(shell),
         Command::Schema(args) => schema::execute(&args),
-        Command::Config { command: ConfigCommand::Check(args) } => {
-            cli.common.settings_as_of(now_ms()).and_then(|settings| config_check::execute(&args, &settings))
-        }
-        Command::Eval(args) => cli.common.settings().and_then(|settings| eval::execute(&args, &settings)),
-        Command::Capture(args) => cli.common.settings().and_then(|settings| capture::execute(&args, &settings)),
-        Command::Diff(args) => {
-            let has_config = cli.common.config.is_some();
-            cli.common.settings().and_then(|settings| diff::execute(&args, &settings, has_config, screen))
-        }
-        Command::Replay(args) => cli.common.settings().and_then(|settings| replay::execute(&args, settings)),
-        Command::Test(args) => {
-            let has_config = cli.common.config.is_some();
-            cli.common.settings().and_then(|settings| test::execute(&args, settings, has_config, screen))
-        }
-        Command::Passport { command } => cli.common.settings().and_then(|settings| passport::execute(&command, &settings)),
-        Command::State { command } => cli.common.settings().and_then(|settings| state::execute(&command, settings, screen)),
+        Command::Config { command: ConfigCommand::Check(args) } => config_check::execute(&args, &common.settings_as_of(now_ms())?),
+        Command::Eval(args) => eval::execute(&args, &settings()?),
+        Command::Capture(args) => capture::execute(&args, &settings()?),
+        Command::Diff(args) => diff::execute(&args, &settings()?, has_config, screen),
+        Command::Replay(args) => replay::execute(&args, settings()?),
+        Command::Test(args) => test::execute(&args, settings()?, has_config, screen),
+        Command::Passport { command } => passport::execute(&command, &settings()?),
+        Command::State { command } => state::execute(&command, settings()?, screen),
         Command::Version(args) => version::execute(&args),
-        Command::Dlq { command } => cli.common.settings().and_then(|settings| dlq::execute(&command, settings, screen)),
-        Command::Topics { command } => cli.common.settings().and_then(|settings| topics_apply::execute(&command, settings, screen)),
-        Command::Control { command } => cli.common.settings().and_then(|settings| control::execute(&command, settings, &hints, screen)),
-        Command::Abuse { command } => cli.common.settings().and_then(|settings| abuse::execute(&command, settings, &hints, screen)),
-        Command::Run(args) => cli.common.worker_settings().and_then(|settings| run::execute(&args, settings)),
-        Command::Health(args) => cli.common.settings().and_then(|settings| health::execute(&args, &settings)),
-        Command::Sample(args) => cli.common.settings().and_then(|settings| sample::execute(&args, settings, screen)),
-        Command::Tap(args) => cli.common.settings().and_then(|settings| tap::execute(&args, settings, screen)),
-        Command::Top(args) => cli.common.settings().and_then(|settings| top::execute(&args, settings, screen)),
-        Command::Dev(args) => cli.common.worker_settings().and_then(|settings| {
-            let (has_config, has_brokers) = (cli.common.config.is_some(), cli.common.brokers.is_some());
-            dev::execute(&args, settings, DevContext { has_config, has_brokers, screen })
-        }),
-    };
-    exit_code("tollgate", outcome)
+        Command::Dlq { command } => dlq::execute(&command, settings()?, screen),
+        Command::Topics { command } => topics_apply::execute(&command, settings()?, screen),
+        Command::Control { command } => control::execute(&command, settings()?, &hints, screen),
+        Command::Abuse { command } => abuse::execute(&command, settings()?, &hints, screen),
+        Command::Run(args) => run::execute(&args, common.worker_settings()?),
+        Command::Health(args) => health::execute(&args, &settings()?),
+        Command::Sample(args) => sample::execute(&args, settings()?, screen),
+        Command::Tap(args) => tap::execute(&args, settings()?, screen),
+        Command::Top(args) => top::execute(&args, settings()?, screen),
+        Command::Dev(args) => {
+            let context = DevContext { has_config, has_brokers: common.brokers.is_some(), screen };
+            dev::execute(&args, common.worker_settings()?, context)
+        }
+    }
 }
 
 /// Returns the exit code for the outcome of a command. An error is printed on stderr under the program's name.

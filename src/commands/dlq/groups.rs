@@ -58,19 +58,12 @@ impl By {
 
     /// Returns the columns of a table of groups.
     fn columns(self) -> &'static [Column] {
-        macro_rules! columns {
-            ($title:literal) => {{
-                const COLUMNS: &[Column] =
-                    &[text($title), number("letters"), number("size"), number("no value"), number("redriven"), text("first"), text("last")];
-                COLUMNS
-            }};
-        }
         match self {
-            Self::Reason => columns!("reason"),
-            Self::Partition => columns!("came from"),
-            Self::Stage => columns!("stage"),
-            Self::Hour => columns!("hour (UTC)"),
-            Self::Day => columns!("day (UTC)"),
+            Self::Reason => const { &columns("reason") },
+            Self::Partition => const { &columns("came from") },
+            Self::Stage => const { &columns("stage") },
+            Self::Hour => const { &columns("hour (UTC)") },
+            Self::Day => const { &columns("day (UTC)") },
         }
     }
 
@@ -87,6 +80,10 @@ impl By {
             Self::Day => time("2026-01-01".len()),
         }
     }
+}
+
+const fn columns(title: &'static str) -> [Column; 7] {
+    [text(title), number("letters"), number("size"), number("no value"), number("redriven"), text("first"), text("last")]
 }
 
 impl Groups {
