@@ -1,4 +1,4 @@
-//! Tests against a real Kafka, which this program starts, and stops in any case. The cases of `cluster` start three brokers of their own.
+//! Tests against a real Kafka, which this program starts, and stops in any case. The cases `cluster::…` and `faults::…` of `chaos` start three brokers of their own.
 //!
 //! A test is a function in a module below and one line in [`cases`]. Four cases run side by side, each on topics and groups of its own; a
 //! case that needs the machine for itself is a `Case::alone` and says why. `TOLLGATE_TEST_BROKERS` names a running cluster that cases share
@@ -12,7 +12,6 @@ mod benchmark;
 mod capture;
 mod chaos;
 mod clients;
-mod cluster;
 mod controls;
 mod dev;
 mod diff;
@@ -158,10 +157,10 @@ fn cases() -> Vec<Case> {
 
 fn main() -> ExitCode {
     // Members of the plain group and benchmarks are processes of their own: this program, started anew.
-    if let Some(code) = cluster::run_plain_member_if_asked().or_else(benchmark::run_if_asked) {
+    if let Some(code) = chaos::run_plain_member_if_asked().or_else(benchmark::run_if_asked) {
         return code;
     }
-    let cases = match cluster::cases() {
+    let cases = match chaos::cases() {
         Ok(of_cluster) => cases().into_iter().chain(of_cluster).collect(),
         Err(error) => {
             eprintln!("{error:#}");

@@ -2,24 +2,11 @@
 
 use serde_json::{Value, json};
 
-use tollgate_testkit::Outgoing;
-
-/// A small generator of pseudo-random numbers (SplitMix64): tests must be repeatable, not unpredictable.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
-    }
-}
+use tollgate_testkit::{Outgoing, Random};
 
 /// Returns so many threads of a few calls each, their events interleaved. Some loop, some are cut off, some break the contract.
 pub(crate) fn conversations(threads: usize, seed: u64) -> Vec<Outgoing> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut waiting: Vec<Vec<Outgoing>> = (0..threads).map(|number| conversation(number, &mut random)).collect();
     let mut events = Vec::new();
     while !waiting.is_empty() {

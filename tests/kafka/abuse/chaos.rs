@@ -1,19 +1,20 @@
-//! Kills in both stages, and what the topics hold afterwards. On three brokers, `cluster` has brokers fail meanwhile.
+//! Kills in both stages, and what the topics hold afterwards. On three brokers, `chaos/abuse.rs` has brokers fail meanwhile.
 //!
 //! `TOLLGATE_ABUSE_KILLS` says how many workers are killed (the default is for a short run), and `TOLLGATE_CHAOS_SEED` which ones and when.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::json;
 
 use tollgate_config::settings::Settings;
 use tollgate_core::settings::defaults;
-use tollgate_testkit::{Cluster, Deployment, Outgoing, Random, Record, Worker};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Random, Record};
 
 use super::reference::{fold, published, signals_in, signals_of};
 use super::wait_for;
+use crate::chaos::{Chronicle, Fleet, Member, number};
 
 const PARTITIONS: i32 = 6;
 const SIGNAL_PARTITIONS: i32 = 3;
@@ -53,46 +54,6 @@ fn rules() -> serde_json::Value {
     })
 }
 
-/// Workers of one stage each.
-struct Fleet<'d> {
-    deployment: &'d Deployment,
-    workers: Vec<(&'static str, Worker)>,
-}
-
-impl<'d> Fleet<'d> {
-    fn start(deployment: &'d Deployment) -> Result<Self> {
-        let mut fleet = Self { deployment, workers: Vec::new() };
-        for stage in ["decide", "abuse", "decide", "abuse"] {
-            fleet.workers.push((stage, fleet.spawn(stage)?));
-        }
-        fleet.workers.iter().try_for_each(|(_, worker)| worker.wait_ready())?;
-        Ok(fleet)
-    }
-
-    fn spawn(&self, stage: &str) -> Result<Worker> {
-        self.deployment.spawn_adapted(|command| _ = command.args(["--stage", stage]))
-    }
-
-    /// Kills a worker, and starts another one of its stage.
-    fn kill(&mut self, at: usize) -> Result<()> {
-        let (stage, worker) = self.workers.swap_remove(at);
-        worker.kill()?;
-        let next = self.spawn(stage)?;
-        self.workers.push((stage, next));
-        Ok(())
-    }
-
-    /// Stops the workers of a stage.
-    fn stop(&mut self, stage: &str) -> Result<()> {
-        let (ending, others) = std::mem::take(&mut self.workers).into_iter().partition::<Vec<_>, _>(|(of, _)| *of == stage);
-        self.workers = others;
-        ending.into_iter().try_for_each(|(_, worker)| {
-            ensure!(worker.stop()?.success(), "a worker that runs {stage} did not stop as asked");
-            Ok(())
-        })
-    }
-}
-
 /// Returns some events. Users that are stopped make no calls, so that nothing depends on when a suspension comes.
 fn events(random: &mut Random, from: usize, count: usize) -> Vec<Outgoing> {
     let event = |number: usize| {
@@ -116,15 +77,11 @@ fn events(random: &mut Random, from: usize, count: usize) -> Vec<Outgoing> {
     (from..from + count).map(event).collect()
 }
 
-/// Returns a number that the environment gives.
-fn number(name: &str, default: usize) -> Result<usize> {
-    std::env::var(name).map_or(Ok(default), |text| text.parse().with_context(|| format!("{name}: no number")))
-}
-
 /// Whatever is killed and when: each signal is counted once and is that of its event, and alerts and controls are those of the fold of the
 /// signals topic, byte for byte. `meanwhile` is called before each kill with its number, and behind the last one.
-pub(crate) fn kills_change_nothing(cluster: &Cluster, kills: usize, mut meanwhile: impl FnMut(usize) -> Result<()>) -> Result<()> {
+pub(crate) fn kills_change_nothing(cluster: &Cluster, kills: u64, mut meanwhile: impl FnMut(u64) -> Result<()>) -> Result<()> {
     let (kills, seed) = (number("TOLLGATE_ABUSE_KILLS", kills)?, number("TOLLGATE_CHAOS_SEED", 17)?);
+    let chronicle = Chronicle::new(cluster.directory())?;
     let guardrails = json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["bash", "ssh", "format_disk"]}}});
     let mut deployment = Deployment::new(cluster, PARTITIONS)?;
     deployment.miss_members_soon();
@@ -134,22 +91,24 @@ pub(crate) fn kills_change_nothing(cluster: &Cluster, kills: usize, mut meanwhil
     deployment.configure("/abuse", rules());
     let settings = Settings::read(&json!({"guardrails": guardrails, "abuse": rules()}), &defaults()?)?;
 
-    let mut random = Random::new(seed as u64);
-    let mut fleet = Fleet::start(&deployment)?;
+    let mut random = Random::new(seed);
+    let mut fleet =
+        Fleet::start(&deployment, &chronicle, &["decide", "abuse", "decide", "abuse"].map(|stage| Member { stage, ..Member::default() }))?;
     let mut sent = 0;
     for kill in 0..kills {
         meanwhile(kill)?;
         cluster.produce(&deployment.events, &events(&mut random, sent, EVENTS_PER_KILL))?;
         sent += EVENTS_PER_KILL;
         std::thread::sleep(Duration::from_millis((PAUSE_MS.start + random.below(PAUSE_MS.len())) as u64));
-        fleet.kill(random.below(fleet.workers.len()))?;
+        fleet.kill(random.below(fleet.count()), Duration::ZERO)?;
+        fleet.settle()?;
     }
     meanwhile(kills)?;
     // Time passes for those that took over last, so that they have to do what was due for the ones that died.
     for _ in 0..3 {
         cluster.produce(&deployment.events, &events(&mut random, sent, EVENTS_PER_KILL))?;
         sent += EVENTS_PER_KILL;
-        fleet.workers.iter().try_for_each(|(_, worker)| worker.wait_ready())?;
+        fleet.wait_ready();
         std::thread::sleep(BUCKET);
     }
     let decided = || Ok(cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>() == i64::try_from(sent)?);
@@ -160,6 +119,7 @@ pub(crate) fn kills_change_nothing(cluster: &Cluster, kills: usize, mut meanwhil
     let group = format!("{}-abuse", deployment.group);
     wait_for(END_TIME_MAX, || Ok(cluster.committed(&group, &topics.signals)? == ends), "all signals are counted")?;
     fleet.stop("abuse")?;
+    fleet.has_done_well()?;
 
     let (events, signals) = (cluster.read_all(&deployment.events)?, cluster.read_all(&topics.signals)?);
     ensure!(events.len() == sent, "{} of {sent} events are there", events.len());

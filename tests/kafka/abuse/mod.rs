@@ -15,7 +15,7 @@ use tollgate_testkit::{Cluster, Deployment, Outgoing, Worker, header, parsed, te
 
 const PARTITIONS: i32 = 4;
 const SIGNAL_PARTITIONS: i32 = 3;
-const KILLS: usize = 20;
+const KILLS: u64 = 20;
 const TIME_MAX: Duration = Duration::from_secs(240);
 /// A user that nobody suspends, and one that is suspended.
 const HONEST: &str = "user-honest";

@@ -1,33 +1,34 @@
-//! Runs the fleet, the workers of one group, and kills, freezes, adds and removes them.
+//! The fleet: the workers of a group, which are killed, frozen, added and removed. A member of the plain group may stand beside a worker, and
+//! then suffers the same at the same moments.
 
 use std::fmt::{self, Display, Formatter};
-use std::fs::File;
-use std::io::Write as _;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
+use tollgate_testkit::{Deployment, Random, Worker};
 
-use crate::traffic::Random;
-use tollgate_testkit::{Deployment, Worker};
-
+use super::clock::Chronicle;
+use super::plain::Plain;
 use super::report::{Deeds, Findings};
 
-/// How long a worker may take to stop when it is asked to.
+pub(super) const TICK: Duration = Duration::from_millis(20);
+/// How long a worker may take to stop: the drain timeout, and what a busy machine adds to it.
 const STOP_TIME_MAX: Duration = Duration::from_secs(240);
-/// How long the group may take to decide the rest in the end.
+/// How long the groups may take to decide and read the rest in the end.
 const END_TIME_MAX: Duration = Duration::from_secs(400);
 const KILL_TIME_MAX: Duration = Duration::from_secs(120);
-/// Workers of the group.
+/// How many workers there are at least and at most where they are added and removed.
 const WORKERS_MIN: usize = 3;
 const WORKERS_MAX: usize = 5;
-/// The names of the static members. The others have no name.
-const PODS: [&str; 2] = ["pod-a", "pod-b"];
 /// The end of a worker's log tells why it ended.
 const LOG_TAIL_LINES: usize = 25;
 
 const ENDED: &str = "workers that ended by themselves";
 const STOPPED_BADLY: &str = "workers that did not stop as asked";
+const NOT_READY: &str = "workers that did not get ready";
 const PANICKED: &str = "workers that panicked";
+const GAVE_UP: &str = "workers that gave up verdicts at rest";
 const UNDECIDED: &str = "ends that were not reached in time";
 
 /// Lines of workers' logs that are counted.
@@ -40,59 +41,94 @@ const LOGGED: [(&str, &str); 6] = [
     ("checkpoints written again", " have lost the commit of a checkpoint"),
 ];
 
-/// The workers of one group, and the faults done to them so far.
-pub(super) struct Fleet<'g> {
-    deployment: &'g Deployment,
-    random: Random,
-    running: Vec<Pod>,
-    leaving: Vec<(Pod, Instant)>,
-    /// When workers are to be started, and by what name.
-    due: Vec<(Instant, &'static str)>,
-    pub(super) deeds: Deeds,
-    pub(super) findings: Findings,
-    /// The file for everything that was done, if one was asked for.
-    chronicle: Option<File>,
+/// What a worker of the fleet is started as.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Member {
+    /// Its static membership; empty if it has none.
+    pub(crate) name: &'static str,
+    /// The stage that it runs alone; empty for all stages.
+    pub(crate) stage: &'static str,
+    /// Whether a member of the plain group stands beside it.
+    pub(crate) is_paired: bool,
 }
 
+/// The workers of one group, and the faults done to them so far.
+pub(crate) struct Fleet<'g> {
+    deployment: &'g Deployment,
+    chronicle: &'g Chronicle,
+    /// The worker that was started first comes first.
+    running: Vec<Pod>,
+    leaving: Vec<Leaving>,
+    /// When workers are to be started, and which.
+    due: Vec<(Instant, Member)>,
+    /// The notes of all members of the plain group so far.
+    pub(super) notes: Vec<PathBuf>,
+    pub(super) deeds: Deeds,
+    pub(super) findings: Findings,
+}
+
+/// A worker, and the member of the plain group beside it.
 struct Pod {
+    member: Member,
     worker: Worker,
-    /// Its static membership; empty if it has none.
-    name: &'static str,
+    plain: Option<Plain>,
     frozen_until: Option<Instant>,
 }
 
+/// A worker that was asked to stop.
+struct Leaving {
+    pod: Pod,
+    asked: Instant,
+    /// Whether it is started again once it has ended.
+    is_back_soon: bool,
+    /// How much it had logged when it was asked to stop, if nothing was left to do then.
+    logged_at_rest: Option<usize>,
+}
+
 impl<'g> Fleet<'g> {
-    /// Starts four workers, two of them static members.
-    pub(super) fn start(deployment: &'g Deployment, seed: u64) -> Result<Self> {
-        let (deeds, mut findings) = (Deeds::default(), Findings::default());
-        findings.look_for(&[ENDED, STOPPED_BADLY, PANICKED, UNDECIDED]);
-        let (running, leaving, due) = (Vec::new(), Vec::new(), Vec::new());
-        let chronicle = std::env::var_os("TOLLGATE_CHAOS_LOG").map(File::create).transpose()?;
-        let mut fleet = Self { deployment, random: Random(seed), running, leaving, due, deeds, findings, chronicle };
-        for name in [PODS[0], PODS[1], "", ""] {
-            fleet.spawn(name)?;
-        }
-        fleet.wait_ready()?;
+    /// Starts these workers and waits until they are ready.
+    pub(crate) fn start(deployment: &'g Deployment, chronicle: &'g Chronicle, members: &[Member]) -> Result<Self> {
+        let mut findings = Findings::default();
+        findings.look_for(&[ENDED, STOPPED_BADLY, NOT_READY, PANICKED, GAVE_UP, UNDECIDED]);
+        let (running, leaving, due, notes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut fleet = Self { deployment, chronicle, running, leaving, due, notes, deeds: Deeds::default(), findings };
+        members.iter().try_for_each(|member| fleet.spawn(*member))?;
+        fleet.wait_ready();
         Ok(fleet)
     }
 
-    /// Waits until all are ready.
-    pub(super) fn wait_ready(&self) -> Result<()> {
-        self.running.iter().try_for_each(|pod| pod.worker.wait_ready())
+    /// Waits until all are ready. A worker that does not get ready is a finding.
+    pub(crate) fn wait_ready(&mut self) {
+        for pod in &self.running {
+            if let Err(error) = pod.worker.wait_ready() {
+                self.findings.add(NOT_READY, || format!("{pod}: {:?}\n{}", pod.worker.get("/readyz"), tail(&error.to_string())));
+            }
+        }
     }
 
-    fn spawn(&mut self, name: &'static str) -> Result<()> {
+    fn spawn(&mut self, member: Member) -> Result<()> {
+        let mut plain = None;
+        if member.is_paired {
+            let command = self.deployment.command("run");
+            let config = command.get_args().nth(1).context("a command names its configuration")?;
+            let notes = self.chronicle.directory.join(format!("plain-{}.notes", self.notes.len()));
+            plain = Some(Plain::spawn(config.as_ref(), &plain_group(self.deployment), member.name, &notes)?);
+            self.notes.push(notes);
+        }
+        let stage: &[&str] = if member.stage.is_empty() { &[] } else { &["--stage", member.stage] };
+        let pod = Pod { member, worker: self.deployment.spawn_with(member.name, stage)?, plain, frozen_until: None };
         self.deeds.workers += 1;
-        let pod = Pod { worker: self.deployment.spawn(name)?, name, frozen_until: None };
-        self.note(format_args!("start {pod}"))?;
+        self.chronicle.note(format_args!("start {pod}"))?;
         self.running.push(pod);
         Ok(())
     }
 
-    /// Writes down what is done.
-    pub(super) fn note(&mut self, what: impl Display) -> Result<()> {
-        if let Some(chronicle) = &mut self.chronicle {
-            writeln!(chronicle, "== {} {what}", now_ms()?)?;
+    /// Does what is due for so long.
+    pub(super) fn rest(&mut self, time: Duration) -> Result<()> {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            self.tick()?;
+            std::thread::sleep(TICK);
         }
         Ok(())
     }
@@ -102,9 +138,7 @@ impl<'g> Fleet<'g> {
         let now = Instant::now();
         let (due, later) = self.due.iter().partition::<Vec<_>, _>(|(at, _)| *at <= now);
         self.due = later;
-        for (_, name) in due {
-            self.spawn(name)?;
-        }
+        due.into_iter().try_for_each(|(_, member)| self.spawn(member))?;
         for at in 0..self.running.len() {
             if self.running[at].frozen_until.is_some_and(|until| until <= now) {
                 self.thaw(at)?;
@@ -115,134 +149,147 @@ impl<'g> Fleet<'g> {
 
     fn reap(&mut self) -> Result<()> {
         for at in (0..self.running.len()).rev() {
-            if let Some(status) = self.running[at].worker.ended()? {
-                let pod = self.running.swap_remove(at);
-                self.findings.add(ENDED, || format!("{status}; the end of its log:\n{}", tail(&pod.worker.log())));
-                self.due.push((Instant::now(), pod.name));
-                self.count_log(pod)?;
+            let pod = &mut self.running[at];
+            if let Some(plain) = &mut pod.plain {
+                ensure!(!plain.has_ended()?, "a plain member has ended; logs are in {}", self.chronicle.directory.display());
+            }
+            if let Some(status) = pod.worker.ended()? {
+                let pod = self.running.remove(at);
+                self.findings.add(ENDED, || format!("{pod}: {status}; the end of its log:\n{}", tail(&pod.worker.log())));
+                self.due.push((Instant::now(), pod.member));
+                self.count_log(&pod)?;
             }
         }
         for at in (0..self.leaving.len()).rev() {
-            let (pod, asked) = &mut self.leaving[at];
+            let Leaving { pod, asked, .. } = &mut self.leaving[at];
             let ended = pod.worker.ended()?;
             if ended.is_none() && asked.elapsed() < STOP_TIME_MAX {
                 continue;
             }
-            let (mut pod, _) = self.leaving.swap_remove(at);
+            let Leaving { mut pod, is_back_soon, logged_at_rest, .. } = self.leaving.remove(at);
             if !ended.is_some_and(|status| status.success()) {
-                self.findings.add(STOPPED_BADLY, || format!("{ended:?}; the end of its log:\n{}", tail(&pod.worker.log())));
+                self.findings.add(STOPPED_BADLY, || format!("{pod}: {ended:?}; the end of its log:\n{}", tail(&pod.worker.log())));
                 end(&mut pod.worker)?;
             }
-            self.count_log(pod)?;
+            pod.plain.as_mut().map_or(Ok(()), Plain::wait)?;
+            // The state may be left to the next worker: the group is rebalanced when the one before it leaves.
+            let gave_up = |line: &str| line.contains("not drained in time") && !line.contains("unacknowledged=0 ");
+            let log = pod.worker.log();
+            if let Some(said) = logged_at_rest.and_then(|known| log.get(known..)).filter(|said| said.lines().any(gave_up)) {
+                self.findings.add(GAVE_UP, || format!("{pod}:\n{}", tail(said)));
+            }
+            if is_back_soon {
+                self.due.push((Instant::now(), pod.member));
+            }
+            self.count_log(&pod)?;
         }
         Ok(())
     }
 
     /// Counts the log lines of a worker that has ended.
-    fn count_log(&mut self, pod: Pod) -> Result<()> {
+    fn count_log(&mut self, pod: &Pod) -> Result<()> {
         let log = pod.worker.log();
-        self.note(format_args!("{pod} has ended; its log:\n{log}"))?;
+        self.chronicle.note(format_args!("{pod} has ended"))?;
         for (what, text) in LOGGED {
             *self.deeds.logged.entry(what).or_default() += log.lines().filter(|line| line.contains(text)).count() as u64;
         }
-        if log.contains("panicked at") {
-            self.findings.add(PANICKED, || tail(log.split_inclusive("panicked at").next().unwrap_or_default()));
+        if let Some((before, _)) = log.split_once("panicked at") {
+            self.findings.add(PANICKED, || format!("{pod}, see {}:\n{}", pod.worker.log_path().display(), tail(before)));
         }
-        pod.worker.remove_log()
+        Ok(())
     }
 
-    /// Does one fault or change, whichever the dice say and the fleet allows.
-    pub(super) fn act(&mut self) -> Result<()> {
-        match self.random.below(100) {
-            0..10 if self.frozen() == 0 => self.freeze(),
-            10..18 if self.count() < WORKERS_MAX => {
-                self.deeds.adds += 1;
-                self.spawn("")
+    /// Does one fault or change, whichever the dice say and the fleet allows. A worker is frozen for this long and up to three seconds.
+    pub(super) fn act(&mut self, random: &mut Random, frozen: Duration) -> Result<()> {
+        let count = self.running.len() + self.due.len();
+        let is_one_frozen = self.running.iter().any(|pod| pod.frozen_until.is_some());
+        match random.below(100) {
+            0..10 if !is_one_frozen && !self.running.is_empty() => {
+                let at = random.below(self.running.len());
+                self.freeze(at, frozen + Duration::from_millis(random.below(3_000) as u64))
             }
-            18..26 if self.count() > WORKERS_MIN => self.remove(),
-            _ => self.kill(),
+            10..18 if count < WORKERS_MAX => {
+                self.deeds.adds += 1;
+                self.spawn(Member::default())
+            }
+            18..26 if count > WORKERS_MIN => self.remove(),
+            _ => {
+                let pause = Duration::from_millis(random.below(1_200).saturating_sub(500) as u64);
+                // Most of the frozen workers should be thawed and not killed.
+                let is_any = random.below(8) == 0;
+                let candidates: Vec<_> = (0..self.running.len()).filter(|at| is_any || self.running[*at].frozen_until.is_none()).collect();
+                if candidates.is_empty() { Ok(()) } else { self.kill(candidates[random.below(candidates.len())], pause) }
+            }
         }
     }
 
-    /// Returns how many workers there are or will be at once.
-    fn count(&self) -> usize {
-        self.running.len() + self.due.len()
+    /// Returns how many workers are running, frozen ones among them.
+    pub(crate) fn count(&self) -> usize {
+        self.running.len()
     }
 
-    fn frozen(&self) -> usize {
-        self.running.iter().filter(|pod| pod.frozen_until.is_some()).count()
-    }
-
-    /// Kills any worker, a frozen one too, and has another one started in its place at once or soon.
-    fn kill(&mut self) -> Result<()> {
-        let (choice, pause) = (self.random.below(1 << 20), self.random.below(1_200).saturating_sub(500));
-        // Most of the frozen workers should be thawed and not killed.
-        let is_any = choice % 8 == 0;
-        let candidates: Vec<usize> = (0..self.running.len()).filter(|at| is_any || self.running[*at].frozen_until.is_none()).collect();
-        if candidates.is_empty() {
-            return Ok(());
-        }
-        let mut pod = self.running.swap_remove(candidates[choice / 8 % candidates.len()]);
-        self.note(format_args!("kill {pod}"))?;
+    /// Kills a worker, as a crash would, and has another one started in its place after a pause.
+    pub(crate) fn kill(&mut self, at: usize, pause: Duration) -> Result<()> {
+        let mut pod = self.running.remove(at);
+        self.chronicle.note(format_args!("kill {pod}"))?;
+        pod.plain = None;
         end(&mut pod.worker)?;
         self.deeds.kills += 1;
         self.deeds.kills_while_starting += u64::from(!pod.worker.log().contains(" assigned "));
-        self.due.push((Instant::now() + Duration::from_millis(pause as u64), pod.name));
-        self.count_log(pod)
+        self.due.push((Instant::now() + pause, pod.member));
+        self.count_log(&pod)
     }
 
-    /// Freezes a worker until the group has given its partitions to others.
-    fn freeze(&mut self) -> Result<()> {
-        let (choice, extra) = (self.random.below(1 << 20), self.random.below(3_000));
-        if self.running.is_empty() {
-            return Ok(());
-        }
-        let at = choice % self.running.len();
+    /// Freezes a worker for so long.
+    pub(super) fn freeze(&mut self, at: usize, time: Duration) -> Result<()> {
         let pod = &mut self.running[at];
-        pod.worker.signal("STOP")?;
-        pod.frozen_until = Some(Instant::now() + super::SESSION_TIMEOUT + Duration::from_millis(extra as u64 + 300));
+        self.chronicle.note(format_args!("freeze {pod}"))?;
+        pod.signal("STOP")?;
+        pod.frozen_until = Some(Instant::now() + time);
         self.deeds.freezes += 1;
-        let pod = pod.to_string();
-        self.note(format_args!("freeze {pod}"))
+        Ok(())
     }
 
     fn thaw(&mut self, at: usize) -> Result<()> {
-        self.running[at].frozen_until = None;
+        let mut pod = self.running.remove(at);
+        self.chronicle.note(format_args!("thaw {pod}"))?;
+        pod.frozen_until = None;
         self.deeds.thaws += 1;
-        let pod = self.running[at].to_string();
-        self.note(format_args!("thaw {pod}"))?;
-        self.running[at].worker.signal("CONT")
+        pod.signal("CONT")?;
+        self.running.push(pod);
+        Ok(())
     }
 
     /// Asks a worker without a name to stop, if there is one that is awake and listens to signals already.
     fn remove(&mut self) -> Result<()> {
-        let listens = |pod: &Pod| pod.name.is_empty() && pod.frozen_until.is_none() && pod.worker.get("/livez").is_ok();
-        let Some(at) = self.running.iter().position(listens) else { return Ok(()) };
-        let pod = self.running.swap_remove(at);
-        self.note(format_args!("stop {pod}"))?;
-        pod.worker.signal("TERM")?;
-        self.deeds.removes += 1;
-        self.leaving.push((pod, Instant::now()));
+        let listens = |pod: &Pod| pod.member.name.is_empty() && pod.frozen_until.is_none() && pod.worker.get("/livez").is_ok();
+        self.running.iter().position(listens).map_or(Ok(()), |at| self.leave(at, false, false))
+    }
+
+    /// Asks a worker to stop.
+    pub(super) fn leave(&mut self, at: usize, is_back_soon: bool, is_at_rest: bool) -> Result<()> {
+        let pod = self.running.remove(at);
+        self.chronicle.note(format_args!("stop {pod}"))?;
+        let logged_at_rest = is_at_rest.then(|| pod.worker.log().len());
+        pod.signal("TERM")?;
+        self.deeds.stops += 1;
+        self.leaving.push(Leaving { pod, asked: Instant::now(), is_back_soon, logged_at_rest });
         Ok(())
     }
 
     /// Completes what is in progress: thaws the frozen workers, starts those that are due, waits for those that leave.
-    pub(super) fn settle(&mut self) -> Result<()> {
-        for at in 0..self.running.len() {
-            if self.running[at].frozen_until.is_some() {
-                self.thaw(at)?;
-            }
-        }
-        self.due.iter_mut().for_each(|(at, _)| *at = Instant::now());
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        let now = Instant::now();
+        self.running.iter_mut().filter(|pod| pod.frozen_until.is_some()).for_each(|pod| pod.frozen_until = Some(now));
+        self.due.iter_mut().for_each(|(at, _)| *at = now);
         self.tick()?;
-        while !self.leaving.is_empty() {
-            std::thread::sleep(super::TICK);
-            self.tick()?;
+        while !self.leaving.is_empty() || !self.due.is_empty() {
+            self.rest(TICK)?;
         }
         Ok(())
     }
 
-    /// Waits until nothing is left to decide. If that takes too long, it is a finding like others.
+    /// Waits until nothing is left to decide or to read. If that takes too long, it is a finding like others.
     pub(super) fn wait_until_decided(&mut self, left: impl Fn() -> Result<u64>) -> Result<()> {
         let deadline = Instant::now() + END_TIME_MAX;
         while left().map_or(true, |left| left > 0) {
@@ -251,39 +298,46 @@ impl<'g> Fleet<'g> {
                 self.findings.add(UNDECIDED, || format!("{:?} records are left; the ends of all logs:\n{}", left(), logs.join("\n")));
                 break;
             }
-            self.tick()?;
-            std::thread::sleep(super::TICK);
+            self.rest(TICK)?;
         }
         Ok(())
     }
 
-    /// Asks all workers to stop and waits until they have.
-    pub(super) fn stop(&mut self) -> Result<()> {
+    /// Asks the workers of a stage to stop, all if it is empty, and waits until they have. Nothing is left for them to do.
+    pub(crate) fn stop(&mut self, stage: &str) -> Result<()> {
         self.settle()?;
-        self.wait_ready()?;
-        let now = Instant::now();
-        for pod in std::mem::take(&mut self.running) {
-            pod.worker.signal("TERM")?;
-            self.leaving.push((pod, now));
+        self.wait_ready();
+        for at in (0..self.running.len()).rev() {
+            if stage.is_empty() || self.running[at].member.stage == stage {
+                self.leave(at, false, true)?;
+            }
         }
-        while !self.leaving.is_empty() {
-            std::thread::sleep(super::TICK);
-            self.reap()?;
-        }
-        ensure!(self.running.is_empty());
+        self.settle()
+    }
+
+    /// Fails if something was found.
+    pub(crate) fn has_done_well(&self) -> Result<()> {
+        ensure!(self.findings.count() == 0, "{}", self.findings);
         Ok(())
+    }
+}
+
+impl Pod {
+    fn signal(&self, name: &str) -> Result<()> {
+        self.plain.as_ref().map_or(Ok(()), |plain| plain.signal(name))?;
+        self.worker.signal(name)
     }
 }
 
 impl Display for Pod {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "worker {} {}", self.worker.id(), self.name)
+        write!(f, "worker {} {}{}", self.worker.id(), self.member.name, self.member.stage)
     }
 }
 
-/// Returns the milliseconds since 1970.
-pub(super) fn now_ms() -> Result<i64> {
-    Ok(i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis())?)
+/// Returns the name of the plain group beside a deployment's group.
+pub(super) fn plain_group(deployment: &Deployment) -> String {
+    format!("{}-plain", deployment.group)
 }
 
 fn end(worker: &mut Worker) -> Result<()> {

@@ -1,175 +1,155 @@
-//! The chaos test: workers are killed, frozen, added and removed, and the broker crashes, while events keep coming. Every verdict must be
-//! the byte-identical one that a fold of its partition gives, and the state in the end must be the fold's.
+//! The chaos harness: a fleet of workers decides under load, while workers and brokers are killed, stopped and frozen. Afterwards the topics
+//! must hold what a fold of every partition gives, byte for byte: verdicts, dead letters and state.
 //!
-//! The suite runs a short form of it. `TOLLGATE_CHAOS_KILLS=1000 cargo test --test kafka -- chaos --nocapture` runs a long one.
-//! `TOLLGATE_CHAOS_SEED` and `TOLLGATE_CHAOS_RATE` (events a second) set seed and rate. `TOLLGATE_CHAOS_LOG` names a file for what was done
-//! when, and the logs of all workers. `TOLLGATE_CHAOS_KILLS_PER_CRASH` sets how many kills go by between two crashes of the broker. With no
-//! kills (0) it runs for a while without any fault.
+//! It runs on one broker (`chaos::…`) and on three brokers that are one cluster (`cluster::…`, and `faults::…` for the faults that not every
+//! change is tried with). On three brokers a plain consumer group with the same settings runs beside the workers, and suffers the same: it
+//! says how long the wait for a verdict has to be.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `TOLLGATE_CHAOS_KILLS` | kills of workers on one broker, 45; with 0 there is no fault |
+//! | `TOLLGATE_CHAOS_KILLS_PER_CRASH` | kills between two crashes of the one broker, 150; it crashes at least once |
+//! | `TOLLGATE_CHAOS_SEED`, `TOLLGATE_CHAOS_RATE` | the first seed, and the events a second |
+//! | `TOLLGATE_CHAOS_FAULTS` | the faults of the table on three brokers: names with commas between them, or `all` |
+//! | `TOLLGATE_CHAOS_SECONDS`, `TOLLGATE_CHAOS_RUNS` | the seconds of a run on three brokers, and the runs of each fault of the table |
+//! | `TOLLGATE_CHAOS_DIR` | the directory of the table, with the logs of its runs |
+//! | `TOLLGATE_CHAOS_CONFIG` | values of the configuration by JSON pointer: `{"/worker/members": 2}` |
+//!
+//! The directory of a case, which is kept if it fails, has the logs of all workers, and `done.log` with what was done when.
 
+mod abuse;
+mod clock;
+mod faults;
 mod fleet;
+mod inject;
 mod load;
+mod options;
+mod plain;
 mod report;
-mod topics;
+mod run;
 mod traffic;
 mod verify;
+mod waits;
 
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context as _, Result, ensure};
-use serde_json::json;
+use anyhow::{Result, ensure};
+use tollgate_testkit::harness::{Case, NotHere, Place};
+use tollgate_testkit::{Broker, Brokers, Cluster, has_small_disks};
 
-use crate::traffic::Random;
-use tollgate_testkit::{Broker, Cluster, Deployment};
+pub(crate) use clock::Chronicle;
+use faults::{BrokerFault, Fault};
+pub(crate) use fleet::{Fleet, Member};
+use options::Options;
+pub(crate) use options::number;
+pub(crate) use plain::run_if_asked as run_plain_member_if_asked;
+use report::{Report, table};
+use run::{brokers_for, on_one_broker, on_three_brokers};
 
-use fleet::Fleet;
-use load::Load;
-use report::Report;
-use topics::Committed;
+/// Why a case has the machine to itself.
+const THREE_BROKERS: &str = "three brokers, two workers and two members of the plain group are more than the machine can do beside others";
 
-pub(super) const PARTITIONS: i32 = 16;
-/// The session timeout: short, so that the group soon notices a worker that is gone, and not so short that it misses one that is slow.
-pub(super) const SESSION_TIMEOUT: Duration = Duration::from_millis(3_000);
-pub(super) const TICK: Duration = Duration::from_millis(20);
-/// How long a run without faults takes.
-const QUIET_TIME: Duration = Duration::from_secs(15);
-/// The time from one fault to the next, in milliseconds.
-const PAUSE_MS: std::ops::Range<usize> = 400..1_400;
-/// How many kills go by before the group is left to catch up, and how long that is waited for.
-const KILLS_PER_CATCH_UP: u64 = 20;
-const CATCH_UP_TIME_MAX: Duration = Duration::from_secs(30);
+/// The brokers of the last case, if the next case can have them too.
+type Shared = Arc<Mutex<Option<Brokers>>>;
 
-/// The options of a run.
-struct Options {
-    kills: u64,
-    seed: u64,
-    rate: u64,
-    /// How many kills go by between two crashes of the broker; it crashes at least once.
-    kills_per_crash: u64,
-}
+/// A case of both stages.
+type BothStages = fn(&Place, &mut Brokers) -> Result<()>;
 
-impl Options {
-    fn from_environment() -> Result<Self> {
-        let number = |name: &str, default: u64| match std::env::var(name) {
-            Ok(text) => text.parse().with_context(|| format!("{name} is no number: {text}")),
-            Err(_) => Ok(default),
-        };
-        Ok(Self {
-            kills: number("TOLLGATE_CHAOS_KILLS", 45)?,
-            seed: number("TOLLGATE_CHAOS_SEED", 1)?,
-            rate: number("TOLLGATE_CHAOS_RATE", 400)?,
-            kills_per_crash: number("TOLLGATE_CHAOS_KILLS_PER_CRASH", 150)?,
-        })
-    }
-}
+const BOTH_STAGES: [(&str, BothStages); 2] = [
+    ("faults_change_no_signal_alert_or_control", abuse::faults_change_no_signal_alert_or_control),
+    ("an_offender_is_dealt_with_while_brokers_fail", abuse::an_offender_is_dealt_with_while_brokers_fail),
+];
 
-/// Faults of every kind, under load, change no verdict.
+/// Faults of every kind on one broker, under load, change no verdict.
 pub(crate) fn faults_change_no_verdict(cluster: &Cluster, broker: &mut Broker) -> Result<()> {
-    let options = Options::from_environment()?;
-    let deployment = deployment(cluster)?;
-    let started = Instant::now();
-    let mut fleet = Fleet::start(&deployment, options.seed ^ 0xf1ee7)?;
-    let committed = Committed::of(cluster, &deployment)?;
-    let load = Load::start(cluster, &deployment.events, options.rate, options.seed);
-    // The load goes on until it is stopped, whatever happens to the rest.
-    let survived = do_faults(&options, &mut fleet, broker, || Ok(committed.lag(&load.ends())? <= options.rate));
-    let finished = load.finish();
-    survived?;
-    let (sent, ends) = finished?;
-    fleet.settle()?;
-    fleet.wait_until_decided(|| committed.lag(&ends))?;
-    fleet.stop()?;
-    let duration = started.elapsed();
-    let Fleet { deeds, mut findings, .. } = fleet;
-    let totals = verify::verify(cluster, &deployment, &mut findings)?;
-    if totals.events != sent {
-        findings.add("events lost or repeated by the load", || format!("{sent} were sent, {} are there", totals.events));
-    }
-    let report = Report { seed: options.seed, duration, sent, deeds, totals, findings };
+    let report = on_one_broker(&Options::from_environment()?, cluster, broker)?;
     eprintln!("\n{report}");
-    ensure!(report.findings.count() == 0, "seed {}: {} findings, see the report", options.seed, report.findings.count());
+    is_right(&report)
+}
+
+/// Returns the cases on three brokers: a short run of each kind of fault and the cases of both stages, or the table alone if it is asked for.
+///
+/// # Errors
+/// A variable has no value that can be read.
+pub(crate) fn cases() -> Result<Vec<Case>> {
+    let options = Options::from_environment()?;
+    if let Some(faults) = options.faults.clone() {
+        return Ok(vec![Case::alone("cluster::table".to_owned(), "it measures how long verdicts are waited for", move |place| {
+            make_table(&options, &faults, place)
+        })]);
+    }
+    let shared = Shared::default();
+    let mut cases = vec![Case::alone("cluster::names_are_read".to_owned(), THREE_BROKERS, |_| faults::names_are_read())];
+    for (module, fault) in Fault::short_runs()? {
+        let (options, shared) = (options.clone(), Arc::clone(&shared));
+        cases.push(Case::alone(format!("{module}::{fault}"), THREE_BROKERS, move |place| short(&options, fault, &shared, place)));
+    }
+    for (name, case) in BOTH_STAGES {
+        let shared = Arc::clone(&shared);
+        cases.push(Case::alone(format!("faults::abuse::{name}"), THREE_BROKERS, move |place| {
+            on_shared(&shared, Fault::default(), |brokers| case(place, brokers))
+        }));
+    }
+    Ok(cases)
+}
+
+/// Runs a case on the brokers that the last one left, or on new ones. Brokers that are special, and those of a case that failed, are not
+/// used again.
+fn on_shared(shared: &Shared, fault: Fault, case: impl FnOnce(&mut Brokers) -> Result<()>) -> Result<()> {
+    let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut brokers = match shared.take().filter(|_| !fault.has_special_brokers()) {
+        Some(brokers) => brokers,
+        None => brokers_for(fault)?,
+    };
+    case(&mut brokers)?;
+    *shared = Some(brokers).filter(|_| !fault.has_special_brokers());
     Ok(())
 }
 
-/// Returns a deployment whose members soon notice each other's absence, and whose verdicts depend on what threads remember: loops are seen
-/// after more repetitions than by default, and the limits of threads, of their bytes and of idle time are all reached.
-fn deployment(cluster: &Cluster) -> Result<Deployment> {
-    let mut deployment = Deployment::new(cluster, PARTITIONS)?;
-    let session_ms = u64::try_from(SESSION_TIMEOUT.as_millis())?;
-    deployment.configure(
-        "/kafka/properties",
-        json!({
-            "session.timeout.ms": session_ms, "heartbeat.interval.ms": 200, "max.poll.interval.ms": 60_000,
-            "reconnect.backoff.max.ms": 500,
-        }),
-    );
-    deployment.configure("/worker", json!({"members": 1, "checkpoint_interval_ms": 300}));
-    deployment.configure(
-        "/tool_loop_guardrails",
-        json!({
-            "exact_failure_warn_after": 3, "exact_failure_block_after": 5, "same_tool_failure_warn_after": 6,
-            "same_tool_failure_halt_after": 10, "no_progress_warn_after": 3, "no_progress_block_after": 5,
-        }),
-    );
-    deployment
-        .configure("/guardrails", json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["format_disk"]}}}));
-    deployment.configure("/limits", json!({"threads_per_partition_max": 28, "thread_bytes_max": 12_288, "thread_idle_seconds_max": 90}));
-    Ok(deployment)
+/// Runs one fault for a short time.
+fn short(options: &Options, fault: Fault, shared: &Shared, place: &Place) -> Result<()> {
+    if fault.brokers == Some(BrokerFault::DiskFull) && !has_small_disks() {
+        return Err(NotHere("this machine gives a process no file system of its own (unshare and nsenter)".to_owned()).into());
+    }
+    on_shared(shared, fault, |brokers| {
+        let report = on_three_brokers(options, fault, options.seed, place, brokers)?;
+        eprintln!("\n{report}");
+        is_right(&report)
+    })
 }
 
-/// Does the faults of the seed until so many workers were killed.
-fn do_faults(options: &Options, fleet: &mut Fleet<'_>, broker: &mut Broker, has_caught_up: impl Fn() -> Result<bool>) -> Result<()> {
-    if options.kills == 0 {
-        sleep(QUIET_TIME);
-        return fleet.tick();
-    }
-    let mut random = Random(options.seed ^ 0x5c4ed);
-    let broker_every = options.kills_per_crash.clamp(1, options.kills.div_ceil(2));
-    let (mut next_broker, mut next_breath) = (broker_every, KILLS_PER_CATCH_UP);
-    while fleet.deeds.kills < options.kills {
-        let pause = Duration::from_millis((PAUSE_MS.start + random.below(PAUSE_MS.len())) as u64);
-        let until = Instant::now() + pause;
-        while Instant::now() < until {
-            fleet.tick()?;
-            sleep(TICK);
-        }
-        fleet.act()?;
-        if fleet.deeds.kills >= next_broker {
-            next_broker += broker_every;
-            restart(broker, fleet, &mut random)?;
-        }
-        if fleet.deeds.kills >= next_breath {
-            next_breath += KILLS_PER_CATCH_UP;
-            catch_up(fleet, &has_caught_up)?;
+/// Runs each fault as often and as long as asked, each time on brokers of its own, and prints the table. Everything wrong is told at its end.
+fn make_table(options: &Options, faults: &[Fault], place: &Place) -> Result<()> {
+    let (mut reports, mut failures) = (Vec::new(), Vec::new());
+    for fault in faults {
+        for seed in options.seed..options.seed + options.runs {
+            let directory = options.directory.join(format!("{fault}-{seed}"));
+            if directory.exists() {
+                std::fs::remove_dir_all(&directory)?;
+            }
+            std::fs::create_dir_all(&directory)?;
+            let place = Place { directory, tollgate: place.tollgate.clone(), target_tmpdir: place.target_tmpdir.clone() };
+            let ran = brokers_for(*fault).and_then(|mut brokers| on_three_brokers(options, *fault, seed, &place, &mut brokers));
+            match ran {
+                Ok(report) => {
+                    eprintln!("\n{report}");
+                    failures.extend(is_right(&report).err());
+                    reports.push(report);
+                }
+                Err(error) => failures.push(error),
+            }
         }
     }
+    let table = table(&reports);
+    std::fs::write(options.directory.join("table.md"), &table)?;
+    eprintln!("\n{table}\n(logs are in {})", options.directory.display());
+    let failures: Vec<_> = failures.iter().map(|error| format!("{error:#}")).collect();
+    ensure!(failures.is_empty(), "{} runs went wrong:\n{}", failures.len(), failures.join("\n"));
     Ok(())
 }
 
-/// Kills the broker and starts it again. No worker is leaving then: without a broker that takes too long.
-fn restart(broker: &mut Broker, fleet: &mut Fleet<'_>, random: &mut Random) -> Result<()> {
-    fleet.settle()?;
-    fleet.note("the broker crashes")?;
-    let from_ms = fleet::now_ms()?;
-    broker.kill()?;
-    sleep(Duration::from_millis(300 + random.below(2_000) as u64));
-    broker.start_again()?;
-    fleet.deeds.outages_ms.push((from_ms, fleet::now_ms()?));
-    fleet.note("the broker is back")
-}
-
-/// Waits for a while until the group has caught up with the load.
-fn catch_up(fleet: &mut Fleet<'_>, has_caught_up: impl Fn() -> Result<bool>) -> Result<()> {
-    fleet.settle()?;
-    let started = Instant::now();
-    while !has_caught_up().unwrap_or(false) {
-        if started.elapsed() > CATCH_UP_TIME_MAX {
-            fleet.deeds.catch_ups_in_vain += 1;
-            break;
-        }
-        fleet.tick()?;
-        sleep(TICK * 5);
-    }
-    fleet.deeds.catch_ups.push(started.elapsed());
+fn is_right(report: &Report) -> Result<()> {
+    let count = report.findings.count();
+    ensure!(count == 0, "{}, seed {}: {count} findings:\n{}", report.name, report.seed, report.findings);
     Ok(())
 }

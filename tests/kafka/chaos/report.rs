@@ -1,10 +1,12 @@
-//! Reports on a run of the chaos test: what was done, what it took, and what was found.
+//! Reports on runs: what was done, how long verdicts were waited for, and what was found. The table has a row for each fault.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Display, Formatter, Write as _};
 use std::time::Duration;
 
 use tollgate_core::event::record::Departures;
+
+use super::waits::{AllWaits, Waits};
 
 /// The most examples of each kind.
 const EXAMPLES_MAX: usize = 3;
@@ -13,7 +15,7 @@ const EXAMPLE_CHARACTERS_MAX: usize = 4_000;
 
 /// What was found wrong, by kind. All of it is collected before the test fails.
 #[derive(Default)]
-pub(super) struct Findings(BTreeMap<&'static str, Kind>);
+pub(crate) struct Findings(BTreeMap<&'static str, Kind>);
 
 #[derive(Default)]
 struct Kind {
@@ -60,9 +62,9 @@ pub(super) struct Deeds {
     pub(super) freezes: u64,
     pub(super) thaws: u64,
     pub(super) adds: u64,
-    pub(super) removes: u64,
-    /// From each crash of the broker until it answered again, in milliseconds since 1970.
-    pub(super) outages_ms: Vec<(i64, i64)>,
+    pub(super) stops: u64,
+    /// Crashes of the one broker.
+    pub(super) crashes: u64,
     pub(super) workers: u64,
     /// Counts by the text of the line.
     pub(super) logged: BTreeMap<&'static str, u64>,
@@ -75,7 +77,9 @@ pub(super) struct Deeds {
 /// Counts of what the topics hold.
 #[derive(Default)]
 pub(super) struct Totals {
-    pub(super) events: u64,
+    pub(super) events: usize,
+    /// Events that the brokers hold again, because the producer sent them again.
+    pub(super) stored_again: usize,
     /// Expected verdicts by action.
     pub(super) verdicts: BTreeMap<&'static str, u64>,
     /// Copies beyond the first.
@@ -86,55 +90,75 @@ pub(super) struct Totals {
     pub(super) state_records: u64,
     /// Threads that the folds dropped.
     pub(super) departures: Departures,
-    /// When events were sent and the first copies of their verdicts published, in milliseconds since 1970.
-    pub(super) answered_ms: Vec<(i64, i64)>,
 }
 
-/// The whole report.
+/// The whole report of a run.
 pub(super) struct Report {
+    pub(super) name: String,
     pub(super) seed: u64,
     pub(super) duration: Duration,
-    pub(super) sent: u64,
     pub(super) deeds: Deeds,
     pub(super) totals: Totals,
+    pub(super) waits: AllWaits,
     pub(super) findings: Findings,
 }
 
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { seed, duration, sent, deeds, totals, findings } = self;
-        writeln!(f, "chaos: seed {seed}, {:.1} s", duration.as_secs_f64())?;
+        let Self { name, seed, duration, deeds, totals, waits, findings } = self;
+        writeln!(f, "chaos: {name}, seed {seed}, {:.1} s", duration.as_secs_f64())?;
         writeln!(f, "  kills           {} ({} of workers that were still starting)", deeds.kills, deeds.kills_while_starting)?;
         writeln!(f, "  freezes, thaws  {}, {}", deeds.freezes, deeds.thaws)?;
-        writeln!(f, "  adds, removes   {}, {}", deeds.adds, deeds.removes)?;
-        let outage = deeds.outages_ms.iter().map(|(from, to)| to - from).max().unwrap_or_default();
-        writeln!(f, "  broker restarts {}, longest outage {outage} ms", deeds.outages_ms.len())?;
+        writeln!(f, "  adds, stops     {}, {}", deeds.adds, deeds.stops)?;
+        writeln!(f, "  broker crashes  {}", deeds.crashes)?;
         let logged = deeds.logged.iter().map(|(what, count)| format!(", {what} {count}")).collect::<String>();
         writeln!(f, "  workers         {}{logged}", deeds.workers)?;
         let (slowest, sum) = (deeds.catch_ups.iter().max().copied().unwrap_or_default(), deeds.catch_ups.iter().sum::<Duration>());
         let mean = sum.checked_div(u32::try_from(deeds.catch_ups.len()).unwrap_or(1)).unwrap_or_default();
         write!(f, "  catching up     {} times, mean {:.1} s, ", deeds.catch_ups.len(), mean.as_secs_f64())?;
         writeln!(f, "longest {:.1} s, not in time {}", slowest.as_secs_f64(), deeds.catch_ups_in_vain)?;
-        writeln!(f, "  events          {} sent, {} in the topic", sent, totals.events)?;
+        writeln!(f, "  events          {}, stored again {}", totals.events, totals.stored_again)?;
         let actions = totals.verdicts.iter().map(|(action, count)| format!(", {action} {count}")).collect::<String>();
         writeln!(f, "  verdicts        {}{actions}, published again {}", totals.verdicts.values().sum::<u64>(), totals.duplicates)?;
         writeln!(f, "  dead letters    {}, published again {}", totals.dead_letters, totals.duplicate_dead_letters)?;
         let Departures { expired, evicted, refused } = totals.departures;
         writeln!(f, "  threads         {expired} expired, {evicted} evicted, {refused} times refused")?;
         writeln!(f, "  state           {} threads of {} records", totals.threads, totals.state_records)?;
-        let is_in_outage = |(sent, published): &&(i64, i64)| deeds.outages_ms.iter().any(|(from, to)| sent <= to && published >= from);
-        let mut waits: Vec<i64> = totals.answered_ms.iter().map(|(sent, published)| published - sent).collect();
-        waits.sort_unstable();
-        let at = |share: f64| waits.get((waits.len().saturating_sub(1) as f64 * share) as usize).copied().unwrap_or_default();
-        let with_broker =
-            totals.answered_ms.iter().filter(|answered| !is_in_outage(answered)).map(|(sent, published)| published - sent).max();
-        write!(f, "  waits           p50 {} ms, p99 {} ms, longest {} ms, ", at(0.5), at(0.99), at(1.0))?;
-        writeln!(f, "longest outside of the broker's outages {} ms", with_broker.unwrap_or_default())?;
-        let mut published: Vec<i64> = totals.answered_ms.iter().map(|(_, published)| *published).collect();
-        published.sort_unstable();
-        let gap = published.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or_default();
-        writeln!(f, "  longest gap     {gap} ms without a new verdict")?;
+        let AllWaits { gate, appended, plain, sender, account } = waits;
+        for (what, waits) in [("gate", gate), ("until appended", appended), ("plain group", plain), ("sender", sender)] {
+            let Waits { longest, p99, median, .. } = waits;
+            writeln!(f, "  waits, {what:<16} median {median:.3} s, p99 {p99:.3} s, longest {longest:.1} s")?;
+        }
+        write!(f, "{account}")?;
         writeln!(f, "  findings        {}", findings.count())?;
         write!(f, "{findings}")
     }
+}
+
+/// Returns the runs as a table in Markdown: of several runs of a fault, the longest waits.
+pub(super) fn table(reports: &[Report]) -> String {
+    let mut out = String::from(
+        "| fault | longest wait, gate (s) | until appended | plain group (s) | ratio | sender (s) | > 2 s, gate | > 2 s, plain | runs | events | findings |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for runs in reports.chunk_by(|one, next| one.name == next.name) {
+        let longest = |of: fn(&AllWaits) -> Waits| runs.iter().map(|run| of(&run.waits).longest).fold(0.0, f64::max);
+        let over_two_seconds = |of: fn(&AllWaits) -> Waits| runs.iter().map(|run| of(&run.waits).over_two_seconds).sum::<usize>();
+        let (gate, plain) = (longest(|waits| waits.gate), longest(|waits| waits.plain));
+        // Writing to memory does not fail.
+        let _written = writeln!(
+            out,
+            "| {} | {gate:.1} | {:.1} | {plain:.1} | {:.2} | {:.1} | {} | {} | {} | {} | {} |",
+            runs[0].name,
+            longest(|waits| waits.appended),
+            gate / plain.max(0.001),
+            longest(|waits| waits.sender),
+            over_two_seconds(|waits| waits.gate),
+            over_two_seconds(|waits| waits.plain),
+            runs.len(),
+            runs.iter().map(|run| run.totals.events).sum::<usize>(),
+            runs.iter().map(|run| run.findings.count()).sum::<u64>(),
+        );
+    }
+    out
 }

@@ -6,8 +6,7 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use crate::traffic::Random;
-use tollgate_testkit::Outgoing;
+use tollgate_testkit::{Outgoing, Random};
 
 /// Threads that are live at once.
 const AGENTS: usize = 300;
@@ -58,7 +57,7 @@ impl Traffic {
             *sum += weight(rank);
             Some(*sum)
         });
-        let mut traffic = Self { random: Random(seed), agents: Vec::new(), weights: weights.collect(), sent: 0, threads: 0 };
+        let mut traffic = Self { random: Random::new(seed), agents: Vec::new(), weights: weights.collect(), sent: 0, threads: 0 };
         for _ in 0..AGENTS {
             let agent = traffic.new_agent();
             traffic.agents.push(agent);
@@ -83,8 +82,9 @@ impl Traffic {
         }
     }
 
-    /// Returns the next event.
+    /// Returns the next event. Its sequence ends in its number, from 0.
     pub(super) fn next(&mut self) -> Outgoing {
+        let number = self.sent;
         self.sent += 1;
         let at = self.pick();
         if self.agents[at].turns_left == 0 {
@@ -96,13 +96,12 @@ impl Traffic {
             // The same event comes again, as from a host that was not answered in time.
             0..25 if !agent.sent.is_empty() => {
                 let again = agent.sent[random.below(agent.sent.len())].clone();
-                self.outgoing(&self.agents[at].thread, again)
+                Outgoing::new(agent.thread.as_str(), again).header(SEQUENCE, number.to_string())
             }
             25..33 => {
                 let (key, value) = agent.unreadable(random, &timestamp);
-                let partition = key.is_none().then(|| random.below(super::PARTITIONS as usize) as i32);
-                let sequence = format!("{UNREADABLE}{}", self.sent);
-                Outgoing { key, value, partition, ..Outgoing::default() }.header(SEQUENCE, sequence)
+                let partition = key.is_none().then(|| random.below(super::run::PARTITIONS as usize) as i32);
+                Outgoing { key, value, partition, ..Outgoing::default() }.header(SEQUENCE, format!("{UNREADABLE}{number}"))
             }
             _ => {
                 let mut event = agent.next(random, self.sent);
@@ -112,13 +111,9 @@ impl Traffic {
                     agent.sent.pop_front();
                 }
                 agent.sent.push_back(event.clone());
-                self.outgoing(&self.agents[at].thread, event)
+                Outgoing::new(agent.thread.as_str(), event).header(SEQUENCE, number.to_string())
             }
         }
-    }
-
-    fn outgoing(&self, thread: &str, event: String) -> Outgoing {
-        Outgoing::new(thread, event).header(SEQUENCE, self.sent.to_string())
     }
 
     /// Picks an agent that is awake.
@@ -270,7 +265,7 @@ impl Agent {
         let (tool, argument) = (random.below(TOOLS.len()).min(random.below(TOOLS.len())), random.below(6).min(random.below(6)));
         let input = json!({"path": format!("/srv/{}/{argument}", self.thread), "argument": argument, "note": "as the plan says"});
         // The results of a call depend on the turn and the call: some always fail, some always bring the same.
-        let fate = Random(self.luck ^ ((tool as u64) << 40) ^ ((argument as u64) << 50)).below(10);
+        let fate = Random::new(self.luck ^ ((tool as u64) << 40) ^ ((argument as u64) << 50)).below(10);
         Call { id: format!("call_{}", self.calls), tool: TOOLS[tool], input, fate }
     }
 

@@ -18,12 +18,15 @@ use tollgate_core::event::record::{Header, Offset, Partition, Record as Decodabl
 
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, header};
 
+use super::load::{Event, number_of};
 use super::report::{Findings, Totals};
-use super::topics::Reader;
+use super::run::PARTITIONS;
 use super::traffic::{SEQUENCE, UNREADABLE};
 
 type Processor = PartitionProcessor<Deciding>;
 
+const UNACKNOWLEDGED: &str = "events that were not acknowledged";
+const LOST: &str = "acknowledged events that are not there";
 const MISSING: &str = "events without their verdict";
 const WRONG: &str = "verdicts other than the fold's";
 const UNLIKE: &str = "copies of a verdict that differ";
@@ -38,7 +41,9 @@ const STATE_NONE: &str = "partitions whose state cannot be restored";
 const STATE_NEXT: &str = "partitions whose state is not as of their end";
 const STATE_CLOCK: &str = "partitions whose state has another time";
 const STATE_THREADS: &str = "threads whose state is not the fold's";
-const ALL: [&str; 14] = [
+const ALL: [&str; 16] = [
+    UNACKNOWLEDGED,
+    LOST,
     MISSING,
     WRONG,
     UNLIKE,
@@ -70,25 +75,26 @@ struct Expected {
 type DeadLetters = BTreeMap<(String, String), Vec<Record>>;
 
 struct Verifier<'v> {
-    reader: Reader,
     deployment: &'v Deployment,
     policy: Arc<Policy>,
     findings: &'v mut Findings,
     totals: Totals,
 }
 
-/// Compares all topics of the deployment; no worker may be running.
-pub(super) fn verify(cluster: &Cluster, deployment: &Deployment, findings: &mut Findings) -> Result<Totals> {
+/// Compares all topics of the deployment; no worker may be running. `sent` is what became of the events as their producer knows it.
+pub(super) fn verify(cluster: &Cluster, deployment: &Deployment, sent: &[Event], findings: &mut Findings) -> Result<Totals> {
     findings.look_for(&ALL);
-    let mut verifier =
-        Verifier { reader: Reader::new(cluster)?, deployment, policy: Arc::new(deployment.policy()?), findings, totals: Totals::default() };
+    let mut verifier = Verifier { deployment, policy: Arc::new(deployment.policy()?), findings, totals: Totals::default() };
     let mut dead_letters = DeadLetters::new();
     for letter in cluster.read_all(&deployment.dlq)? {
         let stands = (header(&letter, "__connect.errors.partition"), header(&letter, "__connect.errors.offset"));
         dead_letters.entry(stands).or_default().push(letter);
     }
-    for partition in 0..super::PARTITIONS {
-        verifier.partition(partition, &mut dead_letters).with_context(|| format!("partition {partition}"))?;
+    let events = by_partition(cluster, &deployment.events)?;
+    verifier.sent(sent, &events);
+    let (decisions, state) = (by_partition(cluster, &deployment.decisions)?, by_partition(cluster, &deployment.state)?);
+    for (partition, ((events, decisions), state)) in (0..).zip(events.iter().zip(&decisions).zip(&state)) {
+        verifier.partition(partition, events, decisions, state, &mut dead_letters).with_context(|| format!("partition {partition}"))?;
     }
     for ((partition, offset), letters) in dead_letters {
         verifier.findings.add(DEAD_STRAY, || format!("{partition}/{offset}: {} copies", letters.len()));
@@ -96,20 +102,50 @@ pub(super) fn verify(cluster: &Cluster, deployment: &Deployment, findings: &mut 
     Ok(verifier.totals)
 }
 
+/// Reads a topic, into its partitions.
+fn by_partition(cluster: &Cluster, topic: &str) -> Result<Vec<Vec<Record>>> {
+    let mut partitions = vec![Vec::new(); PARTITIONS as usize];
+    for record in cluster.read_all(topic)? {
+        partitions[record.partition as usize].push(record);
+    }
+    Ok(partitions)
+}
+
 impl Verifier<'_> {
-    fn partition(&mut self, partition: i32, dead_letters: &mut DeadLetters) -> Result<()> {
-        let events = self.reader.read(&self.deployment.events, partition)?;
-        self.totals.events += events.len() as u64;
+    /// Checks that every event is acknowledged and there. A producer that sends a batch again may have stored it twice.
+    fn sent(&mut self, sent: &[Event], events: &[Vec<Record>]) {
+        let mut stored = vec![0_usize; sent.len()];
+        for number in events.iter().flatten().filter_map(number_of) {
+            stored[number] += 1;
+        }
+        for (number, (event, copies)) in sent.iter().zip(&stored).enumerate() {
+            match (event.acknowledged_us > 0, copies) {
+                (false, _) => self.findings.add(UNACKNOWLEDGED, || format!("event {number}: {event:?}")),
+                (true, 0) => self.findings.add(LOST, || format!("event {number}: {event:?}")),
+                (true, copies) => self.totals.stored_again += copies - 1,
+            }
+        }
+    }
+
+    fn partition(
+        &mut self,
+        partition: i32,
+        events: &[Record],
+        decisions: &[Record],
+        state: &[Record],
+        dead_letters: &mut DeadLetters,
+    ) -> Result<()> {
+        self.totals.events += events.len();
         let mut processor = Processor::new(Partition(partition), Deciding::new(Arc::clone(&self.policy)));
         let expected: Vec<Expected> = events.iter().map(|event| self.fold(&mut processor, event)).collect();
         let departures = processor.stage().threads().departures();
         self.totals.departures.expired += departures.expired;
         self.totals.departures.evicted += departures.evicted;
         self.totals.departures.refused += departures.refused;
-        self.dead_letters(&events, &expected, dead_letters);
-        self.eval(partition, &events, &expected)?;
-        self.verdicts(&events, &expected, &self.reader.read(&self.deployment.decisions, partition)?);
-        self.state(partition, &processor, &self.reader.read(&self.deployment.state, partition)?);
+        self.dead_letters(events, &expected, dead_letters);
+        self.eval(partition, events, &expected)?;
+        self.verdicts(events, &expected, decisions);
+        self.state(partition, &processor, state);
         Ok(())
     }
 
@@ -186,19 +222,24 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Checks that every event that wants one has a verdict, which is the fold's; its copies are equal and its first ones in order.
+    /// Checks that every event that wants one has a verdict, which is the fold's; its copies are equal and its first ones in order. An event
+    /// that is stored several times has several verdicts.
     fn verdicts(&mut self, events: &[Record], expected: &[Expected], verdicts: &[Record]) {
-        let at: HashMap<String, usize> = events.iter().enumerate().map(|(at, event)| (header(event, SEQUENCE), at)).collect();
+        let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+        for (at, event) in events.iter().enumerate().filter(|(at, _)| !expected[*at].verdict.is_empty()) {
+            places.entry(header(event, SEQUENCE)).or_default().push(at);
+        }
         let mut firsts: Vec<Option<&Record>> = vec![None; events.len()];
         let mut reached: HashMap<&str, usize> = HashMap::new();
         for verdict in verdicts {
-            let Some(at) = at.get(&header(verdict, SEQUENCE)).copied().filter(|at| !expected[*at].verdict.is_empty()) else {
+            let Some(places) = places.get(&header(verdict, SEQUENCE)) else {
                 self.findings.add(STRAY, || format!("{}: {}", stands(verdict), text(verdict.value.as_deref())));
                 continue;
             };
-            let (event, wanted) = (&events[at], &expected[at]);
+            let (at, event, wanted) = (places[0], &events[places[0]], &expected[places[0]]);
             let is_addressed = verdict.key.as_deref() == Some(wanted.thread.as_bytes()) && header(verdict, "event_id") == wanted.event_id;
-            if !is_addressed || verdict.value.as_deref() != Some(&wanted.verdict) {
+            let is_wanted = |at: &usize| verdict.value.as_deref() == Some(&expected[*at].verdict);
+            if !is_addressed || !places.iter().any(is_wanted) {
                 self.findings.add(WRONG, || {
                     let (wanted, found) = (text(Some(&wanted.verdict)), text(verdict.value.as_deref()));
                     format!("event {}, verdict {}\nwanted {wanted}\nfound  {found}", stands(event), stands(verdict))
@@ -207,7 +248,8 @@ impl Verifier<'_> {
             match firsts[at] {
                 Some(first) => {
                     self.totals.duplicates += 1;
-                    if (&first.key, &first.value, &first.headers) != (&verdict.key, &verdict.value, &verdict.headers) {
+                    let is_equal = (&first.key, &first.value, &first.headers) == (&verdict.key, &verdict.value, &verdict.headers);
+                    if places.len() == 1 && !is_equal {
                         self.findings
                             .add(UNLIKE, || format!("event {}, verdicts {} and {}", stands(event), stands(first), stands(verdict)));
                     }
@@ -217,13 +259,11 @@ impl Verifier<'_> {
                     if reached.insert(&wanted.thread, at).is_some_and(|last| last > at) {
                         self.findings.add(DISORDER, || format!("event {}, verdict {}", stands(event), stands(verdict)));
                     }
-                    self.totals.answered_ms.push((event.timestamp.unwrap_or_default(), verdict.timestamp.unwrap_or_default()));
                 }
             }
         }
-        let missing =
-            events.iter().zip(expected).zip(&firsts).filter(|((_, expected), first)| !expected.verdict.is_empty() && first.is_none());
-        missing.for_each(|((event, _), _)| self.findings.add(MISSING, || stands(event)));
+        let missing = places.values().map(|places| places[0]).filter(|at| firsts[*at].is_none());
+        missing.for_each(|at| self.findings.add(MISSING, || stands(&events[at])));
     }
 
     /// Checks that the state topic holds what the fold has come to.

@@ -5,7 +5,7 @@ mod worker;
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -54,8 +54,6 @@ pub struct Deployment {
     config: Value,
     /// Below the cluster's directory.
     directory: PathBuf,
-    /// Where the logs of workers go if not into the directory.
-    logs: Option<PathBuf>,
 }
 
 /// The topics of a deployment with rules against abuse.
@@ -107,7 +105,7 @@ impl Deployment {
         let (own, tollgate) = (cluster.tollgate().to_owned(), cluster.tollgate().to_owned());
         let directory = cluster.directory().join(&group);
         fs::create_dir(&directory)?;
-        Ok(Self { events, decisions, dlq, state, controls, abuse: None, group, own, tollgate, config, directory, logs: None })
+        Ok(Self { events, decisions, dlq, state, controls, abuse: None, group, own, tollgate, config, directory })
     }
 
     /// Turns rules against abuse on, with signals on so many partitions. Without this they are off, and their topics are not there.
@@ -141,11 +139,6 @@ impl Deployment {
             place = place.as_object_mut().expect("a section").entry(key).or_insert_with(|| json!({}));
         }
         *place = value;
-    }
-
-    /// Has the logs of workers written into this directory from now on, where they stay.
-    pub fn keep_logs(&mut self, directory: &Path) {
-        self.logs = Some(directory.to_owned());
     }
 
     /// Returns the policy of this deployment's configuration.
@@ -184,7 +177,11 @@ impl Deployment {
         self.spawn_with(instance_id, &[])
     }
 
-    fn spawn_with(&self, instance_id: &str, arguments: &[&str]) -> Result<Worker> {
+    /// Starts a worker with further arguments; `instance_id` is its static membership, if not empty.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn spawn_with(&self, instance_id: &str, arguments: &[&str]) -> Result<Worker> {
         self.spawn_adapted(|command| {
             command.args(arguments);
             if !instance_id.is_empty() {
@@ -199,7 +196,7 @@ impl Deployment {
     /// It does not start.
     pub fn spawn_adapted(&self, adapt: impl FnOnce(&mut Command)) -> Result<Worker> {
         let [admin_port] = free_ports()?;
-        let log = self.logs.as_deref().unwrap_or(&self.directory).join(format!("worker-{admin_port}.log"));
+        let log = self.directory.join(format!("worker-{admin_port}.log"));
         let mut command = self.command("run");
         command.env("TOLLGATE__ADMIN__LISTEN", format!("127.0.0.1:{admin_port}"));
         command.stderr(File::create(&log)?).stdout(Stdio::null());

@@ -148,14 +148,6 @@ impl Worker {
     pub fn log(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
-
-    /// Removes its log, which is not needed any more.
-    ///
-    /// # Errors
-    /// It is gone already.
-    pub fn remove_log(&self) -> Result<()> {
-        Ok(fs::remove_file(&self.log)?)
-    }
 }
 
 impl Drop for Worker {

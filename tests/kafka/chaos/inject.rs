@@ -8,15 +8,15 @@ use tollgate_testkit::{Brokers, NODES, Random, Traffic};
 
 use super::clock::Chronicle;
 use super::faults::{BrokerFault, WorkerFault};
-use super::fleet::{Fleet, PAIRS};
+use super::fleet::Fleet;
 
 /// How long a node may take until it is in sync again.
 const SYNC_TIME_MAX: Duration = Duration::from_secs(300);
 const DISK_TIME_MAX: Duration = Duration::from_secs(180);
 /// The node whose disk is small.
-pub(crate) const SMALL_DISK_NODE: usize = 2;
+pub(super) const SMALL_DISK_NODE: usize = 2;
 /// The size of that disk: enough for a run, with what compaction needs.
-pub(crate) const SMALL_DISK_BYTES: u64 = 2_000_000_000;
+pub(super) const SMALL_DISK_BYTES: u64 = 2_000_000_000;
 /// How long a node is frozen, in seconds: longer than its session of nine.
 const FREEZE_SECONDS: std::ops::Range<usize> = 11..16;
 
@@ -25,17 +25,17 @@ fn seconds(count: usize) -> Duration {
 }
 
 /// The state of the brokers' faults.
-pub(crate) struct OnBrokers<'i> {
-    pub(crate) brokers: &'i mut Brokers,
-    pub(crate) chronicle: &'i Chronicle,
-    pub(crate) random: Random,
+pub(super) struct OnBrokers<'i> {
+    pub(super) brokers: &'i mut Brokers,
+    pub(super) chronicle: &'i Chronicle,
+    pub(super) random: Random,
     /// The topic whose leaders are looked for.
-    pub(crate) topic: &'i str,
+    pub(super) topic: &'i str,
 }
 
 impl OnBrokers<'_> {
     /// Does one fault after the other until the time is over, at least one, and lets the cluster recover from each.
-    pub(crate) fn run(&mut self, fault: BrokerFault, until: Instant) -> Result<()> {
+    pub(super) fn run(&mut self, fault: BrokerFault, until: Instant) -> Result<()> {
         loop {
             match fault {
                 BrokerFault::LeadersKilled => self.leaders_killed()?,
@@ -159,38 +159,31 @@ impl OnBrokers<'_> {
     }
 }
 
-/// Does the faults of workers until the time is over, at least one.
-pub(crate) fn on_workers(fault: WorkerFault, fleet: &mut Fleet<'_>, random: &mut Random, until: Instant) -> Result<()> {
-    let mut next = random.below(PAIRS);
+/// Does the faults of workers until the time is over, at least one. The worker that was started first comes first.
+pub(super) fn on_workers(fault: WorkerFault, fleet: &mut Fleet<'_>, random: &mut Random, until: Instant) -> Result<()> {
     loop {
-        let number = next;
-        next = (next + 1) % PAIRS;
         let pause = match fault {
             WorkerFault::Killed => {
-                fleet.kill(number)?;
-                sleep(Duration::from_millis(random.below(2_000) as u64));
-                fleet.start_pair(number)?;
+                fleet.kill(0, Duration::from_millis(random.below(2_000) as u64))?;
                 // Another one is killed while the group still misses this one, or after that.
                 seconds(4 + random.below(12))
             }
             WorkerFault::Rolled => {
-                fleet.stop(number)?;
-                fleet.start_pair(number)?;
-                if fleet.wait_ready(number).is_err() {
-                    fleet.findings.push(format!("worker {number} does not get ready after a stop and a start"));
-                }
+                fleet.leave(0, true, false)?;
+                fleet.settle()?;
+                fleet.wait_ready();
                 seconds(1 + random.below(3))
             }
             WorkerFault::Frozen => {
-                fleet.freeze(number, true)?;
-                sleep(seconds(12 + random.below(4)));
-                fleet.freeze(number, false)?;
+                let time = seconds(12 + random.below(4));
+                fleet.freeze(0, time)?;
+                fleet.rest(time)?;
                 seconds(4 + random.below(4))
             }
         };
         if Instant::now() + pause >= until {
             return Ok(());
         }
-        sleep(pause);
+        fleet.rest(pause)?;
     }
 }

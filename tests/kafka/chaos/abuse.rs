@@ -12,16 +12,16 @@ use crate::abuse::kills_change_nothing;
 use crate::abuse_commands::an_offender_is_dealt_with;
 
 /// How many workers are killed in a short run.
-const KILLS: usize = 9;
+const KILLS: u64 = 9;
 /// At which kills of so many a broker is killed, and is started again.
-const ROUND: usize = 3;
+const ROUND: u64 = 3;
 const HEAL_TIME_MAX: Duration = Duration::from_secs(300);
 /// How long a broker is away, and how long all are there until the next one is killed.
 const AWAY: Duration = Duration::from_secs(5);
 const BETWEEN: Duration = Duration::from_secs(5);
 
 /// Each signal is counted once, and alerts and controls are those of the fold of the signals topic, byte for byte.
-pub(crate) fn faults_change_no_signal_alert_or_control(place: &Place, brokers: &mut Brokers) -> Result<()> {
+pub(super) fn faults_change_no_signal_alert_or_control(place: &Place, brokers: &mut Brokers) -> Result<()> {
     let cluster = place.cluster(brokers.bootstrap())?;
     brokers.wait_in_sync(HEAL_TIME_MAX)?;
     let mut down = None;
@@ -32,7 +32,7 @@ pub(crate) fn faults_change_no_signal_alert_or_control(place: &Place, brokers: &
             return brokers.wait_in_sync(HEAL_TIME_MAX);
         }
         if kill % ROUND == 0 && down.is_none() {
-            let node = kill / ROUND % NODES;
+            let node = (kill / ROUND) as usize % NODES;
             brokers.kill(node)?;
             down = Some(node);
         }
@@ -42,7 +42,7 @@ pub(crate) fn faults_change_no_signal_alert_or_control(place: &Place, brokers: &
 }
 
 /// An offender is suspended on all partitions, shown and pardoned by the commands, while one broker after the other is killed.
-pub(crate) fn an_offender_is_dealt_with_while_brokers_fail(place: &Place, brokers: &mut Brokers) -> Result<()> {
+pub(super) fn an_offender_is_dealt_with_while_brokers_fail(place: &Place, brokers: &mut Brokers) -> Result<()> {
     let cluster = place.cluster(brokers.bootstrap())?;
     brokers.wait_in_sync(HEAL_TIME_MAX)?;
     let (begin, begins) = channel::<()>();

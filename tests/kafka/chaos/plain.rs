@@ -9,20 +9,20 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use rdkafka::Message as _;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _, DefaultConsumerContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
+use tollgate_testkit::Record;
 use tollgate_worker::Stop;
 use tollgate_worker::kafka::consumer_config;
 
 use super::clock::now_us;
 use super::load::number_of;
 
-const CONFIG: &str = "TOLLGATE_CLUSTER_PLAIN_CONFIG";
-const GROUP: &str = "TOLLGATE_CLUSTER_PLAIN_GROUP";
-const INSTANCE: &str = "TOLLGATE_CLUSTER_PLAIN_INSTANCE";
-const NOTES: &str = "TOLLGATE_CLUSTER_PLAIN_NOTES";
+const CONFIG: &str = "TOLLGATE_CHAOS_PLAIN_CONFIG";
+const GROUP: &str = "TOLLGATE_CHAOS_PLAIN_GROUP";
+const INSTANCE: &str = "TOLLGATE_CHAOS_PLAIN_INSTANCE";
+const NOTES: &str = "TOLLGATE_CHAOS_PLAIN_NOTES";
 
 /// How often offsets are committed.
 const COMMIT_INTERVAL: Duration = Duration::from_secs(1);
@@ -30,13 +30,13 @@ const POLL: Duration = Duration::from_millis(50);
 const END_TIME_MAX: Duration = Duration::from_secs(240);
 
 /// A member of the plain group. Dropping it kills it.
-pub(crate) struct Plain {
+pub(super) struct Plain {
     child: Child,
 }
 
 impl Plain {
     /// Starts a member that notes in `notes` when it first reads each event. `instance` is its static membership; empty for none.
-    pub(crate) fn spawn(config: &Path, group: &str, instance: &str, notes: &Path) -> Result<Self> {
+    pub(super) fn spawn(config: &Path, group: &str, instance: &str, notes: &Path) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.env(CONFIG, config).env(GROUP, group).env(INSTANCE, instance).env(NOTES, notes);
         let log = File::create(notes.with_extension("log"))?;
@@ -44,19 +44,19 @@ impl Plain {
         Ok(Self { child: command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log).spawn()? })
     }
 
-    pub(crate) fn signal(&self, name: &str) -> Result<()> {
+    pub(super) fn signal(&self, name: &str) -> Result<()> {
         let sent = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status()?;
         ensure!(sent.success(), "kill -{name} failed");
         Ok(())
     }
 
     /// Returns whether it has ended.
-    pub(crate) fn has_ended(&mut self) -> Result<bool> {
+    pub(super) fn has_ended(&mut self) -> Result<bool> {
         Ok(self.child.try_wait()?.is_some())
     }
 
     /// Waits until it has ended.
-    pub(crate) fn wait(&mut self) -> Result<()> {
+    pub(super) fn wait(&mut self) -> Result<()> {
         let deadline = Instant::now() + END_TIME_MAX;
         while self.child.try_wait()?.is_none() {
             ensure!(Instant::now() < deadline, "a plain member does not end");
@@ -74,7 +74,7 @@ impl Drop for Plain {
 }
 
 /// Reads when events were first read, as all members have noted it, into microseconds by number; 0 for those that were never read.
-pub(crate) fn first_reads(notes: &[PathBuf], events: usize) -> Result<Vec<u64>> {
+pub(super) fn first_reads(notes: &[PathBuf], events: usize) -> Result<Vec<u64>> {
     let mut first = vec![0_u64; events];
     for path in notes {
         let text = std::fs::read_to_string(path)?;
@@ -117,7 +117,7 @@ fn member(config: &Path) -> Result<()> {
     while !stop.is_given() {
         match consumer.poll(POLL) {
             Some(Ok(message)) => {
-                let number = number_of(message.payload().unwrap_or_default()).context("an event without a number")?;
+                let number = number_of(&Record::from(&message)).context("an event without a number")?;
                 // Noted at once: a commit must not come before the note.
                 notes.write_all(format!("{number} {}\n", now_us()).as_bytes())?;
                 // The partition may have been revoked meanwhile; whoever has it now acknowledges.

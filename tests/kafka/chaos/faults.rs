@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 
 /// What happens to brokers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BrokerFault {
+pub(super) enum BrokerFault {
     /// The node that leads most partitions, and is not the active controller, is killed and comes back.
     LeadersKilled,
     /// One node after the other is stopped and started, and everything is in sync in between.
@@ -25,7 +25,7 @@ pub(crate) enum BrokerFault {
 
 /// What happens to workers, and at the same moments to members of the plain group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WorkerFault {
+pub(super) enum WorkerFault {
     /// They are killed and started again at once.
     Killed,
     /// They are asked to stop and started again, one after the other.
@@ -61,29 +61,29 @@ const OTHER: &str = "two-down+workers-killed,connections,disk-full,broker-frozen
 
 /// One kind of fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub(crate) brokers: Option<BrokerFault>,
-    pub(crate) workers: Option<WorkerFault>,
+pub(super) struct Fault {
+    pub(super) brokers: Option<BrokerFault>,
+    pub(super) workers: Option<WorkerFault>,
     /// Whether workers and plain members are static members.
-    pub(crate) is_static: bool,
+    pub(super) is_static: bool,
 }
 
 impl Fault {
     /// Reads names, separated by commas; `all` is the whole table.
-    pub(crate) fn list(names: &str) -> Result<Vec<Self>> {
+    pub(super) fn list(names: &str) -> Result<Vec<Self>> {
         let names = if names == "all" { TABLE } else { names };
         names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(Self::read).collect()
     }
 
     /// Returns the faults that have a short run, and the module in whose name its case stands.
-    pub(crate) fn short_runs() -> Result<Vec<(&'static str, Self)>> {
+    pub(super) fn short_runs() -> Result<Vec<(&'static str, Self)>> {
         let quick = Self::list(QUICK)?.into_iter().map(|fault| ("cluster", fault));
         let other = Self::list(OTHER)?.into_iter().map(|fault| ("faults", fault));
         Ok(quick.chain(other).collect())
     }
 
     /// Returns whether it needs brokers that other faults cannot have: behind proxies, or one on a small disk.
-    pub(crate) fn has_special_brokers(self) -> bool {
+    pub(super) fn has_special_brokers(self) -> bool {
         matches!(self.brokers, Some(BrokerFault::Connections | BrokerFault::DiskFull))
     }
 
@@ -128,7 +128,7 @@ impl Display for Fault {
 }
 
 /// The lists and their names must fit.
-pub(crate) fn names_are_read() -> Result<()> {
+pub(super) fn names_are_read() -> Result<()> {
     for list in [TABLE, QUICK, OTHER] {
         for name in list.split(',') {
             let fault = Fault::read(name).with_context(|| name.to_owned())?;
