@@ -21,56 +21,38 @@ fn what_a_worker_refuses_is_refused() {
     };
     let properties = |text: &str| format!("kafka: {{properties: {{{text}}}}}");
     let cases = vec![
-        ("an unknown property", properties("acks.all: 1"), "kafka.properties.acks.all: found a property that librdkafka does not know"),
+        (properties("acks.all: 1"), "kafka.properties.acks.all: found a property that librdkafka does not know"),
+        (properties("security.protocol: tls"), "kafka.properties.security.protocol: found what librdkafka refuses (Invalid value \"tls\""),
         (
-            "a value that is none",
-            properties("security.protocol: tls"),
-            "kafka.properties.security.protocol: found what librdkafka refuses (Invalid value \"tls\"",
-        ),
-        (
-            "a value out of range",
             properties("socket.timeout.ms: 1"),
             "kafka.properties.socket.timeout.ms: found what librdkafka refuses (Configuration property \"socket.timeout.ms\" value 1 is outside allowed range",
         ),
+        (properties("compression.type: lzma"), "kafka.properties.compression.type: found what librdkafka refuses"),
         (
-            "a property of producers",
-            properties("compression.type: lzma"),
-            "kafka.properties.compression.type: found what librdkafka refuses",
-        ),
-        (
-            "a mechanism that was not built in",
             properties("security.protocol: sasl_plaintext, sasl.mechanism: GSSAPI"),
             "kafka.properties.sasl.mechanism: found what librdkafka refuses",
         ),
         (
-            "authorities that are not there",
             properties("security.protocol: ssl, ssl.ca.location: /nowhere/ca.pem"),
             "kafka.properties.ssl.ca.location: found what librdkafka refuses (ssl.ca.location failed",
         ),
         (
-            "authorities that are none",
             properties(&format!("security.protocol: ssl, ssl.ca.location: {broken}")),
             "kafka.properties.ssl.ca.location: found what librdkafka refuses (ssl.ca.location failed",
         ),
         (
-            "a client's certificate that is not there",
             properties("security.protocol: ssl, ssl.certificate.location: /nowhere/client.pem"),
             "kafka.properties.ssl.certificate.location: found what librdkafka refuses",
         ),
+        (provider("/nowhere/ca.pem"), "ca_file: found no certificates in /nowhere/ca.pem; name a readable PEM file of authorities"),
+        (provider(&broken), "ca_file: found no certificates in "),
         (
-            "a policy server's authorities that are not there",
-            provider("/nowhere/ca.pem"),
-            "ca_file: found no certificates in /nowhere/ca.pem; name a readable PEM file of authorities",
-        ),
-        ("a policy server's authorities that are none", provider(&broken), "ca_file: found no certificates in "),
-        (
-            "a filter that matches nothing",
             "log: {filter: tollgat=info}".to_owned(),
             "log.filter: found \"tollgat\", which is no level and no module that logs; write a level (off, error, warn, info, debug, trace)",
         ),
-        ("a level that is none", "log: {filter: verbose}".to_owned(), "log.filter: found \"verbose\""),
+        ("log: {filter: verbose}".to_owned(), "log.filter: found \"verbose\""),
     ];
-    check_each(cases, |(name, ..)| (*name).to_owned(), |(_, text, expected)| check_no_start(&check(&yaml(text)), expected));
+    check_each(cases, |(text, _)| text.clone(), |(text, expected)| check_no_start(&check(&yaml(text)), expected));
 }
 
 #[test]
