@@ -11,7 +11,6 @@ mod finding;
 mod generate;
 mod jail;
 mod lead;
-mod minimise;
 mod options;
 mod plan;
 mod rules;

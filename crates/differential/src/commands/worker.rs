@@ -10,11 +10,12 @@ use anyhow::{Context, Result};
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 
+use crate::minimise::minimise;
+
 use super::finding::{Finding, Harm};
 use super::generate::Generator;
 use super::jail::files::FOLDERS;
 use super::jail::{Jail, Limits, Run, Runner, Shell, self_test};
-use super::minimise::minimise;
 use super::plan::Plan;
 use super::rules::{RULE_SETS, Rules};
 

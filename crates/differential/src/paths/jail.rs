@@ -12,55 +12,20 @@ use crate::Fault;
 const ENTERED: &str = "--jail";
 
 /// Files of the tree. Their directories are made too.
+#[rustfmt::skip]
 const FILES: [&str; 36] = [
-    "/work/a",
-    "/work/.env",
-    "/work/b/c",
-    "/work/b/d/e",
-    "/work/src/main.rs",
-    "/work/src/bin/x",
-    "/work/secret/x",
-    "/work/proc/self/root/x",
-    "/work/tmp/x",
-    "/work/etc/passwd",
-    "/work/a b",
-    "/work/...",
-    "/work/~/x",
-    "/work/\u{e4}",
-    "/workx/a",
-    "/Work/a",
-    "/etc/passwd",
-    "/etc/shadow",
-    "/etc/hosts",
-    "/etc/ssl/private/k",
-    "/home/u/notes",
-    "/home/u/work/x",
-    "/home/u/.config/y",
-    "/home/u/.ssh/id_rsa",
-    "/home/bob/x",
-    "/root/x",
-    "/root/.config/y",
-    "/root/.aws/credentials",
-    "/tmp/x",
-    "/run/x",
-    "/run/secrets/t",
-    "/run/lock/x",
-    "/var/lib/x",
-    "/var/x",
-    "/usr/bin/ls",
-    "/usr/lib/x",
+    "/work/a", "/work/.env", "/work/b/c", "/work/b/d/e", "/work/src/main.rs", "/work/src/bin/x", "/work/secret/x",
+    "/work/proc/self/root/x", "/work/tmp/x", "/work/etc/passwd", "/work/a b", "/work/...", "/work/~/x", "/work/\u{e4}", "/workx/a",
+    "/Work/a", "/etc/passwd", "/etc/shadow", "/etc/hosts", "/etc/ssl/private/k", "/home/u/notes", "/home/u/work/x", "/home/u/.config/y",
+    "/home/u/.ssh/id_rsa", "/home/bob/x", "/root/x", "/root/.config/y", "/root/.aws/credentials", "/tmp/x", "/run/x", "/run/secrets/t",
+    "/run/lock/x", "/var/lib/x", "/var/x", "/usr/bin/ls", "/usr/lib/x",
 ];
 
 /// Links that every system has.
+#[rustfmt::skip]
 const LINKS: [(&str, &str); 9] = [
-    ("/bin", "usr/bin"),
-    ("/lib", "usr/lib"),
-    ("/var/run", "/run"),
-    ("/var/lock", "/run/lock"),
-    ("/etc/mtab", "/proc/self/mounts"),
-    ("/dev/fd", "/proc/self/fd"),
-    ("/dev/stdin", "/proc/self/fd/0"),
-    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/bin", "usr/bin"), ("/lib", "usr/lib"), ("/var/run", "/run"), ("/var/lock", "/run/lock"), ("/etc/mtab", "/proc/self/mounts"),
+    ("/dev/fd", "/proc/self/fd"), ("/dev/stdin", "/proc/self/fd/0"), ("/dev/stdout", "/proc/self/fd/1"),
     ("/dev/stderr", "/proc/self/fd/2"),
 ];
 

@@ -69,7 +69,7 @@ pub fn run(options: &Options) -> Result<Run, Fault> {
             run.allowed += 1;
             run.reached += u64::from(place::reached(&path).is_some());
             if case.fault(&path).is_some() {
-                let small = minimise(&path, |path| case.allows(path) && case.fault(path).is_some());
+                let small = minimise(&path, |path| Ok::<_, Fault>(case.allows(path) && case.fault(path).is_some()))?;
                 let (lists, fault) = (&case.lists, case.fault(&small).unwrap_or_default());
                 run.failures.push(format!("FAILURE {small:?} in {directory}, reads: {reads}, {lists:?}: {fault} (from {path:?})"));
                 break;

@@ -100,25 +100,13 @@ fn judges(url: &str, host: &str) -> bool {
 }
 
 fn smallest(url: &str, agents: &[Agent], parsers: &mut Parsers) -> Result<String, Fault> {
-    let mut fault = None;
-    let mut said = String::new();
-    let small = minimise(url, |candidate| {
-        if !agents.iter().any(|agent| agent.may("web_fetch", "url", candidate)) {
-            return false;
-        }
-        let places = parsers.read(&[candidate]).unwrap_or_else(|error| {
-            fault = Some(error);
-            Vec::new()
-        });
-        places.first().and_then(|places| disagreement(candidate, places)).is_some()
-    });
-    if let Some(fault) = fault {
-        return Err(fault);
-    }
-    if let Some(places) = parsers.read(&[small.as_str()])?.first() {
-        said = disagreement(&small, places).unwrap_or_default();
-    }
-    Ok(format!("FAILURE {small:?}: {said} (from {url:?})"))
+    let mut said = |candidate: &str| -> Result<_, Fault> {
+        let is_allowed = agents.iter().any(|agent| agent.may("web_fetch", "url", candidate));
+        let readings = if is_allowed { parsers.read(&[candidate])? } else { Vec::new() };
+        Ok(readings.first().and_then(|places| disagreement(candidate, places)))
+    };
+    let small = minimise(url, |candidate| Ok::<_, Fault>(said(candidate)?.is_some()))?;
+    Ok(format!("FAILURE {small:?}: {} (from {url:?})", said(&small)?.unwrap_or_default()))
 }
 
 #[cfg(test)]

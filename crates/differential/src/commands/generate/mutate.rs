@@ -120,25 +120,11 @@ pub(super) fn mutate(rng: &mut Rng, set: &RuleSet, line: &str, other: &str) -> S
 
 /// Puts something around a token.
 fn wrapped(rng: &mut Rng, token: &str) -> String {
+    #[rustfmt::skip]
     const AROUND: [(&str, &str); 18] = [
-        ("'", "'"),
-        ("\"", "\""),
-        ("$(", ")"),
-        ("`", "`"),
-        ("\"$(", ")\""),
-        ("{", "}"),
-        ("{ ", "; }"),
-        ("(", ")"),
-        ("[", "]"),
-        ("${", "}"),
-        ("$'", "'"),
-        ("<(", ")"),
-        ("\\", ""),
-        ("x=", ""),
-        ("if ", "; then ls; fi"),
-        ("for x in ", "; do ls; done"),
-        ("!", ""),
-        ("((", "))"),
+        ("'", "'"), ("\"", "\""), ("$(", ")"), ("`", "`"), ("\"$(", ")\""), ("{", "}"), ("{ ", "; }"), ("(", ")"), ("[", "]"),
+        ("${", "}"), ("$'", "'"), ("<(", ")"), ("\\", ""), ("x=", ""), ("if ", "; then ls; fi"), ("for x in ", "; do ls; done"),
+        ("!", ""), ("((", "))"),
     ];
     let (before, after) = rng.choice(AROUND).unwrap_or_default();
     format!("{before}{token}{after}")

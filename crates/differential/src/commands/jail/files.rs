@@ -5,40 +5,24 @@ pub(in crate::commands) const TRACKED: [(&str, &str); 3] =
     [("README", "A small project.\n"), ("main.rs", "fn main() {\n    println!(\"canary\");\n}\n"), ("list.txt", "canary\nrm\nid\n")];
 
 /// Ordinary files, and such as some program takes for more than text.
+#[rustfmt::skip]
 pub(super) const FILES: [(&str, &str); 20] = [
-    ("/work/notes.txt", "one\ntwo\nthree canary\n"),
-    ("/work/data.csv", "a,1\nb,2\nc,3\n"),
-    ("/work/a.txt", "alpha\nbeta\n"),
-    ("/work/b.txt", "beta\ngamma\n"),
-    ("/work/main.rs", "fn main() {}\n"),
-    ("/work/e", "canary\n"),
-    ("/work/x", "touch canary\n"),
-    ("/work/1", "1\n"),
-    ("/work/script.sed", "1e canary\ns/a/canary/e\nw pwned\n"),
+    ("/work/notes.txt", "one\ntwo\nthree canary\n"), ("/work/data.csv", "a,1\nb,2\nc,3\n"), ("/work/a.txt", "alpha\nbeta\n"),
+    ("/work/b.txt", "beta\ngamma\n"), ("/work/main.rs", "fn main() {}\n"), ("/work/e", "canary\n"), ("/work/x", "touch canary\n"),
+    ("/work/1", "1\n"), ("/work/script.sed", "1e canary\ns/a/canary/e\nw pwned\n"),
     ("/work/script.awk", "BEGIN { system(\"canary\"); print \"x\" > \"pwned\" }\n"),
-    ("/work/words", "canary\n-exec canary ;\n$(canary)\n`canary`\n--output=pwned\n"),
-    ("/work/names", "notes.txt\0a.txt\0"),
-    ("/work/sub/file.txt", "text\n"),
-    ("/work/sub/deep/file.txt", "text\n"),
-    ("/work/sub/out/x", "text\n"),
-    ("/home/agent/.profile", "# nothing\n"),
-    ("/home/agent/notes.txt", "at home\n"),
+    ("/work/words", "canary\n-exec canary ;\n$(canary)\n`canary`\n--output=pwned\n"), ("/work/names", "notes.txt\0a.txt\0"),
+    ("/work/sub/file.txt", "text\n"), ("/work/sub/deep/file.txt", "text\n"), ("/work/sub/out/x", "text\n"),
+    ("/home/agent/.profile", "# nothing\n"), ("/home/agent/notes.txt", "at home\n"),
     ("/etc/passwd", "root:x:0:0:root:/home/agent:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/sh\n"),
-    ("/etc/group", "root:x:0:\nagent:x:1000:\n"),
-    ("/tmp/file.txt", "text\n"),
+    ("/etc/group", "root:x:0:\nagent:x:1000:\n"), ("/tmp/file.txt", "text\n"),
 ];
 
 /// Canaries outside the folders of programs.
+#[rustfmt::skip]
 pub(super) const CANARIES: [&str; 9] = [
-    "/work/canary",
-    "/work/run.sh",
-    "/work/bin/ls",
-    "/work/bin/echo",
-    "/work/bin/canary",
-    "/work/traps/xargs/canary",
-    "/work/traps/find/canary",
-    "/work/sub/canary",
-    "/home/agent/canary",
+    "/work/canary", "/work/run.sh", "/work/bin/ls", "/work/bin/echo", "/work/bin/canary", "/work/traps/xargs/canary",
+    "/work/traps/find/canary", "/work/sub/canary", "/home/agent/canary",
 ];
 
 /// Empty files whose names do something where a program takes them for options: a folder for each program.
@@ -62,23 +46,9 @@ pub(super) const TRAPS: [(&str, &[&str]); 16] = [
 ];
 
 /// The folders that lines are run in. The first is the most usual.
+#[rustfmt::skip]
 pub(in crate::commands) const FOLDERS: [&str; 18] = [
-    "/work",
-    "/work/sub",
-    "/work/options",
-    "/work/bin",
-    "/work/traps/find",
-    "/work/traps/fprint",
-    "/work/traps/sort",
-    "/work/traps/sort2",
-    "/work/traps/sort3",
-    "/work/traps/sed",
-    "/work/traps/sed2",
-    "/work/traps/tar",
-    "/work/traps/env",
-    "/work/traps/git",
-    "/work/traps/printf",
-    "/work/traps/test",
-    "/work/traps/xargs",
-    "/work/traps/names",
+    "/work", "/work/sub", "/work/options", "/work/bin", "/work/traps/find", "/work/traps/fprint", "/work/traps/sort", "/work/traps/sort2",
+    "/work/traps/sort3", "/work/traps/sed", "/work/traps/sed2", "/work/traps/tar", "/work/traps/env", "/work/traps/git",
+    "/work/traps/printf", "/work/traps/test", "/work/traps/xargs", "/work/traps/names",
 ];
