@@ -18,13 +18,11 @@ fn caught() -> [Panel; 6] {
             "rule, mode",
             "tollgate_abuse_firings_total",
         ),
-        Panel::new("Alerts", "Alerts published, by level and status.", "cps", 8).look(Look::Stack).rate(
-            "{{level}} {{status}}",
-            "level, status",
-            "tollgate_abuse_alerts_total",
-        ),
+        Panel::new("Alerts", "Alerts published, by level and status.", "cps", 8)
+            .look(Look::Stack)
+            .rate_by("level, status", "tollgate_abuse_alerts_total"),
         Panel::new("Suspensions", "Begun or prolonged, and left out because a rule is paused.", "cps", 8)
-            .rate("{{rule}}", "rule", "tollgate_abuse_suspensions_total")
+            .rate_by("rule", "tollgate_abuse_suspensions_total")
             .rate("paused: {{rule}}", "rule", "tollgate_abuse_paused_total"),
         Panel::new("Controls of subjects", "Suspensions of rules and of people, and exemptions, by the worker that knows most.", "none", 8)
             .query("{{job}}", "max by (job) (tollgate_controls{@, type=\"subject\"})"),
@@ -48,13 +46,10 @@ fn caught() -> [Panel; 6] {
 fn counting() -> [Panel; 9] {
     [
         Panel::new("Signals written", "By deciding, once for each subject of an event.", "cps", 8)
-            .rate("{{signal}}", "signal", "tollgate_signals_written_total")
+            .rate_by("signal", "tollgate_signals_written_total")
             .rate("left out: {{reason}}", "reason", "tollgate_signals_left_out_total"),
-        Panel::new("Signals read", "Late ones are dropped. Foreign and newer records are not read.", "cps", 8).rate(
-            "{{outcome}}",
-            "outcome",
-            "tollgate_abuse_signals_total",
-        ),
+        Panel::new("Signals read", "Late ones are dropped. Foreign and newer records are not read.", "cps", 8)
+            .rate_by("outcome", "tollgate_abuse_signals_total"),
         Panel::new(
             "Counting: forgotten and reset",
             "Subjects and counters forgotten for want of room; sources that began again or are silent.",

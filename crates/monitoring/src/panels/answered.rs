@@ -31,11 +31,9 @@ pub(super) fn row() -> Row {
             )
             .query("{{job}}", late)
             .red_from(LATE_SHARE_MAX),
-            Panel::new("Verdicts by worker", "A worker without a line gives none.", "cps", 8).look(Look::Stack).rate(
-                "{{instance}}",
-                "instance",
-                "tollgate_verdicts_total",
-            ),
+            Panel::new("Verdicts by worker", "A worker without a line gives none.", "cps", 8)
+                .look(Look::Stack)
+                .rate_by("instance", "tollgate_verdicts_total"),
             Panel::new("Deciding", "From a record to its verdict's bytes, without Kafka and policy servers.", "s", 8)
                 .quantile("99 %", 0.99, "", "tollgate_decision_duration_seconds")
                 .quantile("50 %", 0.5, "", "tollgate_decision_duration_seconds"),

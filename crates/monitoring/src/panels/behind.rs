@@ -25,11 +25,8 @@ pub(super) fn row() -> Row {
                 .red_from(1.0),
             Panel::new("Restores: time left", "What running restores will still take.", "s", 8)
                 .query("partition {{partition}}", "max by (partition) (tollgate_restore_eta_seconds{@, stage=\"\"})"),
-            Panel::new("Rebalances", "Partitions that came and went. Lost: the group had given them to others already.", "cps", 8).rate(
-                "{{kind}}",
-                "kind",
-                "tollgate_rebalances_total{@, stage=\"\"}",
-            ),
+            Panel::new("Rebalances", "Partitions that came and went. Lost: the group had given them to others already.", "cps", 8)
+                .rate_by("kind", "tollgate_rebalances_total{@, stage=\"\"}"),
             Panel::new("Restores", "How long nine of ten took at most, by outcome.", "s", 8).quantile(
                 "90 %: {{outcome}}",
                 0.9,
@@ -42,18 +39,15 @@ pub(super) fn row() -> Row {
                 "cps",
                 8,
             )
-            .rate("{{reason}}", "reason", "tollgate_restore_failures_total{@, stage=\"\"}"),
+            .rate_by("reason", "tollgate_restore_failures_total{@, stage=\"\"}"),
             Panel::new("State read by restores", "Records a second, and records yet to read.", "none", 8)
                 .rate("records/s", "", "tollgate_restore_records_total{@, stage=\"\"}")
                 .query("to read", "sum (tollgate_restore_remaining_records{@, stage=\"\"})"),
             Panel::new("Checkpoints", "Written: state and offsets are safe up to there.", "cps", 8)
-                .rate("{{outcome}}", "outcome", "tollgate_checkpoints_total{@, stage=\"\"}")
+                .rate_by("outcome", "tollgate_checkpoints_total{@, stage=\"\"}")
                 .rate("commits that failed", "", "tollgate_commit_failures_total{@, stage=\"\"}"),
-            Panel::new("Records decided again", "The state knew them already. After a crash there are some.", "cps", 8).rate(
-                "{{instance}}",
-                "instance",
-                "tollgate_redelivered_records_total{@, stage=\"\"}",
-            ),
+            Panel::new("Records decided again", "The state knew them already. After a crash there are some.", "cps", 8)
+                .rate_by("instance", "tollgate_redelivered_records_total{@, stage=\"\"}"),
         ],
     }
 }

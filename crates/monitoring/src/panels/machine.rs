@@ -32,11 +32,8 @@ pub(super) fn row() -> Row {
                 "",
                 "tollgate_checkpoint_duration_seconds{@, stage=\"\"}",
             ),
-            Panel::new("State records written", "Records a second to the state topic.", "cps", 12).rate(
-                "{{instance}}",
-                "instance",
-                "tollgate_checkpoint_records_total{@, stage=\"\"}",
-            ),
+            Panel::new("State records written", "Records a second to the state topic.", "cps", 12)
+                .rate_by("instance", "tollgate_checkpoint_records_total{@, stage=\"\"}"),
             Panel::new("Events that wait, in bytes", "They wait for policy servers.", "bytes", 12)
                 .query("{{instance}}", "sum by (instance) (tollgate_waiting_bytes{@})"),
             Panel::new("Traces", "Spans of verdicts that the collector has taken, and those that were dropped.", "cps", 24)

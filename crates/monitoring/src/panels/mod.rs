@@ -27,7 +27,7 @@ pub struct Query {
     /// The expression in PromQL. [`WORKERS`] stands for the workers that are chosen at the top of the dashboard.
     pub expression: String,
     /// The name of its series, with `{{label}}` for a label's value.
-    pub legend: &'static str,
+    pub legend: String,
 }
 
 /// What stands in an expression for the workers that are chosen at the top of the dashboard.
@@ -73,8 +73,8 @@ impl Panel {
 
     /// Returns the panel with one more query.
     #[must_use]
-    pub fn query(mut self, legend: &'static str, expression: impl Into<String>) -> Self {
-        self.queries.push(Query { expression: expression.into(), legend });
+    pub fn query(mut self, legend: impl Into<String>, expression: impl Into<String>) -> Self {
+        self.queries.push(Query { expression: expression.into(), legend: legend.into() });
         self
     }
 
@@ -82,6 +82,13 @@ impl Panel {
     #[must_use]
     pub fn rate(self, legend: &'static str, labels: &str, counter: &str) -> Self {
         self.query(legend, rate(labels, counter))
+    }
+
+    /// Returns the panel with the rate of a counter, summed by these labels, which are the legend.
+    #[must_use]
+    pub fn rate_by(self, labels: &str, counter: &str) -> Self {
+        let legend: Vec<_> = labels.split(", ").map(|label| format!("{{{{{label}}}}}")).collect();
+        self.query(legend.join(" "), rate(labels, counter))
     }
 
     /// Returns the panel with a quantile of a histogram, by these labels. `histogram` may hold matchers behind `{@`.

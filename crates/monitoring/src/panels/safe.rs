@@ -10,7 +10,7 @@ pub(super) fn row() -> Row {
 fn providers() -> Vec<Panel> {
     vec![
         Panel::new("Calls that ran undecided", "A provider failed, and guardrails.fail_closed is false.", "cps", 8)
-            .rate("{{provider}}", "provider", r#"tollgate_guardrail_provider_calls_total{@, outcome="failed_open"}"#)
+            .rate_by("provider", r#"tollgate_guardrail_provider_calls_total{@, outcome="failed_open"}"#)
             .red_from(0.001),
         Panel::new("Policy servers left alone", "Workers whose circuit breaker is open, by policy server.", "none", 8)
             .query("{{provider}}", "sum by (provider) (tollgate_provider_circuit_open{@})")

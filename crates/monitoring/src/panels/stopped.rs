@@ -7,16 +7,12 @@ pub(super) fn row() -> Row {
     Row {
         question: "What is stopped, and why?",
         panels: vec![
-            Panel::new("Events", "What agents do. Unreadable records become dead letters.", "cps", 8).look(Look::Stack).rate(
-                "{{type}}",
-                "type",
-                "tollgate_events_consumed_total",
-            ),
-            Panel::new("Verdicts by action", "Allow and warn let a call run.", "cps", 8).look(Look::Stack).rate(
-                "{{action}}",
-                "action",
-                "tollgate_verdicts_total",
-            ),
+            Panel::new("Events", "What agents do. Unreadable records become dead letters.", "cps", 8)
+                .look(Look::Stack)
+                .rate_by("type", "tollgate_events_consumed_total"),
+            Panel::new("Verdicts by action", "Allow and warn let a call run.", "cps", 8)
+                .look(Look::Stack)
+                .rate_by("action", "tollgate_verdicts_total"),
             Panel::new(
                 "Stops by what decided",
                 "Safety: the response was cut off. Control: an operator's suspension. Envelope: unreadable.",
@@ -24,7 +20,7 @@ pub(super) fn row() -> Row {
                 8,
             )
             .look(Look::Stack)
-            .rate("{{decided_by}}", "decided_by", r#"tollgate_verdicts_total{@, action=~"block|halt|suppress"}"#),
+            .rate_by("decided_by", r#"tollgate_verdicts_total{@, action=~"block|halt|suppress"}"#),
             Panel::new("Reasons", "The fifteen codes that stopped most in the time shown.", "none", 12).look(Look::Table).query(
                 "{{decided_by}}: {{code}}",
                 r#"topk (15, sum by (decided_by, code) (increase(tollgate_verdicts_total{@, action=~"block|halt|suppress"}[$__range])))"#,
@@ -42,15 +38,12 @@ pub(super) fn row() -> Row {
                 "tollgate_guardrail_provider_calls_total",
             ),
             Panel::new("Dead letters", "Records that could not be read, by what is wrong with them.", "cps", 8)
-                .rate("{{reason}}", "reason", "tollgate_dead_letters_total")
+                .rate_by("reason", "tollgate_dead_letters_total")
                 .rate("too large: without value", "", "tollgate_dead_letters_without_value_total"),
-            Panel::new("Replies", "Verdicts asked for on a reply topic. Refused: the topic is not on the allow-list.", "cps", 8).rate(
-                "{{outcome}}",
-                "outcome",
-                "tollgate_replies_total",
-            ),
+            Panel::new("Replies", "Verdicts asked for on a reply topic. Refused: the topic is not on the allow-list.", "cps", 8)
+                .rate_by("outcome", "tollgate_replies_total"),
             Panel::new("Threads let go of", "Refused: a store is full of stopped threads, and the calls of others are blocked.", "cps", 8)
-                .rate("{{reason}}", "reason", "tollgate_departed_threads_total"),
+                .rate_by("reason", "tollgate_departed_threads_total"),
             trial_flips(),
             trial_coverage(),
         ],
