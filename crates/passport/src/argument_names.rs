@@ -30,6 +30,8 @@ pub enum ArgumentRole {
     Method,
     /// The body of a request.
     Body,
+    /// A route of an API, which may be a whole address.
+    Route,
     /// Somebody who gets a message.
     Recipient,
     /// A channel that a message is sent to.
@@ -45,7 +47,7 @@ pub enum ArgumentRole {
 }
 
 use ArgumentRole::{
-    Body, Channel, Command, Folder, Headers, Host, Language, Method, Path, Pattern, Recipient, Refused, SessionType, Text, Url,
+    Body, Channel, Command, Folder, Headers, Host, Language, Method, Path, Pattern, Recipient, Refused, Route, SessionType, Text, Url,
 };
 
 impl ArgumentRole {
@@ -138,23 +140,27 @@ const WEB_TOOLS: &[Names] = &[
     ),
     (
         Text,
-        "query queries q question prompt instruction instructions search search_query keywords keyword text value selector ref element key \
-         keys topic freshness date_range time_range extract_schema goal size color viewport license user_agent cookie cookies \
+        "query queries q question prompt instruction instructions search search_query keywords keyword topic freshness date_range time_range extract_schema goal size color viewport license user_agent cookie cookies \
          accept accept_language",
     ),
 ];
+
+/// TABLE: texts of tools that drive a browser: the parts of a page, and what is typed into them. What fetches has no such parts.
+const BROWSER_TOOLS: &[Names] = &[(Text, "text value selector ref element key keys")];
 
 /// TABLE: names of domains to which a search is limited.
 const SEARCHED_DOMAINS: &[Names] = &[(Text, "site allowed_domains blocked_domains include_domains exclude_domains domains")];
 
 /// TABLE: texts of tools of MCP servers: what is said, looked for or asked of an interface, which may look like a path.
-const MCP_TOOLS: &[Names] = &[(
-    Text,
-    "content contents text body message messages query queries q search search_query sql jql cql cypher graphql filter pattern regex prompt \
-     instruction instructions question name names subject html markdown endpoint route api_path method_path ref branch base head sha tag \
-     owner repo repository state status labels expression selector value values data code script new_str old_str new_string old_string \
-     new_text old_text edits",
-)];
+const MCP_TOOLS: &[Names] = &[
+    (
+        Text,
+        "content contents text body message messages query queries q search search_query sql jql cql cypher graphql filter pattern regex \
+         prompt instruction instructions question name names subject html markdown ref branch base head sha tag owner repo repository state \
+         status labels expression selector value values data code script new_str old_str new_string old_string new_text old_text edits",
+    ),
+    (Route, "endpoint route api_path method_path"),
+];
 
 /// TABLE: tools that send messages.
 const MESSAGE_TOOLS: &[Names] = &[
@@ -234,12 +240,22 @@ impl<'c> ArgumentNames<'c> {
             _ => {}
         }
         let is_web_search = self.pack == Pack::WebFetch && WEB_SEARCHES.contains(&self.tool);
-        let searched = if is_web_search { SEARCHED_DOMAINS } else { &[] };
-        table(self.pack).iter().chain(ANY_TOOL).chain(searched).find_map(|(role, names)| {
+        let others = match self.pack {
+            Pack::WebBrowser => BROWSER_TOOLS,
+            _ if is_web_search => SEARCHED_DOMAINS,
+            _ => &[],
+        };
+        table(self.pack).iter().chain(ANY_TOOL).chain(others).find_map(|(role, names)| {
             let name = names.split_ascii_whitespace().find(|name| is_folded_as(name, folded))?;
             Some((*role, name))
         })
     }
+}
+
+/// Returns whether a folded name is that of a place: of a path, a URL or a host to tools for files or the web.
+pub(super) fn is_place(folded: &str) -> bool {
+    let rows = FILE_TOOLS.iter().chain(WEB_TOOLS).filter(|(role, _)| matches!(role, Path | Url | Host));
+    rows.flat_map(|(_, names)| names.split_ascii_whitespace()).any(|name| is_folded_as(name, folded))
 }
 
 /// Returns a name without case, `_`, `-` and other punctuation; `None` for a name with characters beyond ASCII, among which are look-alikes

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::ToolInput;
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
-use super::argument_names::{ArgumentNames, ArgumentRole, fold};
+use super::argument_names::{ArgumentNames, ArgumentRole, fold, is_place};
 use super::examine::Denial;
 use super::fields::Amount;
 
@@ -160,14 +160,16 @@ impl<'v> Sorted<'v> {
                 }
                 seen.push((folded, value.source()));
             }
-            let named = own.and_then(|folded| names.role(&folded));
+            let named = own.as_deref().and_then(|folded| names.role(folded));
             // What lies in a URL is one, whatever it is called.
             let role = match (named, outer) {
                 (Some((ArgumentRole::Text, _)), Some(outer @ (ArgumentRole::Url, _))) => Some(outer),
                 (named, outer) => named.or(outer),
             };
             match role {
-                Some(role @ (ArgumentRole::Text, _)) => self.inner(value, role, names)?,
+                // A place is one in any text that is an object.
+                Some((ArgumentRole::Text, _)) if named.is_none() && own.as_deref().is_some_and(is_place) => self.unnamed(value, names)?,
+                Some(role @ (ArgumentRole::Text | ArgumentRole::Route, _)) => self.inner(value, role, names)?,
                 Some(_) if named.is_none() && matches!(outer, Some((ArgumentRole::Headers, _))) && value.shape() == Shape::String => {
                     self.unknown_names.push(key);
                     self.headers.push(text("of a header", value, "a string")?);
@@ -210,8 +212,15 @@ impl<'v> Sorted<'v> {
             Shape::Array => value.items().try_for_each(|item| self.inner(item, role, names)),
             Shape::Object => self.members(value, Some(role), names),
             _ => {
-                let said = value.as_text().and_then(Text::into_str).filter(|_| role.0 == ArgumentRole::Text);
-                self.said.extend(said.filter(|text| text.contains("://") && !text.trim().contains(char::is_whitespace)));
+                let said = value.as_text().and_then(Text::into_str);
+                match (role.0, said) {
+                    (ArgumentRole::Route, Some(said)) if said.contains("://") => self.unknown.push(said),
+                    (ArgumentRole::Route, Some(said)) => self.said.extend(address(&said).map(Cow::Owned)),
+                    (ArgumentRole::Text, Some(said)) if said.contains("://") && !said.trim().contains(char::is_whitespace) => {
+                        self.said.push(said);
+                    }
+                    _ => {}
+                }
                 Ok(())
             }
         }
@@ -229,6 +238,16 @@ impl<'v> Sorted<'v> {
             _ => Ok(()),
         }
     }
+}
+
+/// Returns the address that a route is, if it begins with the address of a host or the usual name of a private one.
+fn address(route: &str) -> Option<String> {
+    let rest = route.trim().trim_start_matches('/');
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+    let name = if host.starts_with('[') { host.as_str() } else { host.split(':').next().unwrap_or_default() };
+    let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_hexdigit() || b"x.".contains(&byte)) && name.contains('.');
+    let is_local = name == "localhost" || [".localhost", ".internal", ".local"].iter().any(|end| name.ends_with(end));
+    (is_number && name.split('.').count() == 4 || name.starts_with('[') || is_local).then(|| format!("http://{rest}"))
 }
 
 /// Returns whether a value is neither null, false nor empty.

@@ -77,6 +77,11 @@ impl NormalPath {
         Self::new(above(&self.text).unwrap_or(root))
     }
 
+    /// Returns whether it is one of these names, or lies below a folder of such a name.
+    pub(super) fn lies_in(&self, names: &[&str]) -> bool {
+        self.text.split('/').any(|component| names.contains(&component))
+    }
+
     /// Returns the last component; empty for a root.
     pub(super) fn name(&self) -> &str {
         let name = self.text.rsplit('/').next().unwrap_or_default();
@@ -247,6 +252,18 @@ impl PathSet {
                 let is_above = globs.len() <= rest.len() && start + globs.len() < names.len();
                 is_above && globs.iter().zip(rest).all(|(glob, name)| glob.meets(name))
             })
+        })
+    }
+
+    /// Returns whether an entry for any depth (`**`) could have a place below a path, which may be a glob. A path that is relative may lie anywhere.
+    pub(super) fn may_have_below(&self, path: &NormalPath) -> bool {
+        let lower = path.text.to_ascii_lowercase();
+        let globs: Vec<ShellGlob> = lower.split('/').filter(|part| !matches!(*part, "" | ".")).map(ShellGlob::new).collect();
+        self.entries.iter().any(|entry| {
+            let Some((above, _)) = entry.split_once("**") else { return false };
+            let names: Vec<String> =
+                above.split('/').filter(|part| !part.is_empty()).map(|part| part.to_ascii_lowercase().replace('?', "*")).collect();
+            path.root == Root::Relative || !entry.starts_with(['/', '~']) || globs.iter().zip(&names).all(|(glob, name)| glob.meets(name))
         })
     }
 

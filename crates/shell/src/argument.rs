@@ -29,6 +29,8 @@ pub struct Argument {
     pub computed: bool,
     /// Whether a part of it is a name of a file that a program has found. Such a name may begin with a dot.
     pub found: bool,
+    /// Whether it is the name of a branch or tag that `git` has printed, or begins or ends so.
+    pub is_reference: bool,
     /// Where it stands in the command line, in bytes.
     pub at: usize,
 }

@@ -2,13 +2,16 @@
 
 use super::argument::{Argument, Certainty};
 use super::found;
-use super::grammar::{Construct, Piece, Word};
-use super::walk::{Walk, Way};
+use super::grammar::{Construct, List, Piece, Trim, Word};
+use super::output::{self, Form};
+use super::reached::Way;
+use super::walk::Walk;
 
 impl Walk<'_> {
     /// Returns what a word stands for.
     pub(super) fn argument(&mut self, word: &Word) -> Argument {
         let mut argument = Argument { at: word.at, ..Argument::default() };
+        let mut is_split = false;
         for (index, piece) in word.pieces.iter().enumerate() {
             let front = argument.text.len();
             let unknown = match piece {
@@ -21,36 +24,22 @@ impl Walk<'_> {
                     argument.text.push(*char);
                     Certainty::Nothing
                 }
-                Piece::Home | Piece::Directory => {
-                    if !(argument.text.is_empty() || argument.text.ends_with(['=', ':', '@', ','])) {
-                        self.doubt(Construct::Inside, word.at);
-                    }
-                    let is_home = *piece == Piece::Home;
-                    argument.text.push(if is_home { '~' } else { '.' });
-                    let is_path = match word.pieces.get(index + 1) {
-                        None => true,
-                        Some(Piece::Text(text)) => text.is_empty() || text.starts_with('/'),
-                        Some(_) => false,
-                    };
-                    // Where the home directory is not set, only a slash behind it makes it a path.
-                    if is_path || !is_home { Certainty::Operand } else { Certainty::Nothing }
-                }
+                Piece::Home | Piece::Directory => self.folder(piece, word, index, &mut argument),
                 Piece::Status => {
                     argument.text.push('*');
                     Certainty::Operand
                 }
-                Piece::Variable { name, quoted, at } => self.variable(name, *quoted, *at, &mut argument),
-                Piece::Output(list) => {
-                    self.ways.push(Way::Substitution);
-                    let is_read_on = std::mem::replace(&mut self.is_read_on, true);
-                    self.list(list);
-                    self.is_read_on = is_read_on;
-                    self.ways.pop();
-                    argument.text.push('*');
-                    let is_found = found::is_found(list);
-                    argument.computed |= !is_found;
-                    argument.found |= is_found;
-                    Certainty::Nothing
+                Piece::Variable { name, trim, quoted, at } => self.variable((name, trim), *quoted, *at, &mut argument),
+                Piece::Output { list, quoted } => {
+                    let (certainty, is_plain) = self.output(list, word, index, &mut argument);
+                    argument.many |= !quoted && certainty != Certainty::Known;
+                    is_split |= !quoted && !is_plain;
+                    certainty
+                }
+                Piece::Process(list) => {
+                    self.read_output(list);
+                    argument.text.push_str("/dev/null");
+                    Certainty::Known
                 }
             };
             argument.certainty = match (argument.certainty, unknown) {
@@ -60,32 +49,123 @@ impl Walk<'_> {
                 (certainty, _) => certainty,
             };
         }
+        if is_split {
+            // What stands in front of the first word is not in front of the others.
+            "*".clone_into(&mut argument.text);
+            argument.certainty = Certainty::Nothing;
+        }
         self.spend(argument.text.len());
         argument
     }
 
+    /// Appends the home or working directory, and returns what is known of it.
+    fn folder(&mut self, piece: &Piece, word: &Word, index: usize, argument: &mut Argument) -> Certainty {
+        if !(argument.text.is_empty() || argument.text.ends_with(['=', ':', '@', ','])) {
+            self.doubt(Construct::Inside, word.at);
+        }
+        let is_home = *piece == Piece::Home;
+        argument.text.push(if is_home { '~' } else { '.' });
+        let is_path = match word.pieces.get(index + 1) {
+            None => true,
+            Some(Piece::Text(text)) => text.is_empty() || text.starts_with('/'),
+            Some(_) => false,
+        };
+        // Where the home directory is not set, only a slash behind it makes it a path.
+        if is_path || !is_home { Certainty::Operand } else { Certainty::Nothing }
+    }
+
+    /// Walks commands whose output is read.
+    pub(super) fn read_output(&mut self, list: &List) {
+        self.ways.push(Way::Substitution);
+        let is_read_on = std::mem::replace(&mut self.is_read_on, true);
+        self.list(list);
+        self.is_read_on = is_read_on;
+        self.ways.pop();
+    }
+
+    /// Appends the output of commands, and returns what is known of it, with whether it is one word without blanks.
+    fn output(&mut self, list: &List, word: &Word, index: usize, argument: &mut Argument) -> (Certainty, bool) {
+        self.read_output(list);
+        // Where the commands fail, what stands behind would begin the word.
+        let next = match word.pieces.get(index + 1) {
+            None => "",
+            Some(Piece::Text(text)) => text.as_str(),
+            Some(_) => "/",
+        };
+        let is_range = next.starts_with("..") && next.trim_start_matches('.').starts_with(|first: char| first.is_ascii_alphanumeric());
+        let may_be_empty = !argument.text.is_empty() || next.is_empty() || is_range;
+        let form = output::form(list).filter(|form| *form == Form::Number || may_be_empty);
+        match form {
+            // Any number or revision stands for all: no rule tells them apart.
+            Some(Form::Number | Form::Revision) => {
+                argument.text.push('1');
+                (Certainty::Known, true)
+            }
+            Some(Form::Name) => {
+                argument.text.push('*');
+                argument.computed = true;
+                argument.is_reference = true;
+                (Certainty::Operand, true)
+            }
+            None => {
+                argument.text.push('*');
+                let is_found = found::is_found(list);
+                argument.computed |= !is_found;
+                argument.found |= is_found;
+                (Certainty::Nothing, false)
+            }
+        }
+    }
+
     /// Appends the value of a variable, and returns what is known of it.
-    fn variable(&mut self, name: &str, quoted: bool, at: usize, argument: &mut Argument) -> Certainty {
+    fn variable(&mut self, (name, trim): (&str, &Trim), quoted: bool, at: usize, argument: &mut Argument) -> Certainty {
         let Some((_, value)) = self.values.iter().rev().find(|(bound, _)| bound == name) else {
             self.doubt(Construct::Variable, at);
             return Certainty::Nothing;
         };
+        // What a loop has for its variable has no blank and no glob in it if it is plain. Braces are not looked at any more.
         let is_plain =
-            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./,:@%+".contains(&byte));
-        let is_unquoted = !quoted && !value.as_known().is_some_and(is_plain);
-        let certainty = value.certainty;
-        argument.computed |= value.computed;
-        argument.found |= value.found;
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./,:@%+{}".contains(&byte));
+        let trimmed = trimmed(value, trim);
+        let is_unquoted = !quoted && !trimmed.as_known().is_some_and(is_plain);
+        argument.computed |= trimmed.computed;
+        argument.found |= trimmed.found;
+        argument.is_reference |= trimmed.is_reference && *trim == Trim::Nothing;
         let length = value.text.len();
         if length <= self.budget {
-            argument.text.push_str(&value.text);
+            argument.text.push_str(&trimmed.text);
         }
         if is_unquoted {
             self.doubt(Construct::Unquoted, at);
         }
         self.spend(length);
-        certainty
+        trimmed.certainty
     }
+}
+
+/// Returns the value of a variable without what is taken away from it.
+fn trimmed(value: &Argument, trim: &Trim) -> Argument {
+    let text = value.text.as_str();
+    let is_known = value.certainty == Certainty::Known;
+    let text = match trim {
+        Trim::Nothing => text,
+        Trim::End(end) if text.ends_with(end.as_str()) => text.get(..text.len() - end.len()).unwrap_or_default(),
+        // What the end is of a value that is not known to its end is not known either.
+        // The end of a value that is not known to its end is not known either.
+        Trim::End(end) if !is_known && text.rsplit(['*', '?', ']']).next().is_some_and(|behind| end.ends_with(behind)) => {
+            return Argument { text: "*".to_owned(), certainty: Certainty::Nothing, computed: true, ..value.clone() };
+        }
+        Trim::End(_) => text,
+        Trim::Folders => text.rsplit('/').next().unwrap_or_default(),
+    };
+    let certainty = match trim {
+        Trim::Folders if !is_known => match text.find(['*', '?', '[']) {
+            Some(0) | None => Certainty::Nothing,
+            Some(at) => begun(text.get(..at).unwrap_or_default()),
+        },
+        _ => value.certainty,
+    };
+    Argument { text: text.to_owned(), certainty, ..value.clone() }
 }
 
 /// Returns what is known of a word that begins with this text and goes on with something unknown.

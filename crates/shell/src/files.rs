@@ -25,6 +25,17 @@ impl FileUse {
     }
 }
 
+/// What happens to what lies below a file that a program is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Below {
+    /// Nothing that the line does not say.
+    Stays,
+    /// It goes with the file to another place.
+    Moves,
+    /// It is taken away or changed with the file.
+    Changes,
+}
+
 /// A file that a program is given by an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileOperand {
@@ -36,15 +47,15 @@ pub struct FileOperand {
     pub is_glob: bool,
     /// Whether the path is a name that a program has found.
     pub is_found: bool,
-    /// Whether what lies below it is taken away or changed with it.
-    pub is_tree: bool,
+    /// What happens to what lies below it.
+    pub below: Below,
 }
 
 impl FileOperand {
     /// Returns a file of which only the path is known.
     #[must_use]
     pub fn new(path: String, access: Access) -> Self {
-        Self { path, access, is_glob: false, is_found: false, is_tree: false }
+        Self { path, access, is_glob: false, is_found: false, below: Below::Stays }
     }
 }
 
@@ -213,6 +224,27 @@ pub fn moves_openly(list: &List) -> bool {
     })
 }
 
+/// Returns whether the pipelines of a loop's body, which are joined by `&&`, begin with a `cd` to a folder and end with one back, with no other
+/// between: simple commands, each `cd` alone.
+#[must_use]
+pub fn goes_round(body: &List) -> bool {
+    let [first, between @ .., last] = body.as_slice() else { return false };
+    let is_move = |pipeline: &[Command]| pipeline.iter().any(|command| program(command) == Some("cd"));
+    let is_back = |command: &Command| match &command.kind {
+        Kind::Simple(simple) => matches!(simple.words.as_slice(), [_, back] if matches!(back.as_text(), Some(".." | "-"))),
+        _ => false,
+    };
+    moves_openly(body) && is_move(first) && is_move(last) && last.iter().all(is_back) && !between.iter().any(|pipeline| is_move(pipeline))
+}
+
+/// Returns whether an operand of `cd` is the name of a folder in the one at hand, or a glob for some.
+#[must_use]
+pub fn is_one_folder(folder: &Argument) -> bool {
+    let text = folder.text.strip_suffix('/').unwrap_or(&folder.text);
+    let text = text.strip_prefix("./").unwrap_or(text);
+    !folder.computed && !text.is_empty() && !text.starts_with(['-', '+', '.', '~']) && !text.contains(['/', '\\'])
+}
+
 /// Returns the program of a simple command, if it is written out.
 fn program(command: &Command) -> Option<&str> {
     match &command.kind {
@@ -230,5 +262,5 @@ fn substitutes(command: &Command) -> bool {
         Kind::Simple(simple) => simple.words.iter().chain(simple.assignments.iter().map(|(_, value)| value)).collect(),
         _ => Vec::new(),
     };
-    words.into_iter().chain(targets).flat_map(|word| &word.pieces).any(|piece| matches!(piece, Piece::Output(_)))
+    words.into_iter().chain(targets).flat_map(|word| &word.pieces).any(|piece| matches!(piece, Piece::Output { .. } | Piece::Process(_)))
 }

@@ -20,13 +20,22 @@ pub fn are_found(pipeline: &[Command]) -> bool {
         && filters.iter().all(|filter| words(filter).is_some_and(|words| is_filter(&words)))
 }
 
-/// Returns whether these commands are a `find` that ends names by a NUL, and begins each with a folder that is written out: whole names of
-/// files, and no options.
+/// Returns whether these commands are a `find` or a `grep -rlZ` that ends names by a NUL, and begins each with a folder that is written out: whole
+/// names of files, and no options.
 #[must_use]
 pub fn are_whole(pipeline: &[Command]) -> bool {
     let [finder] = pipeline else { return false };
     let Some(words) = words(finder) else { return false };
     let begins = |word: &str| word.starts_with(|char: char| char.is_ascii_alphanumeric() || "./".contains(char));
+    // The first operand is what is looked for.
+    if let ["grep", letters, pattern, folders @ ..] = words.as_slice() {
+        let is_listing = has_only(letters, "rRnilwEFIZ") && letters.contains('l') && letters.contains('Z');
+        return is_listing
+            && !pattern.starts_with('-')
+            && !pattern.is_empty()
+            && !folders.is_empty()
+            && folders.iter().all(|word| begins(word));
+    }
     let is_whole = matches!(words.as_slice(), ["find" | "gfind", start, ..] if begins(start));
     let starts = words.iter().skip(1).take_while(|word| !word.starts_with(['-', '(', '!']));
     is_whole
@@ -66,7 +75,7 @@ pub fn is_finder(words: &[&str]) -> bool {
         // The long form prints more than names.
         "ls" => arguments.iter().all(|word| has_only(word, "1acrtAS") || !word.starts_with('-')),
         "rg" => has(&["--files", "--files-with-matches", "-l"]),
-        "grep" | "egrep" | "fgrep" => arguments.first().is_some_and(|word| has_only(word, "rRnilwEFIsv") && word.contains('l')),
+        "grep" | "egrep" | "fgrep" => arguments.first().is_some_and(|word| has_only(word, "rRnilwEFIsvZ") && word.contains('l')),
         "git" => match arguments.split_first() {
             Some((&"ls-files", _)) => true,
             Some((&"diff", rest)) => rest.contains(&"--name-only"),

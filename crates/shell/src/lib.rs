@@ -15,7 +15,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | [`grammar`] | text → tree, or the construct that is not in the grammar |
-//! | `walk`, `expand`, `found` | tree → the commands that run |
+//! | `walk`, `reached`, `expand`, `output`, `found` | tree → the commands that run |
 //! | `touch`, `files` | the files that redirections open, and those that programs are given |
 //! | `template` | an entry with typed places: `gh pr view {number}` |
 //! | `entry` | what an entry of the list says of the arguments |
@@ -46,7 +46,9 @@ mod found;
 pub mod grammar;
 mod loose;
 mod names;
+mod output;
 mod paths;
+mod reached;
 mod streams;
 pub mod tables;
 mod template;
@@ -58,12 +60,13 @@ pub use advice::{Remark, remarks};
 use allow::Allow;
 pub use argument::{Argument, Certainty};
 use deny::Deny;
-pub use files::{FileOperand, FileUse};
+pub use files::{Below, FileOperand, FileUse};
 pub use finding::{CommandFinding, Program, Unproven};
 use grammar::{Construct, Refusal};
+use reached::Doubt;
 use rustc_hash::FxHashSet;
 pub use tables::braces;
-use walk::{Doubt, Walk};
+use walk::Walk;
 
 /// The longest command that is parsed, in bytes.
 pub const COMMAND_BYTES_MAX: usize = 64 * 1024;

@@ -8,6 +8,22 @@ pub(super) fn reads_elsewhere(command: &Command) -> bool {
     command.redirects.iter().any(|redirect| !matches!(redirect, Redirect::File { access: Access::Write, .. }))
 }
 
+/// Returns whether commands behind a pipe only print what they read, or a part of it, and take none of it for a name.
+pub(super) fn only_print(commands: &[Command]) -> bool {
+    const PRINTERS: [&str; 11] = ["cat", "column", "cut", "grep", "head", "less", "nl", "sort", "tail", "uniq", "wc"];
+    let is_printer = |command: &Command| match &command.kind {
+        Kind::Simple(simple) => simple.words.first().and_then(Word::as_text).is_some_and(|program| PRINTERS.contains(&program)),
+        _ => false,
+    };
+    commands.iter().all(is_printer)
+}
+
+/// Returns whether a program only reads the files that it is given, so that one of them may be the output of commands. What reads scripts, names or
+/// settings from files does not.
+pub(super) fn takes_processes(program: &str) -> bool {
+    matches!(program, "cat" | "cmp" | "comm" | "diff" | "head" | "join" | "paste" | "sort" | "tail" | "uniq" | "wc")
+}
+
 /// Returns the variables of a condition that is nothing but `read -r NAME…`, perhaps with `IFS=` in front.
 pub(super) fn reader(condition: &List) -> Option<Vec<&str>> {
     let [pipeline] = condition.as_slice() else { return None };
@@ -15,7 +31,10 @@ pub(super) fn reader(condition: &List) -> Option<Vec<&str>> {
     let is_plain = simple.assignments.iter().all(|(name, value)| name == "IFS" && value.as_text().is_some());
     let words: Option<Vec<&str>> = simple.words.iter().map(Word::as_text).collect();
     match words?.as_slice() {
-        ["read", "-r", names @ ..] | ["read", names @ ..] if is_plain && redirects.is_empty() && !names.is_empty() => {
+        // Shells that do not know `-d` end the loop.
+        ["read", "-r", "-d", "", names @ ..] | ["read", "-r", names @ ..] | ["read", names @ ..]
+            if is_plain && redirects.is_empty() && !names.is_empty() =>
+        {
             names.iter().all(|name| is_loop_name(name)).then(|| names.to_vec())
         }
         _ => None,

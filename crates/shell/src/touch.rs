@@ -1,12 +1,13 @@
 //! The files of a line: those that redirections open, and those that programs are given by arguments.
 
 use super::argument::{Argument, Certainty};
-use super::files::{self, FileOperand, FileUse};
+use super::files::{self, Below, FileOperand, FileUse};
 use super::found;
 use super::grammar::{Access, Construct, Piece, Word};
+use super::reached::Way;
 use super::tables::{self, COMPUTED_NAME, Touch, touched};
 use super::template::Place;
-use super::walk::{Walk, Way};
+use super::walk::Walk;
 
 /// TABLE: programs that find names of files below what they are given.
 const FINDERS: [&str; 9] = ["egrep", "fd", "fdfind", "fgrep", "find", "gfind", "git", "grep", "rg"];
@@ -16,17 +17,29 @@ impl Walk<'_> {
     /// Returns the places of the arguments that are files.
     pub(super) fn touch(&mut self, name: &str, arguments: &[Argument]) -> Vec<usize> {
         if name == "tee" {
-            self.tee(arguments);
+            let written = arguments.iter().filter(|argument| argument.is_operand());
+            written.for_each(|argument| self.output_file(name, argument.as_known(), argument.at));
             return (0..arguments.len()).collect();
         }
+        if name == "cd" && self.round == Some(true) && arguments.iter().all(|argument| argument.text == "..") {
+            return Vec::new();
+        }
         let mut places = Vec::new();
+        for (index, path) in tables::outputs(name, arguments) {
+            let Some(argument) = arguments.get(index) else { continue };
+            self.output_file(name, argument.as_known().map(|_| path.as_str()), argument.at);
+            places.push(index);
+        }
         let touches = touched(name, arguments);
         if self.is_read_on && finds_others(name, arguments, &touches) {
             self.patterns.push(tables::UNHELD.to_owned());
         }
         let trees = tables::takes_trees(name, arguments);
+        // Names that are only shown are held by no rule.
+        let is_shown = !self.is_read_on && tables::only_names(name, arguments);
         for touch in touches {
             match touch {
+                Touch::Pattern(_) if is_shown => {}
                 Touch::Pattern(pattern) => self.patterns.push(pattern),
                 Touch::File { index, path, access } => {
                     let Some(argument) = arguments.get(index) else { continue };
@@ -39,8 +52,12 @@ impl Walk<'_> {
                     let is_glob = argument.certainty != Certainty::Known && path.contains(['*', '?', '[']);
                     self.names_relative |= name != "cd" && !path.starts_with(['/', '~']);
                     let path = self.directories.resolved(&path);
-                    let is_tree = access == Access::Write && index < trees;
-                    let operand = FileOperand { path, access, is_glob, is_found: argument.found, is_tree };
+                    let below = match access {
+                        Access::Write if index < trees && name == "mv" => Below::Moves,
+                        Access::Write if index < trees => Below::Changes,
+                        _ => Below::Stays,
+                    };
+                    let operand = FileOperand { path, access, is_glob, is_found: argument.found, below };
                     if FINDERS.contains(&name) {
                         self.searched.push(FileOperand::new(operand.path.clone(), Access::Write));
                     }
@@ -99,20 +116,18 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes the files that `tee` writes, which are as good as redirections.
-    fn tee(&mut self, arguments: &[Argument]) {
-        for argument in arguments.iter().filter(|argument| argument.is_operand()) {
-            match argument.as_known() {
-                Some(path) if files::is_harmless_device(path) => {}
-                Some(path) if files::is_special(path) => self.doubt(Construct::Device, argument.at),
-                Some(path) => {
-                    let at = self.text_at.unwrap_or(argument.at);
-                    let path = self.directories.resolved(path);
-                    self.files.push(FileUse { path, access: Access::Write, bytes: None, at });
-                }
-                None if self.allow.is_some() => self.doubt_of(Some("tee".to_owned()), Construct::Argument(COMPUTED_NAME), argument.at),
-                None => {}
+    /// Notes a file that a program writes what it would print to, which is as good as a redirection. Without a path it is computed.
+    fn output_file(&mut self, name: &str, path: Option<&str>, at: usize) {
+        match path {
+            Some(path) if files::is_harmless_device(path) => {}
+            Some(path) if files::is_special(path) => self.doubt(Construct::Device, at),
+            Some(path) => {
+                let at = self.text_at.unwrap_or(at);
+                let path = self.directories.resolved(path);
+                self.files.push(FileUse { path, access: Access::Write, bytes: None, at });
             }
+            None if self.allow.is_some() => self.doubt_of(Some(name.to_owned()), Construct::Argument(COMPUTED_NAME), at),
+            None => {}
         }
     }
 
@@ -167,12 +182,32 @@ impl Walk<'_> {
         if !self.ways.is_empty() {
             self.directories.lose();
         }
+        if name == "cd" && self.goes_round(arguments) {
+            return;
+        }
         for folder in folders {
             let is_back = folder.iter().any(|argument| argument.text == "-");
             if is_back && !self.directories.has_moved() && self.allow.is_some() {
                 self.doubt(Construct::Directory, at);
             }
             self.directories.go(folder, self.repeats > 0);
+        }
+    }
+
+    /// Notes a `cd` of a loop that goes into a folder of each turn and back; returns whether it is one of these two. The way back runs only
+    /// where the way into the folder has been gone, so that no turn begins above the folder where the loop does.
+    fn goes_round(&mut self, arguments: &[Argument]) -> bool {
+        match (self.round, arguments) {
+            (Some(false), [folder]) if files::is_one_folder(folder) => {
+                self.directories.go(arguments, false);
+                self.round = Some(true);
+                true
+            }
+            (Some(true), [back]) if matches!(back.as_known(), Some(".." | "-")) => {
+                self.round = Some(false);
+                true
+            }
+            _ => false,
         }
     }
 

@@ -1,20 +1,23 @@
 //! Tree → the commands that run: loops over words are gone through, and what programs start by their tables is followed.
 
-use std::fmt;
 use std::rc::Rc;
 
 use super::allow::Allow;
 use super::argument::{Argument, Certainty};
 use super::files::{self, Directories, FileOperand, FileUse};
 use super::found;
-use super::grammar::{self, Command, Construct, Kind, List, Redirect, Refusal, Simple, Word};
+use super::grammar::{self, Command, Construct, Kind, List, Piece, Redirect, Refusal, Simple, Word};
+use super::reached::{Doubt, Reached, Way};
 use super::tables::{self, Started};
-use super::{COMMANDS_MAX, assignments, entry, streams};
+use super::{COMMANDS_MAX, assignments, entry, output, streams};
 
 /// The commands that need no permission: they do nothing outside the shell, and tell no more than whether a file is there.
 const FREE: [&str; 10] = [":", "[", "[[", "break", "continue", "exit", "false", "test", "true", "wait"];
 
-/// The most bytes of words that are looked at in a line, with every turn of a loop counted: what loops multiply is bounded so.
+/// How many bytes of words are looked at in a line, with every turn of a loop counted: so many, and so many more for each byte of the line, up to
+/// the most. What loops multiply is bounded so.
+const WALKED: usize = 3 << 14;
+const WALKED_PER_BYTE: usize = 6;
 const WALKED_MAX: usize = 1 << 18;
 
 /// The most doubts that are told of one line.
@@ -22,59 +25,6 @@ const DOUBTS_MAX: usize = 16;
 
 /// What a word costs beside its text, in bytes.
 const WORD_BYTES: usize = 16;
-
-/// A simple command that runs.
-#[derive(Debug, Clone)]
-pub struct Reached {
-    /// Program and arguments; never empty.
-    pub words: Rc<[Argument]>,
-    /// How it is reached, from the outside in; empty if it stands openly in the line.
-    pub ways: Vec<Way>,
-    /// Whether the program's table knows all arguments, so that none of them is executed.
-    pub is_proven: bool,
-    /// The places of the arguments that are texts to the program under a list, and no names of files, in order.
-    pub texts: Vec<usize>,
-}
-
-impl Reached {
-    /// Returns the words that may be names of files. Where a program reads such names from a list, texts are names too.
-    pub(super) fn words_of_files(&self, reads_names: bool) -> impl Iterator<Item = &Argument> {
-        let is_text = move |at: usize| !reads_names && at.checked_sub(1).is_some_and(|at| self.texts.binary_search(&at).is_ok());
-        self.words.iter().enumerate().filter(move |(at, _)| !is_text(*at)).map(|(_, word)| word)
-    }
-}
-
-/// How a command is reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
-    /// In `"$( )"`.
-    Substitution,
-    /// Behind a program that starts it.
-    Behind(String),
-    /// In a text that a program gives to a shell.
-    TextOf(String),
-}
-
-impl fmt::Display for Way {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Substitution => formatter.write_str("in a command substitution"),
-            Self::Behind(program) => write!(formatter, "behind {program}"),
-            Self::TextOf(program) => write!(formatter, "in a text given to {program}"),
-        }
-    }
-}
-
-/// What cannot be proven: what, where, and whose argument it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Doubt {
-    /// The construct.
-    pub construct: Construct,
-    /// Where it stands, in bytes.
-    pub at: usize,
-    /// The program whose argument it is.
-    pub program: Option<String>,
-}
 
 /// Collects what runs.
 #[derive(Debug)]
@@ -113,6 +63,10 @@ pub struct Walk<'a> {
     pub(super) is_fed_found: bool,
     /// Whether these names are whole, and none looks like an option.
     pub(super) is_fed_whole: bool,
+    /// Whether the command reads what the line gives it: from a pipe, a file or a text.
+    pub(super) is_fed: bool,
+    /// Whether the loop around goes into a folder of each turn and back, and whether this turn has gone into it.
+    pub(super) round: Option<bool>,
     /// Whether another program may read what the command prints.
     pub(super) is_read_on: bool,
     /// Whether a program reads names of files from a list.
@@ -148,6 +102,8 @@ impl<'a> Walk<'a> {
             repeats: 0,
             is_fed_found: false,
             is_fed_whole: false,
+            is_fed: false,
+            round: None,
             is_read_on: false,
             reads_names: false,
             names_relative: false,
@@ -162,6 +118,7 @@ impl<'a> Walk<'a> {
     /// [`Refusal`] if it is not in the grammar.
     pub fn line(&mut self, text: &str) -> Result<(), Refusal> {
         let (list, is_chain) = grammar::parse_line(text)?;
+        self.budget = WALKED_MAX.min(WALKED + text.len() * WALKED_PER_BYTE);
         if is_chain && files::moves_openly(&list) {
             self.directories.follow();
         }
@@ -191,7 +148,7 @@ impl<'a> Walk<'a> {
 
     pub(super) fn list(&mut self, list: &List) {
         for pipeline in list {
-            let (outer, is_read_on) = (self.is_fed_found, self.is_read_on);
+            let (outer, is_read_on, is_fed) = (self.is_fed_found, self.is_read_on, self.is_fed);
             for (place, command) in pipeline.iter().enumerate() {
                 if self.is_over() {
                     return self.doubt(Construct::TooMuch, 0);
@@ -202,10 +159,11 @@ impl<'a> Walk<'a> {
                 self.is_fed_whole = found::are_whole(pipeline.get(..place).unwrap_or_default());
                 // What a command reads by a redirection is not what the pipe brings.
                 self.is_fed_found &= !streams::reads_elsewhere(command);
-                self.is_read_on = is_read_on || place + 1 < pipeline.len();
+                self.is_fed = is_fed || place > 0 || streams::reads_elsewhere(command);
+                self.is_read_on = is_read_on || !streams::only_print(pipeline.get(place + 1..).unwrap_or_default());
                 self.command(command);
             }
-            (self.is_fed_found, self.is_read_on) = (outer, is_read_on);
+            (self.is_fed_found, self.is_read_on, self.is_fed) = (outer, is_read_on, is_fed);
         }
     }
 
@@ -235,16 +193,10 @@ impl<'a> Walk<'a> {
                 self.repeats -= 1;
                 None
             }
-            Kind::For { name, words, body } => {
-                for word in words {
-                    if self.is_over() {
-                        self.doubt(Construct::TooMuch, word.at);
-                        break;
-                    }
-                    self.spend(WORD_BYTES);
-                    let value = self.argument(word);
-                    self.bound(&[name.as_str()], &Argument { many: false, ..value }, body);
-                }
+            Kind::For { name, words, body, is_chain } => {
+                let outer = std::mem::replace(&mut self.round, (*is_chain && files::goes_round(body)).then_some(false));
+                words.iter().for_each(|word| self.turn(name, word, body));
+                self.round = outer;
                 None
             }
         };
@@ -252,6 +204,26 @@ impl<'a> Walk<'a> {
             if let Redirect::File { access, target } = redirect {
                 self.redirect(*access, target, written);
             }
+        }
+    }
+
+    /// Walks the turns of a loop for one of its words.
+    fn turn(&mut self, name: &str, word: &Word, body: &List) {
+        let list = word.as_output();
+        let numbers = list.and_then(output::sequence).unwrap_or_default();
+        let values = match list.filter(|_| !numbers.is_empty()) {
+            Some(list) => {
+                self.read_output(list);
+                numbers.into_iter().map(|text| Argument { at: word.at, ..Argument::known(text) }).collect()
+            }
+            None => vec![Argument { many: false, ..self.argument(word) }],
+        };
+        for value in values {
+            if self.is_over() {
+                return self.doubt(Construct::TooMuch, word.at);
+            }
+            self.spend(WORD_BYTES);
+            self.bound(&[name], &value, body);
         }
     }
 
@@ -276,6 +248,10 @@ impl<'a> Walk<'a> {
             if matches!(name.as_str(), "PYTHONPATH" | "NODE_PATH") {
                 self.load_from(value.as_text().unwrap_or_default());
             }
+        }
+        let is_process = |word: &&Word| word.pieces.iter().any(|piece| matches!(piece, Piece::Process(_)));
+        if let Some(word) = simple.words.iter().find(is_process).filter(|_| !streams::takes_processes(program)) {
+            self.doubt(Construct::Process, word.at);
         }
         let words: Vec<Argument> = simple.words.iter().map(|word| self.argument(word)).collect();
         let written = streams::written(&words, redirects);
@@ -311,6 +287,10 @@ impl<'a> Walk<'a> {
         if name == "git" && arguments.first().is_some_and(|word| word.text.starts_with('-')) {
             // It may go to another folder, from which its operands are seen.
             self.directories.lose();
+        }
+        if name == "git" && (self.is_fed || !self.ways.is_empty()) && tables::asks(arguments) {
+            // It does what it reads, and an editor takes commands from a pipe.
+            self.doubt_of(Some(program.clone()), Construct::Argument(tables::ASKS), at);
         }
         let touched = self.touch(name, arguments);
         self.read_texts(name, arguments, index);

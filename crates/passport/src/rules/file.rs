@@ -5,6 +5,8 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use bash_commands::Below;
+
 use super::super::argument_names::{ArgumentRole, fold};
 use super::super::arguments::Sorted;
 use super::super::fields::without;
@@ -42,6 +44,38 @@ const DIRECTORY_TOOLS: [&str; 2] = ["ls", "search_files"];
 
 /// Folders that builds leave behind, and that lie in no place that is worth blocking.
 const BUILT: [&str; 2] = ["__pycache__", "node_modules"];
+
+/// Folders that hold what builds, tests and linters write, and are taken away as a whole. No repository is taken to lie in them.
+const LEFT_BEHIND: [&str; 28] = [
+    ".cache",
+    ".eggs",
+    ".gradle",
+    ".mypy_cache",
+    ".next",
+    ".nox",
+    ".nuxt",
+    ".nyc_output",
+    ".parcel-cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".tox",
+    ".turbo",
+    ".venv",
+    ".vite",
+    "_build",
+    "bin",
+    "build",
+    "coverage",
+    "dist",
+    "htmlcov",
+    "logs",
+    "obj",
+    "out",
+    "site-packages",
+    "target",
+    "tmp",
+    "venv",
+];
 
 #[derive(Debug)]
 pub(super) struct FileLimits {
@@ -259,9 +293,12 @@ impl Rules for FileLimits {
         if is_glob { self.check_finds(&bash_commands::braces(text)) } else { Ok(()) }
     }
 
-    fn check_tree(&self, text: &str) -> Result<(), Denial> {
-        check_limit(&self.blocked_paths, |blocked| match blocked.has_below(&NormalPath::new(text)) {
-            true => Err(Denial::new("oap.path_blocked", "A blocked path lies below what is taken away or changed")),
+    fn check_tree(&self, text: &str, below: Below) -> Result<(), Denial> {
+        let path = NormalPath::new(text);
+        // What moves is blocked at its new place too, if it is blocked at any depth.
+        let may_hold = below == Below::Changes && !path.lies_in(&BUILT) && !path.lies_in(&LEFT_BEHIND);
+        check_limit(&self.blocked_paths, |blocked| match blocked.has_below(&path) || may_hold && blocked.may_have_below(&path) {
+            true => Err(Denial::new("oap.path_blocked", "A blocked path lies below what is taken away or changed, or may do so")),
             false => Ok(()),
         })
     }

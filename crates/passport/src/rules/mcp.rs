@@ -97,7 +97,7 @@ const READING: [&str; 10] = ["get", "list", "read", "search", "find", "view", "s
 fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut dyn Report) {
     let tool = call.tool_name.rsplit("__").next().unwrap_or_default();
     let writes = !READING.contains(&tool.split(['_', '-']).next().unwrap_or_default());
-    for text in sorted.unknown.iter().map(|text| text.trim()) {
+    for text in sorted.unknown.iter().flat_map(|text| texts_in(text)) {
         let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
         match scheme.as_deref() {
             Some("http" | "https" | "ws" | "wss") => {
@@ -118,6 +118,15 @@ fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut dyn Report
         report(to, "secrets", Err(secret()));
     }
     report(to, "private network", check_said(&sorted.said));
+}
+
+/// Returns the texts that an argument holds: itself, or what stands in it if it is an object or a list that is written out.
+fn texts_in(text: &str) -> Vec<&str> {
+    let text = text.trim();
+    if !text.starts_with(['{', '[']) {
+        return vec![text];
+    }
+    text.split(|char: char| char.is_whitespace() || "{}[]\"',".contains(char)).filter(|part| !part.is_empty() && *part != ":").collect()
 }
 
 fn secret() -> Denial {

@@ -13,7 +13,7 @@ mod web;
 use std::collections::HashSet;
 
 use bash_commands::grammar::Access;
-use bash_commands::{FileOperand, FileUse};
+use bash_commands::{Below, FileOperand, FileUse};
 
 use tollgate_json::{Text, Value};
 
@@ -123,7 +123,7 @@ impl FileRules<'_> {
             let rules = rules?;
             rules.check_operand(&operand.path, is_glob)?;
             // What is found has been chosen by its name.
-            if operand.is_tree && !operand.is_found { rules.check_tree(&operand.path) } else { Ok(()) }
+            if operand.below == Below::Stays || operand.is_found { Ok(()) } else { rules.check_tree(&operand.path, operand.below) }
         })
     }
 
@@ -159,7 +159,7 @@ trait Rules: std::fmt::Debug + Send + Sync {
     }
 
     /// Checks that nothing blocked lies below a file that is taken away; only packs for files have something to say.
-    fn check_tree(&self, _path: &str) -> Result<(), Denial> {
+    fn check_tree(&self, _path: &str, _below: Below) -> Result<(), Denial> {
         Ok(())
     }
 

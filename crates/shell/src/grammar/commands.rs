@@ -14,16 +14,19 @@ const OTHERS: [&str; 13] =
     ["case", "esac", "function", "select", "coproc", "repeat", "foreach", "end", "nocorrect", "noglob", "always", "let", "eval"];
 
 /// The variables that a loop may use: none of them means anything to a shell, and no program reads them.
-const LOOP_NAMES: [&str; 66] = [
+const LOOP_NAMES: [&str; 70] = [
     "app", "arch", "bin", "branch", "chunk", "col", "commit", "count", "dir", "dirs", "dst", "entry", "env", "ext", "field", "file",
     "files", "func", "host", "id", "idx", "image", "img", "input", "item", "job", "key", "lib", "line", "mod", "module", "name", "node",
-    "ns", "num", "output", "package", "page", "part", "pattern", "pkg", "pod", "port", "repo", "rest", "rev", "route", "row", "service",
-    "size", "src", "step", "svc", "table", "tag", "target", "task", "test", "title", "url", "user", "val", "value", "ver", "version",
-    "word",
+    "log", "ns", "num", "out", "output", "package", "page", "part", "pattern", "pkg", "pod", "port", "repo", "rest", "result", "rev",
+    "route", "row", "service", "sha", "size", "src", "step", "svc", "table", "tag", "target", "task", "test", "title", "url", "user",
+    "val", "value", "ver", "version", "word",
 ];
 
 /// More of them, in capitals.
-const SHOUTED_NAMES: [&str; 12] = ["BASE", "BRANCH", "DIR", "DST", "FILE", "IMAGE", "NAME", "OUT", "PKG", "SRC", "TAG", "VERSION"];
+const SHOUTED_NAMES: [&str; 22] = [
+    "BASE", "BRANCH", "COMMIT", "COUNT", "DIR", "DST", "FILE", "FILES", "HASH", "IMAGE", "LAST", "LOG", "NAME", "NUM", "OUT", "PKG",
+    "RESULT", "SHA", "SRC", "TAG", "TOTAL", "VERSION",
+];
 
 /// Returns whether a loop may use a variable of this name: one small letter, or a word of a list.
 #[must_use]
@@ -31,22 +34,43 @@ pub fn is_loop_name(name: &str) -> bool {
     LOOP_NAMES.contains(&name) || SHOUTED_NAMES.contains(&name) || (name.len() == 1 && name.bytes().all(|byte| byte.is_ascii_lowercase()))
 }
 
+/// The most numbers that a range of a loop may stand for.
+const RANGE_MAX: u32 = 200;
+
+/// Reads `{1..9}`, as a word of a loop: how long it is, and the words that it stands for. To dash and busybox sh it stands for itself.
+fn range(text: &str) -> Option<(usize, Vec<String>)> {
+    let inner = text.strip_prefix('{')?.split('}').next()?;
+    let length = inner.len() + 2;
+    let (first, last) = inner.split_once("..")?;
+    // A zero in front would stand in front of every number.
+    let number = |text: &str| text.parse::<u32>().ok().filter(|number| number.to_string() == text);
+    let (first, last) = (number(first)?, number(last)?);
+    let is_word = text.get(length - 1..).is_some_and(|rest| rest.starts_with('}')) && ends_word(text.as_bytes().get(length).copied());
+    let is_short = first <= last && last - first < RANGE_MAX;
+    (is_word && is_short).then(|| (length, (first..=last).map(|number| number.to_string()).chain([format!("{{{inner}}}")]).collect()))
+}
+
 /// Calls a function for every redirection in a list.
 pub(super) fn each_redirect(list: &mut List, call: &mut impl FnMut(&mut Redirect)) {
     for command in list.iter_mut().flatten() {
         command.redirects.iter_mut().for_each(&mut *call);
         match &mut command.kind {
-            Kind::Simple(simple) => {
-                let pieces = simple.words.iter_mut().flat_map(|word| &mut word.pieces);
-                pieces.for_each(|piece| {
-                    if let Piece::Output(list) = piece {
-                        each_redirect(list, call);
-                    }
-                });
-            }
+            Kind::Simple(simple) => simple.words.iter_mut().for_each(|word| in_word(word, call)),
             Kind::Lists(lists) => lists.iter_mut().for_each(|list| each_redirect(list, call)),
             Kind::While { condition, body } => [condition, body].into_iter().for_each(|list| each_redirect(list, call)),
-            Kind::For { body, .. } => each_redirect(body, call),
+            Kind::For { words, body, .. } => {
+                words.iter_mut().for_each(|word| in_word(word, call));
+                each_redirect(body, call);
+            }
+        }
+    }
+}
+
+/// Calls a function for every redirection in the commands whose output is a part of a word.
+fn in_word(word: &mut Word, call: &mut impl FnMut(&mut Redirect)) {
+    for piece in &mut word.pieces {
+        if let Piece::Output { list, .. } | Piece::Process(list) = piece {
+            each_redirect(list, call);
         }
     }
 }
@@ -66,7 +90,7 @@ impl<'t> Parser<'t> {
             if !is_open && let Some((name, value)) = self.setting()? {
                 // What follows is the body of a loop over one word.
                 let body = self.deeper(|parser| parser.list(ends))?;
-                let kind = Kind::For { name, words: vec![value], body };
+                let kind = Kind::For { name, words: vec![value], body, is_chain: false };
                 list.push(vec![Command { kind, redirects: Vec::new() }]);
                 return Ok(list);
             }
@@ -101,7 +125,7 @@ impl<'t> Parser<'t> {
         let start = self.at;
         let Some(name) = self.assignment(&Simple::default()).filter(|name| is_loop_name(name)) else { return Ok(None) };
         self.at += name.len() + 1;
-        let value = self.value()?;
+        let value = self.value(true)?;
         self.blanks()?;
         let separator = match (self.peek(), self.peek_at(1)) {
             (Some(b'&'), Some(b'&')) => 2,
@@ -246,6 +270,14 @@ impl<'t> Parser<'t> {
                 Some(b'\n') if !self.documents.is_empty() => return Err(self.refuse(Construct::DocumentPlace)),
                 Some(b';' | b'\n') => break,
                 byte if ends_word(byte) || self.is_redirect() => return Err(self.refuse(Construct::Unexpected)),
+                Some(b'{') => match range(self.rest()) {
+                    Some((length, numbers)) => {
+                        let at = self.at;
+                        self.at += length;
+                        words.extend(numbers.into_iter().map(|text| Word { pieces: vec![Piece::Text(text)], at, ..Word::default() }));
+                    }
+                    None => words.push(self.word()?),
+                },
                 _ => words.push(self.word()?),
             }
         }
@@ -253,9 +285,18 @@ impl<'t> Parser<'t> {
             self.at += 1;
         }
         self.keyword("do")?;
-        let body = self.body(&["done"])?;
+        let (body, is_chain) = self.chained(|parser| parser.body(&["done"]))?;
         self.keyword("done")?;
-        Ok(Kind::For { name: name.to_owned(), words, body })
+        Ok(Kind::For { name: name.to_owned(), words, body, is_chain })
+    }
+
+    /// Reads a list, and tells whether it is a chain of its own.
+    fn chained(&mut self, read: impl FnOnce(&mut Self) -> Result<List, Refusal>) -> Result<(List, bool), Refusal> {
+        let outer = (std::mem::replace(&mut self.is_chain, true), std::mem::replace(&mut self.base, self.depth));
+        let list = read(self)?;
+        let is_chain = self.is_chain;
+        (self.is_chain, self.base) = outer;
+        Ok((list, is_chain))
     }
 
     fn simple(&mut self) -> Result<Command, Refusal> {
@@ -271,7 +312,7 @@ impl<'t> Parser<'t> {
                 redirects.extend(self.redirect()?);
             } else if let Some(name) = self.assignment(&simple) {
                 self.at += name.len() + 1;
-                let value = self.value()?;
+                let value = self.value(false)?;
                 simple.assignments.push((name.to_owned(), value));
             } else {
                 simple.words.push(self.word()?);
@@ -313,10 +354,13 @@ impl<'t> Parser<'t> {
         name.filter(|_| self.peek_at(length) == Some(b'='))
     }
 
-    /// Reads the value of an assignment: a literal in which zsh finds no `=command`.
-    fn value(&mut self) -> Result<Word, Refusal> {
+    /// Reads the value of an assignment: a literal in which zsh finds no `=command`, or the output of commands where that may stand.
+    fn value(&mut self, may_be_output: bool) -> Result<Word, Refusal> {
         let at = self.at;
         let value = if ends_word(self.peek()) { Word { at, ..Word::default() } } else { self.word()? };
+        if may_be_output && value.as_output().is_some() {
+            return Ok(value);
+        }
         match value.as_text() {
             Some(text) if !text.contains(":=") => Ok(value),
             _ => Err(Refusal { construct: Construct::Assignment, at }),

@@ -5,15 +5,16 @@
 //!
 //! ```text
 //! list      = pipeline { (";" | "&" | "&&" | "||" | newline) pipeline }
-//!           | name "=" literal (";" | "&&" | newline) list
+//!           | name "=" (literal | output) (";" | "&&" | newline) list
 //! pipeline  = [ "!" ] command { "|" command }
 //! command   = (simple | "(" list ")" | "{" list "}" | if | while | for) { redirect }
 //! if        = "if" list "then" list { "elif" list "then" list } [ "else" list ] "fi"
 //! while     = ("while" | "until") list "do" list "done"
-//! for       = "for" name "in" { word } (";" | newline) "do" list "done"
+//! for       = "for" name "in" { word | "{" number ".." number "}" } (";" | newline) "do" list "done"
 //! simple    = { name "=" literal } word { word | redirect }
 //! redirect  = "<" word | ["1" | "2"] (">" | ">>") word | "2>&1" | "1>&2" | ">&2" | ">&1" | "<<" 'quoted delimiter'
-//! word      = pieces: bare | \c | '…' | "…" | * ? [ ] | ~ | $name | ${name} | "$(" list ")"
+//! word      = pieces: bare | \c | '…' | "…" | * ? [ ] | ~ | $name | ${name} | ${name%literal} | ${name##*/} | output | "<(" list ")"
+//! output    = "$(" list ")"
 //! ```
 
 mod commands;
@@ -26,7 +27,7 @@ mod words;
 
 pub use commands::is_loop_name;
 pub use construct::Construct;
-pub use tree::{Access, Command, Kind, List, Piece, Redirect, Simple, Word};
+pub use tree::{Access, Command, Kind, List, Piece, Redirect, Simple, Trim, Word};
 
 use cursor::Parser;
 

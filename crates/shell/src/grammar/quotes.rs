@@ -1,7 +1,7 @@
 //! Quotes: single ones, in which everything is literal, and double ones with the few expansions that are in the grammar.
 
 use super::cursor::Parser;
-use super::tree::{Piece, Word};
+use super::tree::{List, Piece, Word};
 use super::words::ends_word;
 use super::{Construct, Refusal};
 
@@ -76,8 +76,15 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads `$(…)` inside double quotes.
-    pub(super) fn substitution(&mut self, word: &mut Word) -> Result<(), Refusal> {
+    /// Reads `$(…)`.
+    pub(super) fn substitution(&mut self, word: &mut Word, quoted: bool) -> Result<(), Refusal> {
+        let list = self.commands()?;
+        word.pieces.push(Piece::Output { list, quoted });
+        Ok(())
+    }
+
+    /// Reads the commands of `$(…)` or `<(…)`.
+    pub(super) fn commands(&mut self) -> Result<List, Refusal> {
         let start = self.at;
         if !self.documents.is_empty() {
             return Err(self.refuse(Construct::DocumentPlace));
@@ -102,8 +109,7 @@ impl Parser<'_> {
             return Err(Refusal { construct: Construct::Incomplete, at: start });
         }
         self.at += 1;
-        word.pieces.push(Piece::Output(list));
-        Ok(())
+        Ok(list)
     }
 
     /// Reads the quoted delimiter of a here-document.

@@ -9,7 +9,8 @@ impl Parser<'_> {
     /// Returns whether a redirection begins here, at the beginning of a word.
     pub(super) fn is_redirect(&self) -> bool {
         let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
-        matches!(self.peek_at(digits), Some(b'<' | b'>'))
+        let is_process = digits == 0 && self.rest().starts_with("<(");
+        matches!(self.peek_at(digits), Some(b'<' | b'>')) && !is_process
     }
 
     /// Reads a redirection: none if it only joins the outputs, as `2>&1` does.

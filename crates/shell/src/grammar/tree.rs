@@ -34,6 +34,8 @@ pub enum Kind {
         words: Vec<Word>,
         /// The body.
         body: List,
+        /// Whether the pipelines of the body are all joined by `&&`.
+        is_chain: bool,
     },
 }
 
@@ -70,17 +72,37 @@ pub enum Piece {
     Directory,
     /// `$?`.
     Status,
-    /// `$name` or `${name}`.
+    /// `$name`, `${name}`, `${name%text}` or `${name##*/}`.
     Variable {
         /// The name.
         name: String,
+        /// What is taken away from its value.
+        trim: Trim,
         /// Whether it stands in double quotes.
         quoted: bool,
         /// Where it stands.
         at: usize,
     },
-    /// `"$(…)"`.
-    Output(List),
+    /// `"$(…)"` or `$(…)`.
+    Output {
+        /// The commands.
+        list: List,
+        /// Whether it stands in double quotes.
+        quoted: bool,
+    },
+    /// `<(…)`: a file from which the output of the commands is read.
+    Process(List),
+}
+
+/// What is taken away from the value of a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trim {
+    /// Nothing.
+    Nothing,
+    /// `%text`: this end, if the value has it.
+    End(String),
+    /// `##*/`: everything up to the last slash.
+    Folders,
 }
 
 /// A redirection.
@@ -113,6 +135,16 @@ impl Word {
         match self.pieces.as_slice() {
             [] => Some(""),
             [Piece::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the commands of a word that is `$(…)` or `"$(…)"`, and nothing else.
+    #[must_use]
+    pub fn as_output(&self) -> Option<&List> {
+        match self.pieces.as_slice() {
+            [Piece::Output { list, .. }] => Some(list),
+            [Piece::Text(text), Piece::Output { list, .. }] if text.is_empty() => Some(list),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! Words: bare characters, escapes, quotes, globs, tildes and the few expansions that are in the grammar.
 
 use super::cursor::Parser;
-use super::tree::{Piece, Word};
+use super::tree::{Piece, Trim, Word};
 use super::{Construct, Refusal};
 
 /// Returns whether a character stands for itself outside quotes, wherever it stands in a word.
@@ -19,6 +19,19 @@ fn revision(text: &str) -> Option<&str> {
     let inner = text.strip_prefix('{')?.split('}').next()?;
     let is_plain = !inner.is_empty() && inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     text.get(..inner.len() + 2).filter(|text| is_plain && text.ends_with('}'))
+}
+
+/// Reads what stands behind a name up to the brace: what is taken away from the value, and how many bytes say so.
+fn trim(text: &str) -> Option<(Trim, usize)> {
+    let (operator, _) = text.split_once('}')?;
+    let is_plain = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    let trim = match (operator, operator.strip_prefix('%')) {
+        ("", _) => Trim::Nothing,
+        ("##*/", _) => Trim::Folders,
+        (_, Some(end)) if is_plain(end) => Trim::End(end.to_owned()),
+        _ => return None,
+    };
+    Some((trim, operator.len()))
 }
 
 impl Word {
@@ -114,6 +127,13 @@ impl Parser<'_> {
                 word.push(revision);
             }
             b'(' => return Err(self.refuse(Construct::Parenthesis)),
+            b'<' if is_first && self.peek_at(1) == Some(b'(') => {
+                let list = self.commands()?;
+                word.pieces.push(Piece::Process(list));
+                if !ends_word(self.peek()) {
+                    return Err(self.refuse(Construct::Process));
+                }
+            }
             b'<' | b'>' if self.peek_at(1) == Some(b'(') => return Err(self.refuse(Construct::Process)),
             b'<' | b'>' => return Err(self.refuse(Construct::Redirection)),
             b'`' => return Err(self.refuse(Construct::Backtick)),
@@ -144,8 +164,7 @@ impl Parser<'_> {
         match behind.bytes().next() {
             Some(b'(') if behind.starts_with("((") => return Err(self.refuse(Construct::Arithmetic)),
             Some(b'[') => return Err(self.refuse(Construct::Arithmetic)),
-            Some(b'(') if quoted => return self.substitution(word),
-            Some(b'(') => return Err(self.refuse(Construct::Substitution)),
+            Some(b'(') => return self.substitution(word, quoted),
             Some(b'\'' | b'"') if !quoted => return Err(self.refuse(Construct::DollarQuote)),
             Some(b'?') => {
                 self.at += 2;
@@ -167,16 +186,19 @@ impl Parser<'_> {
         if name.is_empty() || name.starts_with(|char: char| char.is_ascii_digit()) {
             return Err(self.refuse(if braced && length == 0 { Construct::Parameter } else { Construct::Special }));
         }
-        if braced && from.as_bytes().get(length) != Some(&b'}') {
-            return Err(self.refuse(Construct::Parameter));
-        }
+        let behind = from.get(length..).unwrap_or_default();
+        let (trim, trimmed) = match braced {
+            true => trim(behind).ok_or(self.refuse(Construct::Parameter))?,
+            false => (Trim::Nothing, 0),
+        };
         word.pieces.push(match name {
+            "HOME" | "PWD" if trim != Trim::Nothing => return Err(self.refuse(Construct::Parameter)),
             "HOME" => Piece::Home,
             "PWD" if quoted => Piece::Directory,
             "PWD" => return Err(self.refuse(Construct::Unquoted)),
-            _ => Piece::Variable { name: name.to_owned(), quoted, at: self.at },
+            _ => Piece::Variable { name: name.to_owned(), trim, quoted, at: self.at },
         });
-        self.at += 1 + length + if braced { 2 } else { 0 };
+        self.at += 1 + length + trimmed + if braced { 2 } else { 0 };
         self.no_modifier()
     }
 

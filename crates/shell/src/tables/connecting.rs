@@ -1,5 +1,5 @@
 //! Programs that connect to a place that they are given, or administer one: what they do, and to whom, is in their arguments, so a list
-//! has to name it (`ssh build-host uptime`, `curl https://api.example.com/status`, `gh pr view`).
+//! has to name it (`ssh build-host uptime`, `curl https://api.example.com/status`).
 //!
 //! Left out: everything but the version. Some read commands when they are given nothing (`ftp`, `psql`), so an option must stand there.
 
@@ -36,9 +36,7 @@ pub const PROGRAMS: &[Program] = &[
         ..PROGRAM
     },
     Program {
-        names: &[
-            "gh", "glab", "hub", "aws", "az", "gcloud", "gsutil", "bq", "doctl", "heroku", "flyctl", "vercel", "netlify", "oc", "eksctl",
-        ],
+        names: &["glab", "hub", "aws", "az", "gcloud", "gsutil", "bq", "doctl", "heroku", "flyctl", "vercel", "netlify", "oc", "eksctl"],
         options: "? !--version",
         operands: Operands::AtMost(0),
         ..PROGRAM

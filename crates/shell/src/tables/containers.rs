@@ -1,8 +1,8 @@
 //! Containers and clusters: what shows their state.
 //!
 //! Left out: all that starts, changes, copies or forwards something; options that choose another server or another file of settings,
-//! because such a file names programs (`--kubeconfig`, `--config`, `-H`, `--server`, `--as`, `--raw`, `-k`); `helm template`, which may
-//! look up names of a chart's choice, and `search hub`. Subcommands that are not listed may be plugins.
+//! because such a file names programs (`--kubeconfig`, `--config`, `-H`, `--server`, `--as`, `--raw`, `-k`); `helm template` with a file
+//! of a setting, another program or a folder to write to, and `search hub`. Subcommands that are not listed may be plugins.
 
 use super::checks::{Checked, files};
 use super::{Operands, PROGRAM, Program, Subcommand, any, most};
@@ -145,6 +145,13 @@ const HELM: &[Subcommand] = &[
     Subcommand {
         names: "lint",
         options: "-n=WORD --namespace=WORD --quiet --strict --with-subcharts -f=NAME --values=NAME",
+        operands: Operands::Checked(charts),
+    },
+    Subcommand {
+        names: "template",
+        options: "-n=WORD --namespace=WORD -f=NAME --values=NAME --set=WORD --set-string=WORD -s=WORD --show-only=WORD -a=WORD \
+                  --api-versions=WORD --kube-version=WORD --include-crds --skip-tests --no-hooks --is-upgrade -g --generate-name \
+                  --release-name --debug",
         operands: Operands::Checked(charts),
     },
     any("search.repo", "--devel --fail-on-no-result --max-col-width=WORD -o=WORD --output=WORD -r --regexp --version=WORD -l --versions"),

@@ -7,7 +7,8 @@
 //! Left out: all that takes an address (`clone`, `remote add`, `submodule update`, an operand of `push` or `fetch` that is no name), a
 //! command (`bisect run`, `--exec`, `-x`, `--upload-pack`, `merge -s`) or a file to write (`--output`, `archive -o`, `worktree add`);
 //! `--git-dir`, `--work-tree` and settings that are not in the table of [`super::values`]; and all that opens an editor or asks,
-//! because an editor takes commands from a pipe: `-i`, `-p`, `-e`, `commit` without a message, `rebase --continue`.
+//! because an editor takes commands from a pipe: `-i`, `-e`, `commit` without a message, `rebase --continue`. `add -p` is in the table where
+//! the line gives it nothing to read ([`asks`]).
 
 use super::git_options::{diff, log, references, revisions};
 use super::options::Options;
@@ -139,8 +140,9 @@ const SUBCOMMANDS: &[Subcommand] = &[
         "add stage",
         "-n --dry-run -v --verbose -f --force -u --update --renormalize -N --intent-to-add -A --all --no-all --ignore-removal \
          --no-ignore-removal --refresh --ignore-errors --ignore-missing --sparse --chmod=WORD --pathspec-from-file=WORD \
-         --pathspec-file-nul",
+         --pathspec-file-nul -p --patch",
     ),
+    any("apply", "? !--check !--stat !--numstat !--summary -p=WORD -R --reverse -3 --3way --cached --index -v --verbose -q --quiet"),
     any(
         "commit",
         "? !-m=TEXT !--message=TEXT !-F=WORD !--file=WORD !-C=WORD !--reuse-message=WORD !--no-edit !--dry-run !--short !--porcelain \
@@ -286,6 +288,20 @@ static CLONE: LazyLock<Options> = LazyLock::new(|| {
          --jobs=WORD --no-hardlinks",
     )
 });
+
+/// Says of a command that asks what to do, and reads the answers from what the line gives it.
+pub const ASKS: &str = "an option that asks, and the line answers";
+
+/// Returns whether `git` asks what to do: the answers may start an editor.
+#[must_use]
+pub fn asks(arguments: &[Argument]) -> bool {
+    let behind = arguments.get(super::git_subcommand(arguments)..).unwrap_or_default();
+    let is_patch = |argument: &Argument| {
+        let text = argument.text.as_str();
+        text == "--patch" || text.starts_with('-') && !text.starts_with("--") && text.contains('p')
+    };
+    behind.first().is_some_and(|subcommand| matches!(subcommand.text.as_str(), "add" | "stage")) && behind.iter().any(is_patch)
+}
 
 /// Returns the places of the operands behind `git clone`.
 ///

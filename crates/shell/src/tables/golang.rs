@@ -1,7 +1,7 @@
 //! `go` and `gofmt`: building and testing the module, and questions to it.
 //!
-//! Left out: what starts a program of the caller's choice (`-exec`, `-toolexec`, `-vettool`, `-ldflags`, `-gcflags`, `tool`), writes where
-//! it is told (`-o`, `-c`, `-coverprofile`, `-outputdir`, `env -w`), swaps files (`-overlay`, `-modfile`) or fetches what it is given
+//! Left out: what starts a program of the caller's choice (`-exec`, `-toolexec`, `-vettool`, `-ldflags`, `-gcflags`, `tool`), writes
+//! into a folder or settings (`-c`, `-outputdir`, `env -w`), swaps files (`-overlay`, `-modfile`) or fetches what it is given
 //! (`get`, `install`, `run name@version`, `mod edit`).
 
 use super::checks::{Checked, accept, files};
@@ -29,13 +29,13 @@ macro_rules! build {
 
 /// TABLE: subcommands. Packages may be patterns (`./...`), none has a version (`name@v1`).
 const GO: &[Subcommand] = &[
-    packages("build", build!()),
+    packages("build", concat!(build!(), "-o=WRITTEN")),
     packages(
         "test",
         concat!(
             build!(),
             "-run=WORD -skip=WORD -bench=WORD -benchmem -benchtime=WORD -count=WORD -cpu=WORD -failfast -fullpath -list=WORD \
-            -parallel=WORD \
+            -parallel=WORD -coverprofile=WRITTEN \
              -short -shuffle=WORD -timeout=WORD -vet=WORD"
         ),
     ),

@@ -62,7 +62,7 @@ pub const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["sort", "gsort"],
-        options: "-b -d -f -g -h -i -M -n -R -r -V -c -C -m -s -u -z -k=KEY -t=TEXT -S=SIZE --ignore-leading-blanks --dictionary-order
+        options: "-b -d -f -g -h -i -M -n -R -r -V -c -C -m -s -u -z -k=KEY -t=TEXT -S=SIZE -o=WRITTEN --output=WRITTEN --ignore-leading-blanks --dictionary-order
             --ignore-case --general-numeric-sort --human-numeric-sort --ignore-nonprinting --month-sort --numeric-sort --random-sort
             --reverse --version-sort --check[=HOW] --merge --stable --unique --zero-terminated --key=KEY --field-separator=TEXT
             --buffer-size=SIZE --parallel=NUM --sort=HOW --debug",

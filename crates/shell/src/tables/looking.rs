@@ -41,6 +41,14 @@ pub(super) fn of_find(arguments: &[Argument]) -> Vec<Touch> {
     touched
 }
 
+/// Returns whether a program only prints the names that it finds, and does nothing with the files.
+#[must_use]
+pub fn only_names(program: &str, arguments: &[Argument]) -> bool {
+    const ACTIONS: [&str; 5] = ["-delete", "-exec", "-execdir", "-ok", "-okdir"];
+    matches!(program, "find" | "gfind")
+        && !arguments.iter().any(|argument| ACTIONS.contains(&argument.text.as_str()) || argument.text.starts_with("-f"))
+}
+
 /// Returns whether a test for a name stands here that is neither negated nor pruned.
 fn is_looked_for(arguments: &[Argument], index: usize) -> bool {
     let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());

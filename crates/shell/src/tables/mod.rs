@@ -19,6 +19,7 @@ mod files;
 mod find;
 mod git;
 mod git_options;
+mod github;
 mod golang;
 mod interactive;
 mod interpreters;
@@ -28,6 +29,7 @@ mod lines;
 mod looking;
 mod node;
 mod options;
+mod outputs;
 mod patterns;
 mod plain;
 mod printers;
@@ -59,9 +61,10 @@ use rustc_hash::FxHashMap;
 
 use super::argument::Argument;
 pub use builtins::is_refused;
-pub use git::clone_operands;
-pub use looking::UNHELD;
+pub use git::{ASKS, asks, clone_operands};
+pub use looking::{UNHELD, only_names};
 use options::Options;
+pub use outputs::outputs;
 pub use patterns::{braces, chosen_names};
 pub use printing::prints_secrets;
 pub use reading::{COMPUTED, COMPUTED_NAME, LITERAL, OPERAND, SUBCOMMAND, Started, Unlisted, read, subcommand_behind_options};
@@ -183,8 +186,12 @@ pub enum Value {
     Disabled,
     /// `BELOW`: a path that is known and leads below the working folder, to nothing hidden.
     Below,
+    /// `WRITTEN`: a file that is written, whose path is known. [`outputs`] finds it.
+    Written,
     /// `GIT`: a setting of `git`, with its value.
     Git,
+    /// `REPOSITORY`: `OWNER/NAME` on the usual host.
+    Repository,
     /// `CMAKE`: a setting of `cmake`, with its value.
     Cmake,
 }
@@ -208,6 +215,7 @@ const PROGRAMS: &[&[Program]] = &[
     files::PROGRAMS,
     find::PROGRAMS,
     git::PROGRAMS,
+    github::PROGRAMS,
     golang::PROGRAMS,
     interactive::PROGRAMS,
     interpreters::PROGRAMS,

@@ -113,6 +113,8 @@ fn value_kind(word: &str) -> Value {
         "DISABLED" => Value::Disabled,
         "BELOW" => Value::Below,
         "GIT" => Value::Git,
+        "WRITTEN" => Value::Written,
+        "REPOSITORY" => Value::Repository,
         "CMAKE" => Value::Cmake,
         _ => Value::Text,
     }

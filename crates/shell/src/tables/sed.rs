@@ -22,9 +22,17 @@ static OPTIONS: LazyLock<Options> = LazyLock::new(|| {
     )
 });
 
-/// Returns the options, and how they are told from operands.
-pub fn options() -> (&'static Options, Style) {
-    (&OPTIONS, Style::First)
+/// The options, with those by which a list may have it write its files.
+static ALL_OPTIONS: LazyLock<Options> = LazyLock::new(|| {
+    Options::new(
+        "-i[=TEXT] --in-place[=TEXT] -n -E -r -s -u -z -e=SED --quiet --silent --regexp-extended --separate --unbuffered --null-data \
+         --zero-terminated --posix --debug --sandbox --expression=SED",
+    )
+});
+
+/// Returns all options, and how they are told from operands.
+pub fn all_options() -> (&'static Options, Style) {
+    (&ALL_OPTIONS, Style::First)
 }
 
 fn sed(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {

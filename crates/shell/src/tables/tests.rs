@@ -129,7 +129,7 @@ fn options_are_written_as_tables_write_them() {
 #[test]
 fn no_table_has_an_option_that_is_known_to_do_harm() {
     const HARMFUL: &[(&str, &str)] = &[
-        ("sort", "-o -T --output --compress-program --temporary-directory --files0-from"),
+        ("sort", "-T --compress-program --temporary-directory --files0-from"),
         ("sed", "-i -I -f -l --in-place --file"),
         ("rg", "-z --pre --search-zip --hostname-bin"),
         ("ag", "--pager"),

@@ -17,11 +17,12 @@ const OF_GIT: &[(&str, &[&str])] = &[
 /// TABLE: options that stand in the place of the first operand.
 const SCRIPTS: [&str; 8] = ["e", "f", "regexp", "file", "expression", "from-file", "files", "type-list"];
 
-/// Returns the places of the arguments that are texts to a program in all its versions.
+/// Returns the places of the arguments that are texts to a program in all its versions, and of files of which it only asks whether they are there.
 #[must_use]
 pub fn texts(program: &str, arguments: &[Argument]) -> Vec<usize> {
     match program {
-        "echo" | "printf" => (0..arguments.len()).collect(),
+        // Tests tell no more of a file than whether it is there.
+        "echo" | "printf" | "test" | "[" | "[[" => (0..arguments.len()).collect(),
         "git" => scan_subcommand(program, arguments).map_or_else(Vec::new, |scan| {
             let subcommand = arguments.get(git_subcommand(arguments)).map_or("", |argument| argument.text.as_str());
             let row = OF_GIT.iter().find(|(names, _)| names.split(' ').any(|name| name == subcommand));

@@ -69,6 +69,13 @@ const ROWS: &[(&str, Kind)] = &[
 /// TABLE: subcommands of `git` whose operands are written. Those of the others may be files, and are read.
 const GIT_WRITES: [&str; 8] = ["mv", "rm", "restore", "checkout", "clean", "clone", "init", "apply"];
 
+/// TABLE: subcommands of `git` whose operands are names of branches, tags and remotes, or patterns of them, and no files.
+const OF_NAMES: [&str; 6] = ["branch", "for-each-ref", "ls-remote", "push", "show-ref", "tag"];
+
+/// TABLE: subcommands of `git` that take names of branches and tags for what they are.
+const OF_REFERENCES: [&str; 12] =
+    ["describe", "diff", "fetch", "log", "merge", "merge-base", "pull", "rebase", "rev-list", "rev-parse", "shortlog", "show"];
+
 /// TABLE: long options whose value is a file that is read, whatever the program.
 const FILE_OPTIONS: [&str; 16] = [
     "--arg-file",
@@ -120,7 +127,9 @@ pub fn touched(program: &str, arguments: &[Argument]) -> Vec<Touch> {
             let writes = arguments.iter().any(|argument| argument.text == "-w");
             touched.extend(all_words(arguments, if writes { Access::Write } else { Access::Read }));
         }
-        "helm" if arguments.iter().any(|argument| argument.text == "lint") => touched.extend(all_words(arguments, Access::Read)),
+        "helm" if arguments.iter().any(|argument| matches!(argument.text.as_str(), "lint" | "template")) => {
+            touched.extend(all_words(arguments, Access::Read))
+        }
         _ => touched.extend(of_row(program, arguments)),
     }
     if runs(program).is_some() {
@@ -189,18 +198,60 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         operands.retain(|at| at != index);
         touched.push(Touch::File { index: *index, path: path.clone(), access: Access::Write });
     }
+    // Of several words the last may be none, and then the one in front of them is written.
+    let is_many = |index: &usize| arguments.get(*index).is_some_and(|argument| argument.many);
+    let written = operands.iter().rposition(|index| !is_many(index)).unwrap_or_default();
     let searched = if is_in_place(program, arguments) { Access::Write } else { Access::Read };
     let access = |at: usize| match kind {
         Kind::Reads => Access::Read,
         Kind::Searches => searched,
         Kind::Writes | Kind::Changes => Access::Write,
-        Kind::Copies if target.is_none() && at == last => Access::Write,
+        Kind::Copies if target.is_none() && at >= written.min(last) => Access::Write,
         Kind::Copies => others,
         Kind::Packs if at == 0 => Access::Write,
         Kind::Packs => Access::Read,
     };
     touched.extend(operands.iter().enumerate().filter_map(|(at, index)| file(arguments, *index, access(at))));
+    if matches!(program, "cp" | "mv") {
+        touched.extend(hidden_targets(arguments));
+    }
+    if program == "ln" && is_symbolic(arguments) {
+        seen_from_link(&mut touched);
+    }
     touched
+}
+
+/// The hidden folder that a name found by its extension may be an option for: `*.x` finds a file that is called `-t.x`.
+fn hidden_targets(arguments: &[Argument]) -> impl Iterator<Item = Touch> {
+    let kinds = arguments.iter().enumerate().filter_map(|(index, argument)| Some((index, argument.text.strip_prefix('*')?)));
+    kinds.map(|(index, path)| Touch::File { index, path: path.to_owned(), access: Access::Write })
+}
+
+/// Returns whether `ln` makes links that hold the paths as they are written, and not as they are seen from the working folder.
+fn is_symbolic(arguments: &[Argument]) -> bool {
+    let has = |letter: char, word: &str| {
+        arguments.iter().map(|argument| argument.text.as_str()).any(|text| match text.strip_prefix("--") {
+            Some(long) => !long.is_empty() && word.starts_with(long),
+            None => text.starts_with('-') && text.contains(letter),
+        })
+    };
+    has('s', "symbolic") && !has('r', "relative")
+}
+
+/// Follows the relative paths that symbolic links hold from the folder in which the links lie: of the two folders in which a single link may lie, the
+/// upper.
+fn seen_from_link(touched: &mut [Touch]) {
+    let is_link = |touch: &&Touch| matches!(touch, Touch::File { access: Access::Write, .. });
+    let Some(Touch::File { path: link, .. }) = touched.iter().rfind(is_link) else { return };
+    let folder = link.trim_end_matches('/').rsplit_once('/').map(|(folder, _)| folder.to_owned()).unwrap_or_default();
+    for touch in touched {
+        if let Touch::File { path, access: Access::Read, .. } = touch
+            && !path.starts_with(['/', '~'])
+            && !folder.is_empty()
+        {
+            *path = format!("{folder}/{path}");
+        }
+    }
 }
 
 /// Returns whether the first operand of a program is what it searches for, or a script.
@@ -211,7 +262,7 @@ pub(super) fn searches(program: &str) -> bool {
 /// Tells options from operands by the program's own table, or by that of a program with the same options.
 pub(super) fn scan_of(program: &str, arguments: &[Argument]) -> Option<Scan> {
     let (options, style) = match program {
-        "sed" | "gsed" => super::sed::options(),
+        "sed" | "gsed" => super::sed::all_options(),
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => super::awk::options(),
         "grep" | "egrep" | "fgrep" => table("ggrep").map(|compiled| (&compiled.options, compiled.program.style))?,
         _ => {
@@ -319,6 +370,9 @@ fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     let mut touched: Vec<Touch> = folders.filter_map(|(index, _)| file(arguments, index + 1, Access::Read)).collect();
     let subcommand = arguments.get(at).map_or("", |argument| argument.text.as_str());
     let access = if GIT_WRITES.contains(&subcommand) { Access::Write } else { Access::Read };
+    if OF_NAMES.contains(&subcommand) {
+        return touched;
+    }
     let scanned = scan_subcommand("git", arguments);
     let behind = |index: &usize| *index > at;
     let mut operands = scanned.as_ref().map_or_else(|| words(arguments).into_iter().filter(behind).collect(), |scan| scan.operands.clone());
@@ -327,7 +381,12 @@ fn of_git(arguments: &[Argument]) -> Vec<Touch> {
         operands.remove(0);
     }
     for index in operands {
-        let Some(text) = arguments.get(index).map(|argument| argument.text.as_str()) else { continue };
+        let Some(argument) = arguments.get(index) else { continue };
+        // A name that is a file's and a branch's is refused by `git`.
+        if argument.is_reference && OF_REFERENCES.contains(&subcommand) {
+            continue;
+        }
+        let text = argument.text.as_str();
         if subcommand == "clone" && text.contains(':') {
             touched.extend(cloned(text).map(|path| Touch::File { index, path, access }));
             continue;

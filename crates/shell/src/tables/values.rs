@@ -51,6 +51,8 @@ pub fn holds(kind: Value, value: &Argument) -> bool {
         Value::Disabled => value.as_known().and_then(|text| text.strip_prefix("no:")).is_some_and(is_plain),
         Value::Below => value.as_known().is_some_and(is_below),
         Value::Git => value.as_known().and_then(|text| text.split_once('=')).is_some_and(|(name, value)| is_git_setting(name, Some(value))),
+        Value::Written => value.as_known().is_some_and(|text| !text.is_empty() && !text.starts_with('-')),
+        Value::Repository => value.as_known().is_some_and(is_repository),
         Value::Cmake => value.as_known().is_some_and(is_cmake_setting),
         Value::Text | Value::Next | Value::Word | Value::Shell | Value::Sed => false,
     }
@@ -88,6 +90,12 @@ pub fn is_git_setting(name: &str, value: Option<&str>) -> bool {
     values.contains(&"*") || value.is_some_and(|value| values.contains(&value))
 }
 
+/// Returns whether a text is `OWNER/NAME`, without a host in front.
+fn is_repository(text: &str) -> bool {
+    let is_name = |name: &str| !name.is_empty() && !name.starts_with(['-', '.']) && is_plain(name) && !name.contains([':', '@']);
+    text.split_once('/').is_some_and(|(owner, name)| is_name(owner) && is_name(name) && !name.contains('/'))
+}
+
 /// Returns whether a text is `NAME=VALUE` or `NAME:TYPE=VALUE` with a setting of the table.
 fn is_cmake_setting(text: &str) -> bool {
     let Some((name, value)) = text.split_once('=') else { return false };
@@ -113,6 +121,9 @@ pub fn is_remote(operand: &Argument) -> bool {
 /// Returns whether an operand is a reference, or a pair of them.
 #[must_use]
 pub fn is_refspec(operand: &Argument) -> bool {
+    if operand.is_reference && operand.certainty == Certainty::Operand && operand.text == "*" {
+        return true;
+    }
     let text = operand.as_known().unwrap_or_default();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._/-+:*^@{}~#=%".contains(&byte);
     !text.is_empty() && !text.starts_with('-') && text.bytes().all(is_plain)

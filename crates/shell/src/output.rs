@@ -1,0 +1,149 @@
+//! Command substitutions of which the form of the output is known: a number, a revision, or the name of a branch or tag.
+
+use super::grammar::{Command, Kind, List, Redirect, Simple, Word};
+
+/// What the output of commands is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Digits, and perhaps `-`, `_` and `.` between them. The commands do not fail.
+    Number,
+    /// The digits of a revision; nothing if the commands fail.
+    Revision,
+    /// The name of a branch or tag; nothing if the commands fail. It begins with no dash, and no part of it begins with a dot.
+    Name,
+}
+
+/// The most numbers of `seq` that are looked at one by one.
+const NUMBERS_MAX: u32 = 200;
+
+/// Returns the words of a list that is one simple command of literals, perhaps without its errors.
+fn words(list: &List) -> Option<Vec<&str>> {
+    let [pipeline] = list.as_slice() else { return None };
+    let [Command { kind: Kind::Simple(Simple { assignments, words }), redirects }] = pipeline.as_slice() else { return None };
+    let is_silenced = |redirect: &Redirect| matches!(redirect, Redirect::File { target, .. } if target.as_text() == Some("/dev/null"));
+    // Errors are the only output that a redirection to this place could leave unseen, but for the output itself, which is nothing then.
+    (assignments.is_empty() && redirects.iter().all(is_silenced)).then(|| words.iter().map(Word::as_text).collect())?
+}
+
+/// Returns the form of the output of commands, if that is known whatever the folder holds.
+#[must_use]
+pub fn form(list: &List) -> Option<Form> {
+    match words(list)?.as_slice() {
+        ["nproc"] if is_whole(list) => Some(Form::Number),
+        ["date", format] if is_whole(list) => format.strip_prefix('+').filter(|format| is_digits(format)).map(|_| Form::Number),
+        ["git", "rev-parse", rest @ ..] => revision(rest),
+        ["git", "merge-base", commits @ ..] if commits.iter().all(|commit| !commit.starts_with('-')) => Some(Form::Revision),
+        ["git", "log", "-1", "--format=%h" | "--format=%H" | "--pretty=%h" | "--pretty=%H"] => Some(Form::Revision),
+        ["git", "branch", "--show-current"] | ["git", "symbolic-ref", "--short", "HEAD"] => Some(Form::Name),
+        ["git", "describe", options @ ..] => {
+            let is_known = |option: &&str| matches!(*option, "--tags" | "--always" | "--abbrev=0" | "HEAD" | "HEAD^" | "HEAD~1");
+            options.iter().all(is_known).then_some(Form::Name)
+        }
+        _ => None,
+    }
+}
+
+/// Returns the words that `seq` prints, if a list is nothing but it with whole numbers.
+#[must_use]
+pub fn sequence(list: &List) -> Option<Vec<String>> {
+    let words = words(list).filter(|_| is_whole(list))?;
+    let ["seq", numbers @ ..] = words.as_slice() else { return None };
+    let number = |text: &&str| text.parse::<u32>().ok().filter(|number| number.to_string() == **text);
+    let numbers: Vec<u32> = numbers.iter().map(number).collect::<Option<_>>()?;
+    let (first, step, last) = match numbers.as_slice() {
+        [last] => (1, 1, *last),
+        [first, last] => (*first, 1, *last),
+        [first, step, last] => (*first, *step, *last),
+        _ => return None,
+    };
+    let is_short = step > 0 && first <= last && (last - first) / step < NUMBERS_MAX;
+    is_short.then(|| (first..=last).step_by(step as usize).map(|number| number.to_string()).collect())
+}
+
+/// Returns whether a list has no redirection, by which its output could be nothing.
+fn is_whole(list: &List) -> bool {
+    list.iter().flatten().all(|command| command.redirects.is_empty())
+}
+
+/// What `git rev-parse` prints of the commit that is checked out. Of other words it prints what it does not know as it is.
+fn revision(words: &[&str]) -> Option<Form> {
+    let (options, commits): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| word.starts_with('-'));
+    let [commit] = commits.as_slice() else { return None };
+    let behind = commit.strip_prefix("HEAD")?;
+    if options == ["--abbrev-ref"] && behind.is_empty() {
+        return Some(Form::Name);
+    }
+    let is_commit = behind.bytes().all(|byte| matches!(byte, b'^' | b'~' | b'0'..=b'9'));
+    (is_commit && options.iter().all(|option| matches!(*option, "--short" | "--verify" | "-q"))).then_some(Form::Revision)
+}
+
+/// Returns whether a format of `date` prints digits only, and begins with them.
+fn is_digits(format: &str) -> bool {
+    let mut letters = format.chars();
+    let mut is_begun = false;
+    while let Some(letter) = letters.next() {
+        match letter {
+            '%' if letters.next().is_some_and(|field| "YmdHMSsjFy".contains(field)) => is_begun = true,
+            '-' | '_' | '.' if is_begun => {}
+            _ => return false,
+        }
+    }
+    is_begun
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grammar::parse;
+
+    fn form_of(line: &str) -> Option<Form> {
+        form(&parse(line, 0).unwrap())
+    }
+
+    #[test]
+    fn forms_are_known_of_few_commands() {
+        for (line, expected) in [
+            ("nproc", Form::Number),
+            ("date +%Y%m%d-%H%M%S", Form::Number),
+            ("date +%F", Form::Number),
+            ("git rev-parse --short HEAD", Form::Revision),
+            ("git rev-parse HEAD~3 2>/dev/null", Form::Revision),
+            ("git merge-base main HEAD", Form::Revision),
+            ("git branch --show-current", Form::Name),
+            ("git rev-parse --abbrev-ref HEAD", Form::Name),
+            ("git describe --tags --abbrev=0", Form::Name),
+        ] {
+            assert_eq!(form_of(line), Some(expected), "{line}");
+        }
+        for line in [
+            "nproc > /dev/null",
+            "date +id_rsa",
+            "date +-%s",
+            "date",
+            "git rev-parse x",
+            "git rev-parse HEAD /etc/passwd",
+            "git rev-parse --git-dir HEAD",
+            "git rev-parse --abbrev-ref HEAD~1",
+            "git describe --match=x",
+            "git merge-base --all a b",
+            "nproc; ls",
+            "nproc | cat",
+            "(nproc)",
+            "git log -1 --format=%s",
+            "git rev-parse HEAD < x",
+        ] {
+            assert_eq!(form_of(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_a_sequence_are_told() {
+        let numbers = |line: &str| sequence(&parse(line, 0).unwrap()).map(|words| words.join(" "));
+        assert_eq!(numbers("seq 3").as_deref(), Some("1 2 3"));
+        assert_eq!(numbers("seq 2 4").as_deref(), Some("2 3 4"));
+        assert_eq!(numbers("seq 0 5 10").as_deref(), Some("0 5 10"));
+        for line in ["seq 3 1", "seq -3", "seq 01 3", "seq 1000", "seq -s x 3", "seq 3 > f", "seq 1 0 3", "seq 1.5", "seq", "nproc"] {
+            assert_eq!(numbers(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Files that programs write what they would print to, because an option says so: they are held to the rules of redirections.
+
+use crate::argument::Argument;
+
+/// TABLE: programs with such options. Behind one dash, `sort` takes a bundle of letters, and `go` a word.
+const OUTPUTS: &[(&str, &[&str])] = &[("sort gsort", &["-o", "--output"]), ("go", &["-o", "--o", "-coverprofile", "--coverprofile"])];
+
+/// Returns the places of the arguments that end such an option, each with the path that it names. A word that only may be such an option
+/// counts.
+#[must_use]
+pub fn outputs(program: &str, arguments: &[Argument]) -> Vec<(usize, String)> {
+    let row = OUTPUTS.iter().find(|(names, _)| names.split(' ').any(|name| name == program));
+    let Some((_, options)) = row else { return Vec::new() };
+    let bundles = program != "go";
+    let end = arguments.iter().position(|argument| argument.text == "--").unwrap_or(arguments.len());
+    let found = arguments.iter().take(end).enumerate().filter_map(|(index, argument)| {
+        let text = argument.text.as_str();
+        let value = match text.split_once('=') {
+            _ if bundles && text.starts_with('-') && !text.starts_with("--") => text.split_once('o').map(|(_, value)| value),
+            Some((name, value)) => options.contains(&name).then_some(value),
+            None => options.contains(&text).then_some(""),
+        }?;
+        match value {
+            "" => arguments.get(index + 1).map(|next| (index + 1, next.text.clone())),
+            value => Some((index, value.to_owned())),
+        }
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_are_found_in_every_form() {
+        let written = |line: &str| {
+            let arguments: Vec<Argument> = line.split(' ').skip(1).map(Argument::known).collect();
+            let found = outputs(line.split(' ').next().unwrap(), &arguments);
+            found.into_iter().map(|(_, path)| path).collect::<Vec<_>>().join(" ")
+        };
+        for (line, paths) in [
+            ("sort -u a -o b", "b"),
+            ("sort -uob a", "b"),
+            ("sort a --output=b", "b"),
+            ("sort a --output b", "b"),
+            ("sort -o b -o c a", "b c"),
+            ("sort -u a", ""),
+            ("sort -- -o a", ""),
+            ("go build -o bin/x ./cmd/x", "bin/x"),
+            ("go build -o=bin/x .", "bin/x"),
+            ("go test -coverprofile=c.out ./...", "c.out"),
+            ("go build -v .", ""),
+            ("ls -o x", ""),
+        ] {
+            assert_eq!(written(line), paths, "{line}");
+        }
+    }
+}
