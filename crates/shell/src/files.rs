@@ -26,7 +26,7 @@ impl FileUse {
 }
 
 /// What happens to what lies below a file that a program is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Below {
     /// Nothing that the line does not say.
     Stays,
@@ -37,7 +37,7 @@ pub enum Below {
 }
 
 /// A file that a program is given by an argument.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FileOperand {
     /// Its path, as it is written; `~` for the home directory, and `*` for what is not known.
     pub path: String,

@@ -1,5 +1,7 @@
 //! The files of a line: those that redirections open, and those that programs are given by arguments.
 
+use rustc_hash::FxHashSet;
+
 use super::argument::{Argument, Certainty};
 use super::files::{self, Below, FileOperand, FileUse};
 use super::found;
@@ -252,6 +254,8 @@ impl Walk<'_> {
             // What is found there is written.
             operands.append(&mut self.searched);
         }
+        let mut seen = FxHashSet::default();
+        operands.retain(|operand| seen.insert(operand.clone()));
         let in_folders = |operand: FileOperand| {
             let places = self.directories.all(&operand.path).into_iter();
             places

@@ -16,6 +16,9 @@ const GLOB_STEPS: usize = 64;
 /// How many times as much as a word a file costs that the line opens: every limit of files is asked.
 const FILE_STEPS: usize = 8;
 
+/// How many times as much as a word a file costs that a program is given.
+const OPERAND_STEPS: usize = 4;
+
 /// The longest word that is taken for one path, in bytes. In a longer one every piece is.
 const WORD_BYTES_MAX: usize = 512;
 
@@ -33,7 +36,7 @@ pub(super) fn pieces(word: &str) -> impl Iterator<Item = &str> {
 /// Checks that the places that a command line names (words, patterns of names, and files of arguments) can be looked at within its budget.
 pub(super) fn check_line(checked: &Checked, line: &str) -> Result<(), Denial> {
     let patterns: usize = checked.patterns.iter().map(|pattern| steps(pattern, true)).sum();
-    let operands: usize = checked.operands.iter().map(|operand| steps(&operand.path, operand.is_glob)).sum();
+    let operands: usize = checked.operands.iter().map(|operand| operand_steps(&operand.path, operand.is_glob)).sum();
     let files: usize = checked.files.iter().map(|file| FILE_STEPS * steps(&file.path, file.path.contains(['*', '?', '[']))).sum();
     let mut words = 0;
     checked.each_word(&mut |word, is_glob| words += pieces(word).map(|piece| steps(piece, is_glob)).sum::<usize>());
@@ -50,6 +53,11 @@ pub(super) fn check_glob(expansions: &[String], text: &str) -> Result<(), Denial
 
 fn check(steps: usize, bytes: usize, message: &'static str) -> Result<(), Denial> {
     if steps > STEPS + bytes * STEPS_PER_BYTE { Err(Denial::new("oap.too_costly", message)) } else { Ok(()) }
+}
+
+/// Returns how many steps it takes to look at a file that a program is given: the limits of a glob take no more than its comparison.
+fn operand_steps(path: &str, is_glob: bool) -> usize {
+    if is_glob { steps(path, true) } else { OPERAND_STEPS * steps(path, false) }
 }
 
 /// Returns how many steps it takes to look at a place.

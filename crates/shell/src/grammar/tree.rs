@@ -120,7 +120,7 @@ pub enum Redirect {
 }
 
 /// What is done with a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
     /// It is read.
     Read,
