@@ -77,9 +77,9 @@ impl NormalPath {
         Self::new(above(&self.text).unwrap_or(root))
     }
 
-    /// Returns whether it is one of these names, or lies below a folder of such a name.
+    /// Returns whether it is one of these names or what packages are built of, or lies below a folder of such a name.
     pub(super) fn lies_in(&self, names: &[&str]) -> bool {
-        self.text.split('/').any(|component| names.contains(&component))
+        self.text.split('/').any(|component| names.contains(&component) || component.ends_with(".egg-info"))
     }
 
     /// Returns the last component; empty for a root.

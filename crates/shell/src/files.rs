@@ -168,6 +168,12 @@ impl Directories {
         self.is_beyond
     }
 
+    /// Returns in how many folders a relative path may lie.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.folders.len() + 1
+    }
+
     /// Returns whether the line goes to another folder.
     #[must_use]
     pub fn has_moved(&self) -> bool {

@@ -187,6 +187,10 @@ impl CommandRules {
         if !is_list {
             self.blocked(&denied, checked);
         }
+        if !is_list && self.lets_unproven_through && !walk.doubts.is_empty() && denied.patterns.is_empty() {
+            // What a doubt hides is found among the words at least.
+            self.blocked(&self.deny.check_loosely(command), checked);
+        }
         let counts = is_list || (!self.deny.is_empty() && !self.lets_unproven_through);
         for Doubt { construct, at, program } in walk.doubts.iter().filter(|_| counts) {
             let unproven = Unproven { construct: *construct, place: place(command, *at), program: self.program(program.as_deref()) };

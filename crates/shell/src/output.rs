@@ -9,7 +9,7 @@ pub enum Form {
     Number,
     /// The digits of a revision; nothing if the commands fail.
     Revision,
-    /// The name of a branch or tag; nothing if the commands fail. It begins with no dash, and no part of it begins with a dot.
+    /// Names of branches or tags; nothing if the commands fail. None begins with a dash, and no part of one with a dot.
     Name,
 }
 
@@ -35,6 +35,9 @@ pub fn form(list: &List) -> Option<Form> {
         ["git", "merge-base", commits @ ..] if commits.iter().all(|commit| !commit.starts_with('-')) => Some(Form::Revision),
         ["git", "log", "-1", "--format=%h" | "--format=%H" | "--pretty=%h" | "--pretty=%H"] => Some(Form::Revision),
         ["git", "branch", "--show-current"] | ["git", "symbolic-ref", "--short", "HEAD"] => Some(Form::Name),
+        // One a line.
+        ["git", "tag"] | ["git", "tag", "-l" | "--list"] => Some(Form::Name),
+        ["git", "tag", "-l" | "--list", pattern] if !pattern.starts_with('-') => Some(Form::Name),
         ["git", "describe", options @ ..] => {
             let is_known = |option: &&str| matches!(*option, "--tags" | "--always" | "--abbrev=0" | "HEAD" | "HEAD^" | "HEAD~1");
             options.iter().all(is_known).then_some(Form::Name)

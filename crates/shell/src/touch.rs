@@ -9,7 +9,7 @@ use super::grammar::{Access, Construct, Piece, Word};
 use super::reached::Way;
 use super::tables::{self, COMPUTED_NAME, Touch, touched};
 use super::template::Place;
-use super::walk::Walk;
+use super::walk::{WORD_BYTES, Walk};
 
 /// TABLE: programs that find names of files below what they are given.
 const FINDERS: [&str; 9] = ["egrep", "fd", "fdfind", "fgrep", "find", "gfind", "git", "grep", "rg"];
@@ -236,6 +236,16 @@ impl Walk<'_> {
                 self.doubt(Construct::RelativeProgram, at);
             }
         }
+        let mut seen = FxHashSet::default();
+        self.files.retain(|file| seen.insert((file.path.clone(), file.access == Access::Write, file.bytes)));
+        let mut seen = FxHashSet::default();
+        self.operands.retain(|operand| seen.insert(operand.clone()));
+        self.spend((self.files.len() + self.operands.len()) * self.directories.count() * WORD_BYTES);
+        if self.budget == 0 {
+            self.files.clear();
+            self.operands.clear();
+            return self.doubt(Construct::TooMuch, 0);
+        }
         let mut resolved = Vec::new();
         for file in std::mem::take(&mut self.files) {
             if file.is_relative() && self.directories.is_lost() {
@@ -254,8 +264,6 @@ impl Walk<'_> {
             // What is found there is written.
             operands.append(&mut self.searched);
         }
-        let mut seen = FxHashSet::default();
-        operands.retain(|operand| seen.insert(operand.clone()));
         let in_folders = |operand: FileOperand| {
             let places = self.directories.all(&operand.path).into_iter();
             places

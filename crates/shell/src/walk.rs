@@ -24,7 +24,7 @@ const WALKED_MAX: usize = 1 << 18;
 const DOUBTS_MAX: usize = 16;
 
 /// What a word costs beside its text, in bytes.
-const WORD_BYTES: usize = 16;
+pub(super) const WORD_BYTES: usize = 16;
 
 /// Collects what runs.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl<'a> Walk<'a> {
     /// # Errors
     /// [`Refusal`] if it is not in the grammar.
     pub fn line(&mut self, text: &str) -> Result<(), Refusal> {
-        let (list, is_chain) = grammar::parse_line(text)?;
+        let (list, is_chain) = grammar::parse_line(text, self.allow.is_some())?;
         self.budget = WALKED_MAX.min(WALKED + text.len() * WALKED_PER_BYTE);
         if is_chain && files::moves_openly(&list) {
             self.directories.follow();

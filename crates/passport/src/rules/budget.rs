@@ -5,19 +5,19 @@ use bash_commands::Checked;
 use crate::examine::Denial;
 
 /// The budget: so many steps, and so many more for each byte. A step is one place that is looked up. An ordinary text takes less than a
-/// hundredth of its budget.
-const STEPS: usize = 4_096;
-const STEPS_PER_BYTE: usize = 4;
+/// tenth of its budget.
+const STEPS: usize = 2_048;
+const STEPS_PER_BYTE: usize = 1;
 
 /// In how many bytes of a place a further component is charged.
 const PLACE_BYTES: usize = 16;
 /// How many times as much as a plain name a glob costs: it is compared with each secret.
-const GLOB_STEPS: usize = 64;
+const GLOB_STEPS: usize = 16;
 /// How many times as much as a word a file costs that the line opens: every limit of files is asked.
 const FILE_STEPS: usize = 8;
 
 /// How many times as much as a word a file costs that a program is given.
-const OPERAND_STEPS: usize = 4;
+const OPERAND_STEPS: usize = 2;
 
 /// The longest word that is taken for one path, in bytes. In a longer one every piece is.
 const WORD_BYTES_MAX: usize = 512;

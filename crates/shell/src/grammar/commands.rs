@@ -34,6 +34,9 @@ pub fn is_loop_name(name: &str) -> bool {
     LOOP_NAMES.contains(&name) || SHOUTED_NAMES.contains(&name) || (name.len() == 1 && name.bytes().all(|byte| byte.is_ascii_lowercase()))
 }
 
+/// Programs that do the same with each of their operands.
+const ALIKE: [&str; 8] = ["cat", "head", "ls", "mkdir", "rm", "tail", "touch", "wc"];
+
 /// The most numbers that a range of a loop may stand for.
 const RANGE_MAX: u32 = 200;
 
@@ -314,6 +317,10 @@ impl<'t> Parser<'t> {
                 self.at += name.len() + 1;
                 let value = self.value(false)?;
                 simple.assignments.push((name.to_owned(), value));
+            } else if let Some((length, words)) = self.braces(&simple) {
+                let at = self.at;
+                self.at += length;
+                simple.words.extend(words.into_iter().map(|text| Word { pieces: vec![Piece::Text(text)], at, ..Word::default() }));
             } else {
                 simple.words.push(self.word()?);
             }
@@ -331,6 +338,24 @@ impl<'t> Parser<'t> {
             return Err(Refusal { construct, at: start });
         }
         Ok(Command { kind: Kind::Simple(simple), redirects })
+    }
+
+    /// Reads a word with one list in braces, as in `src/{a,b}`, of a program that does the same with each of its operands: how long it is, and
+    /// the words that it stands for. To dash and busybox sh it stands for itself.
+    fn braces(&self, simple: &Simple) -> Option<(usize, Vec<String>)> {
+        let program = simple.words.first().and_then(Word::as_text)?;
+        let length = self.rest().bytes().position(|byte| ends_word(Some(byte))).unwrap_or(self.rest().len());
+        let word = self.rest().get(..length).filter(|word| ALIKE.contains(&program) && word.contains('{'))?;
+        let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte));
+        let (front, rest) = word.split_once('{')?;
+        let (list, behind) = rest.split_once('}')?;
+        let items: Vec<&str> = list.split(',').collect();
+        let is_list = items.len() > 1 && items.iter().all(|item| is_plain(item) && !item.contains(".."));
+        // What stands in front is in front of each word, so that no word is an option.
+        let begins = |text: &str| text.starts_with(|first: char| first.is_ascii_alphanumeric() || ".".contains(first));
+        let is_open = begins(front) || front.is_empty() && items.iter().all(|item| begins(item));
+        (is_list && is_open && is_plain(front) && is_plain(behind))
+            .then(|| (length, items.iter().map(|item| format!("{front}{item}{behind}")).chain([word.to_owned()]).collect()))
     }
 
     /// Refuses words that are reserved, at the beginning of a command.

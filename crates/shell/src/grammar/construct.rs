@@ -123,7 +123,7 @@ impl Construct {
             Self::Target => "a redirection to a file whose name is computed",
             Self::Device => "a redirection to a device",
             Self::NoCommand => "a redirection or assignment without a command",
-            Self::Document => "a here-document whose delimiter is not quoted",
+            Self::Document => "a here-document whose delimiter is not quoted, and which is expanded",
             Self::DocumentPlace => "a here-document where shells disagree about its place",
             Self::Comment => "a comment where shells disagree about its end",
             Self::Continuation => "a backslash at the end of a line, inside a word",

@@ -8,6 +8,8 @@ pub(super) struct Parser<'t> {
     pub(super) text: &'t str,
     pub(super) at: usize,
     pub(super) depth: usize,
+    /// Whether the delimiter of a here-document may stand without quotes.
+    pub(super) takes_bare: bool,
     /// Whether this is inside `"$(…)"`.
     pub(super) in_substitution: bool,
     /// The here-documents whose bodies begin at the next line.
@@ -25,13 +27,15 @@ pub(super) struct Parser<'t> {
 /// A here-document that has been announced.
 pub(super) struct Document<'t> {
     pub(super) delimiter: &'t str,
+    /// Whether the delimiter is quoted, so that nothing in the body is expanded.
+    pub(super) quoted: bool,
     pub(super) at: usize,
 }
 
 impl<'t> Parser<'t> {
-    pub(super) fn new(text: &'t str, depth: usize) -> Self {
+    pub(super) fn new(text: &'t str, depth: usize, takes_bare: bool) -> Self {
         let (documents, sizes) = (Vec::new(), Vec::new());
-        Self { text, at: 0, depth, in_substitution: false, documents, sizes, document_count: 0, is_chain: true, base: depth }
+        Self { text, at: 0, depth, takes_bare, in_substitution: false, documents, sizes, document_count: 0, is_chain: true, base: depth }
     }
 
     /// Reads the whole text: its list, and whether that is a chain.
@@ -134,6 +138,11 @@ impl<'t> Parser<'t> {
         for line in self.rest().split_inclusive('\n') {
             if line.strip_suffix('\n').unwrap_or(line) == document.delimiter {
                 self.sizes.push(self.at - start);
+                // Without these characters a body is the same whether its delimiter is quoted or not.
+                let body = self.text.get(start..self.at).unwrap_or_default();
+                if !document.quoted && body.contains(['$', '`', '\\']) {
+                    return Err(Refusal { construct: Construct::Document, at: document.at });
+                }
                 self.at += document.delimiter.len();
                 if self.peek() == Some(b'\n') {
                     self.at += 1;

@@ -12,7 +12,7 @@
 //! while     = ("while" | "until") list "do" list "done"
 //! for       = "for" name "in" { word | "{" number ".." number "}" } (";" | newline) "do" list "done"
 //! simple    = { name "=" literal } word { word | redirect }
-//! redirect  = "<" word | ["1" | "2"] (">" | ">>") word | "2>&1" | "1>&2" | ">&2" | ">&1" | "<<" 'quoted delimiter'
+//! redirect  = "<" word | ["1" | "2"] (">" | ">>") word | "2>&1" | "1>&2" | ">&2" | ">&1" | "<<" delimiter
 //! word      = pieces: bare | \c | '…' | "…" | * ? [ ] | ~ | $name | ${name} | ${name%literal} | ${name##*/} | output | "<(" list ")"
 //! output    = "$(" list ")"
 //! ```
@@ -48,20 +48,22 @@ pub struct Refusal {
 /// # Errors
 /// [`Refusal`] names the first construct that is not in the grammar.
 pub fn parse(text: &str, depth: usize) -> Result<List, Refusal> {
-    read(text, depth).map(|(list, _)| list)
+    read(text, depth, false).map(|(list, _)| list)
 }
 
 /// Reads a command line, and tells whether it is a chain: each of its pipelines runs only if those in front of it have succeeded (`&&`).
+/// `takes_bare`: whether the delimiter of a here-document may stand without quotes, if nothing in its body is expanded. Where patterns are looked
+/// for, such a line is better compared as a text.
 ///
 /// # Errors
 /// As [`parse`].
-pub fn parse_line(text: &str) -> Result<(List, bool), Refusal> {
-    read(text, 0)
+pub fn parse_line(text: &str, takes_bare: bool) -> Result<(List, bool), Refusal> {
+    read(text, 0, takes_bare)
 }
 
-fn read(text: &str, depth: usize) -> Result<(List, bool), Refusal> {
+fn read(text: &str, depth: usize, takes_bare: bool) -> Result<(List, bool), Refusal> {
     if let Some(at) = text.find('\0') {
         return Err(Refusal { construct: Construct::Control, at });
     }
-    Parser::new(text, depth).line()
+    Parser::new(text, depth, takes_bare).line()
 }

@@ -112,6 +112,17 @@ impl Parser<'_> {
         Ok(list)
     }
 
+    /// Reads the delimiter of a here-document that is not quoted.
+    pub(super) fn bare_delimiter(&mut self) -> Result<(usize, usize), Refusal> {
+        let length = self.rest().bytes().take_while(u8::is_ascii_alphanumeric).count();
+        let start = self.at;
+        if length == 0 || !ends_word(self.peek_at(length)) {
+            return Err(self.refuse(Construct::Document));
+        }
+        self.at += length;
+        Ok((start, self.at))
+    }
+
     /// Reads the quoted delimiter of a here-document.
     pub(super) fn delimiter(&mut self) -> Result<(usize, usize), Refusal> {
         let quote = self.peek().filter(|byte| matches!(byte, b'\'' | b'"')).ok_or(self.refuse(Construct::Document))?;

@@ -51,7 +51,7 @@ impl Parser<'_> {
         Ok(Some(Redirect::File { access, target }))
     }
 
-    /// Reads `<<'EOF'`. Its body follows behind the end of this line.
+    /// Reads `<<'EOF'` or `<<EOF`. Its body follows behind the end of this line.
     fn here_document(&mut self) -> Result<Redirect, Refusal> {
         let at = self.at;
         if self.rest().starts_with("<<<") || self.rest().starts_with("<<-") {
@@ -61,9 +61,10 @@ impl Parser<'_> {
         while matches!(self.peek(), Some(b' ' | b'\t')) {
             self.at += 1;
         }
-        let (start, end) = self.delimiter()?;
+        let quoted = matches!(self.peek(), Some(b'\'' | b'"'));
+        let (start, end) = if quoted || !self.takes_bare { self.delimiter()? } else { self.bare_delimiter()? };
         let delimiter = self.text.get(start..end).unwrap_or_default();
-        self.documents.push(Document { delimiter, at });
+        self.documents.push(Document { delimiter, quoted, at });
         self.document_count += 1;
         // The body has not been read. Until then, this is its number.
         Ok(Redirect::Document(self.document_count - 1))
