@@ -36,6 +36,7 @@ fn without_topics(cluster: &Cluster) -> Result<Deployment> {
     for key in ["events", "decisions", "dlq", "state", "controls"] {
         deployment.configure(&format!("/kafka/topics/{key}"), json!(cluster.unique(&format!("apply-{key}"))));
     }
+    deployment.configure("/kafka/reply_topics", json!([cluster.unique("apply-replies"), "team-a.*"]));
     Ok(deployment)
 }
 
@@ -54,7 +55,7 @@ pub(crate) fn topics_are_created_once(cluster: &Cluster) -> Result<()> {
     let deployment = without_topics(cluster)?;
     let wishes = ["--partitions", "3", "--replication-factor", "1", "--retention", "events=2d", "--retention", "dlq=forever"];
     let with = |more: &[&str]| apply(&deployment, &[&wishes, more].concat());
-    let all = |status| ["events", "decisions", "dlq", "controls", "state"].map(|key| (key, status)).to_vec();
+    let all = |status| ["events", "decisions", "dlq", "controls", "state", "reply_topics"].map(|key| (key, status)).to_vec();
 
     let missing = deployment.command("run").env("TOLLGATE__ADMIN", "null").output()?;
     ensure!(stderr(&missing).contains("create what is missing: tollgate topics apply --execute"), "{}", stderr(&missing));
@@ -67,7 +68,7 @@ pub(crate) fn topics_are_created_once(cluster: &Cluster) -> Result<()> {
             json!([{"change": "create", "partitions": 3, "replication_factor": 1, "settings": {"retention.ms": "172800000"}}])
         );
         assert!(
-            stderr(&output).contains("topics: 5, to create or change: 5; nothing was changed, --execute does it"),
+            stderr(&output).contains("topics: 6, to create or change: 6; nothing was changed, --execute does it"),
             "{}",
             stderr(&output)
         );
@@ -76,7 +77,7 @@ pub(crate) fn topics_are_created_once(cluster: &Cluster) -> Result<()> {
     let created = lines(&output, 0)?;
     assert_eq!(statuses(&created), all("created"));
     assert_eq!((&created[4]["partitions"], &created[3]["partitions"]), (&json!(3), &json!(1)));
-    assert!(stderr(&output).contains("created or changed: 5; all of them fit"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("created or changed: 6; all of them fit"), "{}", stderr(&output));
     for arguments in [["--execute"], ["--check"]] {
         let output = with(&arguments)?;
         let lines = lines(&output, 0)?;

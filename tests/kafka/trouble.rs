@@ -100,7 +100,7 @@ pub(crate) fn replies_go_where_they_are_allowed(cluster: &Cluster) -> Result<()>
     let mut deployment = Deployment::new(cluster, 2)?;
     let replies = cluster.topic("replies", 4, &[])?;
     let other = cluster.topic("other", 1, &[])?;
-    deployment.configure("/kafka/reply_topics", json!(["replies-*", "decisions-*", "missing.replies"]));
+    deployment.configure("/kafka/reply_topics", json!(["replies-*", "decisions-*", "missing.*"]));
     let worker = deployment.start()?;
     let ask = |id: &str, topic: &str| {
         let call = json!({"type": "tool_call", "event_id": id, "tool_call_id": id, "tool_name": "ls", "tool_input": {}});
@@ -134,6 +134,7 @@ pub(crate) fn replies_go_where_they_are_allowed(cluster: &Cluster) -> Result<()>
     wait_until("the topic is shown without what a terminal would obey", || Ok(worker.log().contains("\\u{1b}[2J")))?;
     assert!(!worker.log().contains('\u{1b}'), "{}", worker.log());
     // The missing topic is given up after a few seconds, and its record is finished then.
+    await_line(&worker, &["a reply could not be published", "missing.replies"])?;
     assert!(worker.stop()?.success());
     assert_eq!(cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>(), events.len() as i64);
     Ok(())

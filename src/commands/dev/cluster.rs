@@ -29,23 +29,17 @@ pub(super) fn put_prefix(kafka: &mut KafkaSettings, prefix: &str) {
 
 /// Returns every topic that the configuration names. A prefix of reply topics names none.
 pub(super) fn topics_of(kafka: &KafkaSettings) -> Vec<String> {
-    kafka.topics.each().map(|topic| topic.name.to_owned()).chain(reply_topics(kafka).map(str::to_owned)).collect()
-}
-
-fn reply_topics(kafka: &KafkaSettings) -> impl Iterator<Item = &str> {
-    kafka.reply_topics.iter().map(String::as_str).filter(|topic| !topic.ends_with('*'))
+    kafka.each_topic().map(|topic| topic.name.to_owned()).collect()
 }
 
 /// Creates the topics that are not there yet, and returns their names.
 pub(super) async fn create_topics(kafka: &KafkaSettings) -> anyhow::Result<Vec<String>> {
-    let count = i32::try_from(PARTITIONS)?;
-    let ours = to_create(kafka.topics.each().filter(|topic| topic.spec.is_created()), PARTITIONS);
+    let ours = to_create(kafka.each_topic().filter(|topic| topic.spec.is_created()), PARTITIONS);
     let mut topics = Vec::new();
     for topic in &ours {
         let new = NewTopic::new(topic.name, i32::try_from(topic.partitions)?, TopicReplication::Fixed(-1));
         topics.push(topic.settings.iter().fold(new, |new, (key, value)| new.set(key, value)));
     }
-    topics.extend(reply_topics(kafka).map(|name| NewTopic::new(name, count, TopicReplication::Fixed(-1))));
     check_administration(kafka).map_err(|reason| anyhow!("topics cannot be created: {reason}"))?;
     let admin: AdminClient<PlainContext> =
         consumer_config(kafka, &kafka.group_id, None).create_with_context(PlainContext::default()).context("kafka.properties")?;

@@ -98,7 +98,7 @@ impl<'s> Finder<'s> {
 
     /// Looks once. Returns `None` if the time was up first.
     fn look(&self, watch: &mut Watch<'_>) -> Option<Result<Found<'s>, Unknown>> {
-        let topics: Vec<Topic<'s>> = self.kafka.topics.each().collect();
+        let topics: Vec<Topic<'s>> = self.kafka.each_topic().collect();
         let names: Vec<_> = topics.iter().map(|topic| topic.name.to_owned()).collect();
         let answer = self.inquirer.ask(watch, move |client| {
             // A topic that is forbidden is an answer too, so that all of them are named at once.

@@ -9,6 +9,7 @@ use super::property_files::{Properties, Renewed, SUFFIX};
 use super::redact::is_secret;
 use super::{brokers, urls};
 pub use crate::topics::TopicSettings;
+use crate::topics::{Topic, TopicSpec};
 use tollgate_core::settings::{Entry, REDACTED, Section, Spelling, shape};
 
 /// Properties that correctness depends on. Tollgate sets them itself.
@@ -60,6 +61,17 @@ impl KafkaSettings {
     #[must_use]
     pub fn shown_brokers(&self) -> String {
         urls::redacted_addresses(&self.brokers)
+    }
+
+    /// Returns the reply topics that are named. A prefix such as `team-a.*` names none.
+    pub fn named_reply_topics(&self) -> impl Iterator<Item = Topic<'_>> {
+        let names = self.reply_topics.iter().filter(|topic| !topic.ends_with('*'));
+        names.map(|name| Topic { spec: TopicSpec::REPLIES, name })
+    }
+
+    /// Returns every topic that is named: those of the table, then reply topics.
+    pub fn each_topic(&self) -> impl Iterator<Item = Topic<'_>> {
+        self.topics.each().chain(self.named_reply_topics())
     }
 
     /// Returns whether an event may ask for its verdict on this topic.

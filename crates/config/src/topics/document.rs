@@ -11,7 +11,8 @@ Written from the table in `crates/config/src/topics/table.rs`; `UPDATE_DOCS=1 ca
 [topic setup](topic-setup.md) says how. `tollgate run` ends if a topic that it needs is missing or does not fit, and names that
 command. `tollgate dev` makes all of them. Every producer has to use the murmur2 partitioner, so that a thread stays on one partition. Every
 group and events topic needs a state topic of its own; controls may be shared. No two roles may have the same topic, and no reply topic may
-be one of these.
+be one of these. Reply topics that `kafka.reply_topics` names are checked and created with them; whoever reads a topic that a prefix such as
+`team-a.*` covers creates it.
 
 | key | default name | records | keyed by | needed |
 |---|---|---|---|---|

@@ -132,10 +132,25 @@ impl TopicSpec {
         self.needed != Needed::OnRequest
     }
 
+    /// A topic that `kafka.reply_topics` names. It is none of the table's: there may be any number of them.
+    pub const REPLIES: &Self = &Self {
+        key: "reply_topics",
+        what: "Verdicts for a caller that asked for them here.",
+        default_name: "",
+        record_key: "thread_id",
+        cleanup: Cleanup::Delete { days: None },
+        partitions: PartitionRule::Free,
+        carries: Carries::Ours,
+        written_by: &[Party::Workers],
+        read_by: &[Party::Orchestrators],
+        needed: Needed::Always,
+    };
+
     /// Returns the path of the configuration key that names the topic.
     #[must_use]
     pub fn path(&self) -> String {
-        format!("kafka.topics.{}", self.key)
+        let block = if self == Self::REPLIES { "kafka" } else { "kafka.topics" };
+        format!("{block}.{}", self.key)
     }
 }
 

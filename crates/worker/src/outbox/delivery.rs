@@ -91,7 +91,18 @@ pub enum DeliveryOutcome {
     /// It is too large for its topic. It comes back, so that something smaller can take its place.
     TooLarge(Box<Returned>),
     /// The broker refused it.
-    Failed(RDKafkaErrorCode),
+    Failed {
+        /// Why.
+        code: RDKafkaErrorCode,
+        /// The topic that it was sent to.
+        topic: String,
+    },
+}
+
+impl DeliveryOutcome {
+    pub(super) fn failed(code: RDKafkaErrorCode, topic: &str) -> Self {
+        Self::Failed { code, topic: topic.to_owned() }
+    }
 }
 
 /// A record that was too large and came back.
@@ -160,7 +171,7 @@ impl Deliveries for DeliveryQueue {
             Ok(message) if message.offset() >= 0 => DeliveryOutcome::Acknowledged,
             // librdkafka concludes it from the acknowledgement of a later record. The broker itself never took this one: see
             // `crate::kafka::producer_config`. This is how brokers call a record that is missing before another.
-            Ok(_) => DeliveryOutcome::Failed(RDKafkaErrorCode::OutOfOrderSequenceNumber),
+            Ok(message) => DeliveryOutcome::failed(RDKafkaErrorCode::OutOfOrderSequenceNumber, message.topic()),
             Err((error, message)) if is_too_large(error.rdkafka_error_code()) => DeliveryOutcome::TooLarge(Box::new(Returned {
                 topic: message.topic().to_owned(),
                 partition: Some(message.partition()).filter(|partition| *partition >= 0),
@@ -168,7 +179,7 @@ impl Deliveries for DeliveryQueue {
                 value: message.payload().map(<[u8]>::to_vec),
                 headers: message.headers().map_or_else(OwnedHeaders::new, BorrowedHeaders::detach),
             })),
-            Err((error, _)) => DeliveryOutcome::Failed(error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail)),
+            Err((error, message)) => DeliveryOutcome::failed(error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail), message.topic()),
         };
         self.push(*delivery, outcome);
     }

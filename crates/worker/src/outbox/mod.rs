@@ -153,7 +153,7 @@ impl Outbox {
                         self.shared.end(given_up, &mut settled.finished);
                     }
                 }
-                DeliveryOutcome::Failed(code) => self.refused(delivery, code, &mut settled),
+                DeliveryOutcome::Failed { code, topic } => self.refused(delivery, code, topic, &mut settled),
             }
         }
         for delivery in settled.finished.iter().filter(|delivery| delivery.role == Role::Verdict) {
@@ -182,7 +182,7 @@ impl Outbox {
         None
     }
 
-    fn refused(&self, delivery: Delivery, code: RDKafkaErrorCode, settled: &mut Settled) {
+    fn refused(&self, delivery: Delivery, code: RDKafkaErrorCode, topic: String, settled: &mut Settled) {
         // A producer that has failed for good knows why.
         let code = if code == RDKafkaErrorCode::Fatal { self.producers.fatal_error().unwrap_or(code) } else { code };
         // The producer is being dropped and discards what it holds; the records are read again.
@@ -194,10 +194,9 @@ impl Outbox {
         if delivery.role == Role::Reply {
             self.metrics.replies.with_label_values(&["failed"]).inc();
             let (partition, offset) = (delivery.partition, delivery.offset);
-            tracing::warn!(%partition, %offset, %code, "a reply could not be published");
+            tracing::warn!(%partition, %offset, topic = %topic.escape_debug(), %code, "a reply could not be published");
             return settled.finished.push(delivery);
         }
-        let topic = self.topics.of(delivery.role).to_owned();
         settled.refusal.get_or_insert(Refusal { role: delivery.role.as_str(), topic, code });
     }
 

@@ -114,7 +114,7 @@ impl Producers {
         let delivery = publication.delivery;
         let producer = match self.producer(kind) {
             Ok(producer) => producer,
-            Err(code) => return self.queue.push(delivery, DeliveryOutcome::Failed(code)),
+            Err(code) => return self.queue.push(delivery, DeliveryOutcome::failed(code, publication.topic)),
         };
         let mut record: BaseRecord<'_, [u8], [u8], Box<Delivery>> =
             BaseRecord::with_opaque_to(publication.topic, Box::new(delivery)).headers(publication.headers);
@@ -191,7 +191,7 @@ impl Producers {
 
 fn refusal(code: Option<RDKafkaErrorCode>, record: BaseRecord<'_, [u8], [u8], Box<Delivery>>) -> DeliveryOutcome {
     if !is_too_large(code) {
-        return DeliveryOutcome::Failed(code.unwrap_or(RDKafkaErrorCode::Fail));
+        return DeliveryOutcome::failed(code.unwrap_or(RDKafkaErrorCode::Fail), record.topic);
     }
     DeliveryOutcome::TooLarge(Box::new(Returned {
         topic: record.topic.to_owned(),

@@ -109,7 +109,7 @@ fn an_acknowledgement_that_only_a_later_record_got_is_none() {
         if matches!(lost, DeliveryOutcome::Acknowledged) && broker.values(2) == ["a", "b"] {
             continue;
         }
-        assert!(matches!(lost, DeliveryOutcome::Failed(RDKafkaErrorCode::OutOfOrderSequenceNumber)), "{lost:?}");
+        assert!(matches!(lost, DeliveryOutcome::Failed { code: RDKafkaErrorCode::OutOfOrderSequenceNumber, .. }), "{lost:?}");
         assert_eq!(broker.values(1), ["b"]);
         return;
     }

@@ -32,10 +32,11 @@ impl Needs {
         Self { writes_signals: is_on, abuse_group: is_on.then(|| settings.abuse_group()), ..Self::deciding() }
     }
 
-    /// Returns the topics that are needed, in the order of their table.
+    /// Returns the topics that are needed, in the order of their table; reply topics are behind them.
     #[must_use]
     pub fn topics<'n>(&self, kafka: &'n KafkaSettings) -> Vec<Topic<'n>> {
-        TopicRole::ALL.iter().filter(|role| self.has(**role)).map(|role| kafka.topics.of(*role)).collect()
+        let of_table = TopicRole::ALL.iter().filter(|role| self.has(**role)).map(|role| kafka.topics.of(*role));
+        of_table.chain(kafka.named_reply_topics().filter(|_| self.decides)).collect()
     }
 
     fn has(&self, role: TopicRole) -> bool {
@@ -77,7 +78,7 @@ impl Needs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_config::topics::TopicSettings;
+    use tollgate_config::topics::{TopicSettings, TopicSpec};
 
     #[test]
     fn no_stage_needs_the_rights_of_the_other() {
@@ -99,15 +100,18 @@ mod tests {
     fn each_worker_needs_the_topics_of_what_it_does() {
         let mut kafka = tollgate_config::load(None, []).unwrap().kafka;
         kafka.topics = TopicSettings::named(|spec| spec.key.to_owned());
+        kafka.reply_topics = ["replies".to_owned(), "team-a.*".to_owned()].into();
         let names = |needs: &Needs| needs.topics(&kafka).iter().map(|topic| topic.name).collect::<Vec<_>>().join(" ");
         let deciding = Needs::deciding();
-        assert_eq!(names(&deciding), "events decisions dlq controls state");
-        assert_eq!(names(&Needs { writes_signals: true, ..deciding.clone() }), "events decisions dlq controls signals state");
+        assert_eq!(names(&deciding), "events decisions dlq controls state replies");
+        let replies = Topic { spec: TopicSpec::REPLIES, name: "replies" };
+        assert_eq!(deciding.rights_on(&replies), [Right::write("replies")]);
+        assert_eq!(names(&Needs { writes_signals: true, ..deciding.clone() }), "events decisions dlq controls signals state replies");
         let counting = Needs { abuse_group: Some("g".to_owned()), ..Needs::default() };
         assert_eq!(names(&counting), "controls alerts signals abuse");
         let groups: Vec<_> = counting.groups(&kafka).into_iter().map(|topics| (topics.group_id, topics.input, topics.state)).collect();
         assert_eq!(groups, [("g".to_owned(), "signals".to_owned(), "abuse".to_owned())]);
         let all = Needs { writes_signals: true, tries_policy: true, decides: true, ..counting };
-        assert_eq!(all.topics(&kafka).len(), TopicRole::ALL.len());
+        assert_eq!(all.topics(&kafka).len(), TopicRole::ALL.len() + 1);
     }
 }
