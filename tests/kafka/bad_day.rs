@@ -8,10 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use crate::security::await_line;
-use tollgate_testkit::{Cluster, Deployment, Outgoing, Worker};
-
-const TIME_MAX: Duration = Duration::from_secs(240);
+use tollgate_testkit::{Cluster, Deployment, Outgoing, TIME_MAX, Worker};
 
 /// How often a thread panics, since each time is told only until it is started over.
 const PANICS: u32 = 3;
@@ -41,7 +38,7 @@ pub(crate) fn a_lost_reader_of_stderr_stops_nothing(cluster: &Cluster) -> Result
     drop(reader);
     worker.wait_ready()?;
     cluster.produce(&deployment.events, &calls(0, 20))?;
-    deployment.verdicts(cluster, 20, TIME_MAX)?;
+    deployment.verdicts(cluster, 20)?;
     assert_eq!(worker.get("/livez")?, (200, "ok\n".to_owned()));
     assert!(worker.metric("tollgate_lost_log_lines_total")? > 0.0);
     assert_eq!(worker.metric("tollgate_thread_panics_total")?, 0.0);
@@ -62,7 +59,7 @@ pub(crate) fn a_full_stderr_stops_nothing(cluster: &Cluster) -> Result<()> {
         cluster.produce(&deployment.events, &calls(sent, 50))?;
         sent += 50;
     }
-    deployment.verdicts(cluster, sent, TIME_MAX)?;
+    deployment.verdicts(cluster, sent)?;
     assert_eq!(worker.get("/livez")?, (200, "ok\n".to_owned()));
     assert!(worker.stop()?.success());
     assert_eq!(cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>(), sent as i64);
@@ -95,7 +92,7 @@ pub(crate) fn a_thread_that_panics_is_seen_and_started_over(cluster: &Cluster) -
         assert_eq!(told, format!("thread {thread} panicked and is being started over\n"));
         worker.wait_ready()?;
         cluster.produce(&deployment.events, &calls(sent, 20))?;
-        deployment.verdicts(cluster, sent + 20, TIME_MAX)?;
+        deployment.verdicts(cluster, sent + 20)?;
         let panics = || worker.metric("tollgate_thread_panics_total");
         while worker.get("/livez")?.0 != 200 || panics()? < f64::from(PANICS) {
             ensure!(Instant::now() < deadline, "{place} was not started over:\n{}", worker.log());
@@ -103,7 +100,7 @@ pub(crate) fn a_thread_that_panics_is_seen_and_started_over(cluster: &Cluster) -
         }
         worker.wait_ready()?;
         assert_eq!(panics()?, f64::from(PANICS), "{place}");
-        await_line(&worker, &["a thread panicked", thread, "src/"])?;
+        worker.await_line(&["a thread panicked", thread, "src/"])?;
         assert!(worker.stop()?.success(), "{place}");
     }
     // The log's own thread goes on after a panic, and nothing but a line is lost.
@@ -111,7 +108,7 @@ pub(crate) fn a_thread_that_panics_is_seen_and_started_over(cluster: &Cluster) -
     let worker = deployment.spawn_adapted(|command| _ = command.env("FAILPOINTS", "log=1*panic->off"))?;
     worker.wait_ready()?;
     assert_eq!((worker.metric("tollgate_thread_panics_total")?, worker.metric("tollgate_lost_log_lines_total")?), (1.0, 1.0));
-    await_line(&worker, &[" restored "])?;
+    worker.await_line(&[" restored "])?;
     assert!(worker.stop()?.success());
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use rdkafka::admin::{AdminClient, AdminOptions};
@@ -13,9 +12,8 @@ use serde_json::Value;
 
 use crate::formats::{envelope, records};
 use crate::traffic::conversations;
-use tollgate_testkit::{Cluster, Deployment, Outgoing};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, TIME_MAX, wait_until};
 
-const TIME_MAX: Duration = Duration::from_secs(240);
 /// What results of the traffic say.
 const SECRET: &str = "no such file";
 
@@ -248,18 +246,10 @@ pub(crate) fn what_is_followed_ends_with_a_signal(cluster: &Cluster) -> Result<(
             let bytes = std::fs::read(&file).unwrap_or_default();
             lines(&if name.ends_with("zst") { zstd::decode_all(&bytes[..]).unwrap_or_default() } else { bytes }).len()
         };
-        let wait_for = |count: usize| -> Result<()> {
-            let deadline = Instant::now() + TIME_MAX;
-            while read() < count {
-                ensure!(Instant::now() < deadline, "{name}: {} of {count} lines", read());
-                std::thread::sleep(Duration::from_millis(50));
-            }
-            Ok(())
-        };
-        wait_for(50)?;
+        wait_until("50 lines are there", || Ok(read() >= 50))?;
         // What comes later is taken too, though one of the partitions stays silent.
         cluster.produce(&topic, &[Outgoing::new("k", "later")])?;
-        wait_for(51)?;
+        wait_until("51 lines are there", || Ok(read() >= 51))?;
         ensure!(Command::new("kill").args([signal, &running.id().to_string()]).status()?.success());
         let ended = running.wait_with_output()?;
         assert!(ended.status.success() && said(&ended).contains("captured 51 records"), "{name}: {:?} {}", ended.status, said(&ended));

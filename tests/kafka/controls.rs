@@ -1,16 +1,13 @@
 //! Tests the kill switch: what `tollgate control` writes, and what running workers make of it.
 
 use std::process::{Command, Output, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::security::await_line;
-use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Record, Worker, header, parsed};
+use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Record, TIME_MAX, Worker, eventually, header, parsed, wait_until};
 
-const TIME_MAX: Duration = Duration::from_secs(240);
 const PARTITIONS: i32 = 8;
 /// Stands for an id, a reason or a secret that must not be seen anywhere else.
 const MARKER: &str = "MARKER-7f3a";
@@ -47,13 +44,13 @@ fn call(partition: i32, user: &str, id: &str) -> Outgoing {
 }
 
 /// Has a user make a call on every partition, and returns the verdicts' codes.
-fn codes(cluster: &Cluster, deployment: &Deployment, partitions: i32, user: &str) -> Result<Vec<String>> {
+pub(crate) fn codes(cluster: &Cluster, deployment: &Deployment, partitions: i32, user: &str) -> Result<Vec<String>> {
     let round = cluster.unique("round");
     let calls: Vec<_> = (0..partitions).map(|partition| call(partition, user, &format!("{round}/{partition}"))).collect();
     cluster.produce(&deployment.events, &calls)?;
     let is_of = |record: &Record| header(record, "event_id").starts_with(&format!("{round}/"));
-    let verdicts = cluster
-        .read_until(&deployment.decisions, TIME_MAX, |records| records.iter().filter(|record| is_of(record)).count() == calls.len())?;
+    let verdicts =
+        cluster.read_until(&deployment.decisions, |records| records.iter().filter(|record| is_of(record)).count() == calls.len())?;
     Ok(verdicts
         .iter()
         .filter(|record| is_of(record))
@@ -63,23 +60,15 @@ fn codes(cluster: &Cluster, deployment: &Deployment, partitions: i32, user: &str
 
 /// Waits until calls of a user get this code on every partition.
 pub(crate) fn wait_for_code(cluster: &Cluster, deployment: &Deployment, partitions: i32, user: &str, code: &str) -> Result<()> {
-    let deadline = Instant::now() + TIME_MAX;
-    loop {
+    eventually(|| {
         let found = codes(cluster, deployment, partitions, user)?;
-        if found.iter().all(|found| found == code) {
-            return Ok(());
-        }
-        ensure!(Instant::now() < deadline, "not {code} everywhere: {found:?}");
-    }
+        ensure!(found.iter().all(|found| found == code), "not {code} everywhere: {found:?}");
+        Ok(())
+    })
 }
 
 fn wait_for_metric(worker: &Worker, name: &str, value: f64) -> Result<()> {
-    let deadline = Instant::now() + TIME_MAX;
-    while worker.metric(name)? != value {
-        ensure!(Instant::now() < deadline, "{name} is {} and not {value}", worker.metric(name)?);
-        sleep(Duration::from_millis(20));
-    }
-    Ok(())
+    worker.await_metric(name, |found| found == value)
 }
 
 /// One command stops a user on all partitions of all workers, and another lets them go on. A worker that starts later knows of it.
@@ -87,11 +76,7 @@ pub(crate) fn a_suspension_blocks_on_every_partition_of_two_workers(cluster: &Cl
     let mut deployment = keyed_deployment(cluster, PARTITIONS)?;
     deployment.miss_members_soon();
     let (first, second) = (deployment.start()?, deployment.start()?);
-    let deadline = Instant::now() + TIME_MAX;
-    while first.partitions()?.len() != 4 || second.partitions()?.len() != 4 {
-        ensure!(Instant::now() < deadline, "the partitions are not shared out");
-        sleep(Duration::from_millis(20));
-    }
+    wait_until("both have partitions", || Ok(first.partitions()?.len() == 4 && second.partitions()?.len() == 4))?;
     wait_for_code(cluster, &deployment, PARTITIONS, MARKER, "allow")?;
     let line = written(&deployment, &[&["suspend"], &user(MARKER)[..], &["--reason", "chargeback"]].concat())?;
     let key = line["key"].as_str().context("a key")?;
@@ -105,7 +90,7 @@ pub(crate) fn a_suspension_blocks_on_every_partition_of_two_workers(cluster: &Cl
     for worker in [&first, &second] {
         wait_for_metric(worker, "tollgate_controls_applied_total", 1.0)?;
         wait_for_metric(worker, "tollgate_control_delay_seconds_count", 1.0)?;
-        await_line(worker, &["a control was applied"])?;
+        worker.await_line(&["a control was applied"])?;
         assert!(!worker.log().contains(MARKER), "{}", worker.log());
     }
     first.kill()?;
@@ -173,7 +158,7 @@ pub(crate) fn nothing_is_decided_before_the_controls_are_known(cluster: &Cluster
     }
     assert!(catching_up > 0, "it was never seen catching up");
     assert_eq!(worker.metric("tollgate_controls")?, PASSPORTS as f64 + 1.0);
-    let verdicts = deployment.verdicts(cluster, calls.len(), TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, calls.len())?;
     assert!(verdicts.iter().all(|verdict| parsed(verdict)["code"] == "subject_suspended"));
     Ok(())
 }
@@ -197,7 +182,7 @@ pub(crate) fn a_refused_control_leaves_the_last_good_one_in_force(cluster: &Clus
     let (_, metrics) = worker.get("/metrics")?;
     for code in ["state_unknown", "key_invalid"] {
         assert!(metrics.contains(&format!("tollgate_control_rejections_total{{code=\"{code}\"}} 1")), "{metrics}");
-        let line = await_line(&worker, &[code])?;
+        let line = worker.await_line(&[code])?;
         assert!(line.contains("ERROR") && line.contains(&deployment.controls) && line.contains("offset="), "{line}");
     }
     assert!(!worker.log().contains(MARKER) && !worker.log().contains("bob"), "{}", worker.log());
@@ -274,11 +259,7 @@ pub(crate) fn the_table_outlives_a_broker_restart(cluster: &Cluster, broker: &mu
     wait_for_code(cluster, &deployment, 1, "bob", "subject_suspended")?;
     wait_for_metric(&worker, "tollgate_controls_stale_seconds", 0.0)?;
     broker.kill()?;
-    let deadline = Instant::now() + TIME_MAX;
-    while worker.metric("tollgate_controls_stale_seconds")? < 2.0 {
-        ensure!(Instant::now() < deadline, "the controls do not grow stale");
-        sleep(Duration::from_millis(50));
-    }
+    worker.await_metric("tollgate_controls_stale_seconds", |seconds| seconds >= 2.0)?;
     assert_eq!((worker.get("/livez")?.0, worker.metric("tollgate_controls")?), (200, 1.0));
     broker.start_again()?;
     assert_eq!(codes(cluster, &deployment, 1, "bob")?, ["subject_suspended"]);

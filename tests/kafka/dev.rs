@@ -9,8 +9,6 @@ use serde_json::Value;
 
 use tollgate_testkit::{Cluster, Deployment, Outgoing, text};
 
-const TIME_MAX: Duration = Duration::from_secs(240);
-
 fn tollgate(cluster: &Cluster, arguments: &[&str]) -> Command {
     let mut command = Command::new(cluster.tollgate());
     command.args(arguments).args(["--brokers", cluster.bootstrap()]).env("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0");
@@ -85,12 +83,12 @@ pub(crate) fn tap_begins_where_it_is_asked_to(cluster: &Cluster) -> Result<()> {
     };
     let worker = deployment.start()?;
     cluster.produce(&deployment.events, &[call("a", "old-1"), call("b", "old-2")])?;
-    let old = deployment.verdicts(cluster, 2, TIME_MAX)?;
+    let old = deployment.verdicts(cluster, 2)?;
     std::thread::sleep(Duration::from_secs(3));
     let since = time::OffsetDateTime::now_utc().format(&time::format_description::well_known::Rfc3339)?;
     std::thread::sleep(Duration::from_millis(100));
     cluster.produce(&deployment.events, &[call("a", "new-1"), call("c", "new-2")])?;
-    deployment.verdicts(cluster, 4, TIME_MAX)?;
+    deployment.verdicts(cluster, 4)?;
     let tap = |arguments: &[&str]| -> Result<Vec<String>> {
         let output = deployment.command("tap").args(arguments).stdin(Stdio::null()).output()?;
         ensure!(output.status.success(), "{arguments:?}: {}", stderr(&output));

@@ -9,8 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::capture::delete_before;
-use crate::membership::wait_until;
-use tollgate_testkit::{Cluster, Outgoing};
+use tollgate_testkit::{Cluster, Outgoing, wait_until};
 
 /// How many records the topic has, and how large each is: more in sum than a reader fetches ahead.
 const RECORDS: usize = 400;

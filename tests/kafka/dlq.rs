@@ -1,14 +1,12 @@
 //! Tests `tollgate dlq`: letters by reason, and records that go back to their topic byte for byte.
 
 use std::process::Output;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, header};
 
-const TIME_MAX: Duration = Duration::from_secs(240);
 /// What no output may hold: it stands in keys, values and headers of records.
 const SECRET: &str = "user-7f3a";
 
@@ -61,7 +59,7 @@ pub(crate) fn letters_are_listed_by_reason(cluster: &Cluster) -> Result<()> {
         Outgoing { value: None, ..Outgoing::new(SECRET, "") },
     ];
     let positions = cluster.produce(&deployment.events, &bad)?;
-    cluster.read_until(&deployment.dlq, TIME_MAX, |records| records.len() == bad.len())?;
+    cluster.read_until(&deployment.dlq, |records| records.len() == bad.len())?;
     // A record that is no letter is counted and passed over.
     cluster.produce(&deployment.dlq, &[Outgoing::new("k", "what somebody else put there")])?;
 
@@ -154,7 +152,7 @@ pub(crate) fn a_letter_goes_back_as_it_came(cluster: &Cluster) -> Result<()> {
     assert_eq!(sent.partition, probe[0].partition, "where its key hashes to");
     let without_key = records.iter().find(|record| record.key.is_none()).context("the record without a key")?;
     assert_eq!((without_key.partition, &without_key.value), (1, &keyless.value), "where it was");
-    let verdicts = deployment.verdicts(cluster, 2, TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, 2)?;
     ensure!(verdicts.iter().any(|verdict| header(verdict, "event_id") == "e1"));
 
     // Behind the places that were named there is nothing more.
@@ -177,7 +175,7 @@ pub(crate) fn a_letter_that_fails_again_is_not_sent_again(cluster: &Cluster) -> 
     let deployment = Deployment::new(cluster, 1)?;
     let worker = deployment.start()?;
     cluster.produce(&deployment.events, &[Outgoing::new("t", "{").header("mine", "kept")])?;
-    let letters = |count: usize| cluster.read_until(&deployment.dlq, TIME_MAX, |records: &[Record]| records.len() == count);
+    let letters = |count: usize| cluster.read_until(&deployment.dlq, |records: &[Record]| records.len() == count);
     let first = letters(1)?;
     for times in 1..3 {
         let arguments: &[&str] = if times == 1 { &["redrive", "--execute"] } else { &["redrive", "--execute", "--again", "--limit", "1"] };

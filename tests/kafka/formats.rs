@@ -5,15 +5,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::traffic::conversations;
-use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, text};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, text, wait_until};
 
-const TIME_MAX: Duration = Duration::from_secs(240);
 const PARTITIONS: i32 = 2;
 
 /// A captured topic gets the verdicts of its worker: keys, headers, times, partitions and offsets count.
@@ -22,14 +20,12 @@ pub(crate) fn a_capture_gets_the_verdicts_of_the_worker(cluster: &Cluster) -> Re
     let worker = deployment.start()?;
     let records = records();
     cluster.produce(&deployment.events, &records)?;
-    let mut consumed = cluster.read_until(&deployment.events, TIME_MAX, |consumed| consumed.len() == records.len())?;
+    let mut consumed = cluster.read_until(&deployment.events, |consumed| consumed.len() == records.len())?;
     consumed.sort_by_key(|record| (record.partition, record.offset));
-    let deadline = Instant::now() + TIME_MAX;
     // A worker commits what is answered.
-    while cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>() < records.len() as i64 {
-        ensure!(Instant::now() < deadline, "the worker does not come to an end:\n{}", worker.log());
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    wait_until("the worker comes to an end", || {
+        Ok(cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>() >= records.len() as i64)
+    })?;
     assert!(worker.stop()?.success());
     let mut verdicts = cluster.read_all(&deployment.decisions)?;
     verdicts.sort_by_key(|verdict| (verdict.partition, verdict.offset));

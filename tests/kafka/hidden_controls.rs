@@ -1,15 +1,10 @@
 //! Tests that an open transaction on the controls topic holds up no suspension, and that everybody is told of the transaction.
 
-use std::thread::sleep;
-use std::time::{Duration, Instant};
-
 use anyhow::{Result, ensure};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
 
 use crate::controls::{control, keyed_deployment, user, wait_for_code, written};
-use tollgate_testkit::{Cluster, Worker};
-
-const TIME_MAX: Duration = Duration::from_secs(120);
+use tollgate_testkit::{Cluster, TIME_MAX, Worker, eventually};
 
 /// Begins a transaction on a topic, and leaves it open.
 fn open_transaction(cluster: &Cluster, topic: &str) -> Result<BaseProducer> {
@@ -25,16 +20,11 @@ fn open_transaction(cluster: &Cluster, topic: &str) -> Result<BaseProducer> {
 
 /// Waits until the health report holds a text, and returns the report.
 fn wait_for_report(worker: &Worker, text: &str) -> Result<String> {
-    let deadline = Instant::now() + TIME_MAX;
-    loop {
-        // A worker that has just started does not listen yet.
-        let (_, body) = worker.get("/readyz").unwrap_or_default();
-        if body.contains(text) {
-            return Ok(body);
-        }
-        ensure!(Instant::now() < deadline, "no {text} in {body}\n{}", worker.log());
-        sleep(Duration::from_millis(20));
-    }
+    eventually(|| {
+        let (_, body) = worker.get("/readyz")?;
+        ensure!(body.contains(text), "no {text} in {body}\n{}", worker.log());
+        Ok(body)
+    })
 }
 
 /// A suspension behind an open transaction blocks at once, and the list, the command that writes it, the health report, the metrics and the log

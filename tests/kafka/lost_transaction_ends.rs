@@ -8,11 +8,9 @@ use anyhow::Result;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
 use serde_json::json;
 
-use crate::membership::wait_until;
-use crate::security::await_line;
 use crate::state::verdicts_are_those_of_eval;
 use crate::traffic::conversations;
-use tollgate_testkit::{Cluster, Deployment, Outgoing, Record};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, wait_until};
 
 const STEP_TIME_MAX: Duration = Duration::from_secs(240);
 
@@ -40,7 +38,7 @@ pub(crate) fn a_checkpoint_whose_commit_was_lost_is_written_again(cluster: &Clus
     assert_eq!(cluster.read_all(&state)?, []);
     deployment.configure("/kafka/topics/state", json!(state));
     let worker = deployment.start()?;
-    await_line(&worker, &["the brokers have lost the commit of a checkpoint; it is written again"])?;
+    worker.await_line(&["the brokers have lost the commit of a checkpoint; it is written again"])?;
     let contents = |records: Vec<Record>| records.into_iter().map(|record| (record.key, record.value)).collect::<BTreeMap<_, _>>();
     assert!(contents(cluster.read_all(&state)?) == contents(checkpoint), "the same records");
     cluster.produce(&deployment.events, after)?;
@@ -56,7 +54,7 @@ pub(crate) fn a_transaction_of_somebody_else_is_named_and_waited_for(cluster: &C
     let producer = begin(cluster, "foreign", &deployment.state, &[removal])?;
     let worker = deployment.spawn("")?;
     wait_until("it says so", || Ok(worker.metric("tollgate_restore_failures_total{reason=\"mismatch\"}").unwrap_or_default() >= 1.0))?;
-    await_line(&worker, &["the state from offset 0 to ", "kafka-transactions.sh"])?;
+    worker.await_line(&["the state from offset 0 to ", "kafka-transactions.sh"])?;
     producer.abort_transaction(STEP_TIME_MAX)?;
     worker.wait_ready()?;
     let event = json!({"type": "tool_call", "thread_id": "t", "tool_call_id": "c", "tool_name": "ls", "tool_input": {}});

@@ -3,17 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{scope, sleep};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use crate::security::await_line;
 use crate::traffic::{awaited, conversations};
-use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Worker, header};
+use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Worker, header, wait_until};
 
-/// How long anything may take on a busy machine.
-const TIME_MAX: Duration = Duration::from_secs(240);
 const DECIDED: &str = "tollgate_verdicts_total";
 /// How many events a load sends at once, and the pause between two batches.
 const BATCH: usize = 40;
@@ -74,18 +71,9 @@ pub(crate) fn under_load_meanwhile(
 
 /// Checks that every event that wants one has a verdict, under its own thread.
 fn all_answered(cluster: &Cluster, deployment: &Deployment, events: &[Outgoing]) -> Result<()> {
-    let verdicts = deployment.verdicts(cluster, awaited(events), TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, awaited(events))?;
     let answered: BTreeSet<_> = verdicts.iter().map(|verdict| (verdict.key.clone(), header(verdict, "event_id"))).collect();
     assert_eq!(answered.len(), awaited(events));
-    Ok(())
-}
-
-pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
-    let deadline = Instant::now() + TIME_MAX;
-    while !holds()? {
-        ensure!(Instant::now() < deadline, "{what} did not come true in time");
-        sleep(Duration::from_millis(50));
-    }
     Ok(())
 }
 
@@ -150,7 +138,7 @@ pub(crate) fn a_stopped_worker_leaves_nothing_to_repeat(cluster: &Cluster) -> Re
     let events = conversations(200, 17);
     let worker = deployment.start()?;
     cluster.produce(&deployment.events, &events)?;
-    deployment.verdicts(cluster, awaited(&events), TIME_MAX)?;
+    deployment.verdicts(cluster, awaited(&events))?;
     assert!(worker.stop()?.success());
     committed_to_the_end(cluster, &deployment)?;
     let next = deployment.start()?;
@@ -172,7 +160,7 @@ pub(crate) fn a_static_member_keeps_its_partitions(cluster: &Cluster) -> Result<
     wait_until("both have partitions", || Ok(held(&[&first, &second])? == all && first.partitions()?.len() == 3))?;
     let before = first.partitions()?;
     // Behind this line stands what is logged from now on.
-    await_line(&second, &["ready: deciding on 3 of 6 partitions"])?;
+    second.await_line(&["ready: deciding on 3 of 6 partitions"])?;
     let known = second.log().len();
     assert!(first.stop()?.success());
     let first = deployment.spawn("pod-a")?;
@@ -225,12 +213,12 @@ pub(crate) fn a_second_signal_ends_at_once(cluster: &Cluster, broker: &mut Broke
     let mut worker = deployment.start()?;
     let events = conversations(50, 29);
     cluster.produce(&deployment.events, &events)?;
-    deployment.verdicts(cluster, awaited(&events), TIME_MAX)?;
+    deployment.verdicts(cluster, awaited(&events))?;
     broker.kill()?;
     worker.signal("TERM")?;
     sleep(Duration::from_millis(300));
     worker.signal("TERM")?;
-    let status = worker.wait(TIME_MAX)?;
+    let status = worker.wait()?;
     assert!(matches!(status.code(), Some(0 | 143)), "{status}");
     Ok(())
 }
@@ -242,9 +230,9 @@ pub(crate) fn a_stop_ends_though_the_brokers_are_away(cluster: &Cluster, broker:
     let mut worker = deployment.start()?;
     let events = conversations(50, 37);
     cluster.produce(&deployment.events, &events)?;
-    deployment.verdicts(cluster, awaited(&events), TIME_MAX)?;
+    deployment.verdicts(cluster, awaited(&events))?;
     broker.kill()?;
     worker.signal("TERM")?;
-    worker.wait(TIME_MAX)?;
+    worker.wait()?;
     Ok(())
 }

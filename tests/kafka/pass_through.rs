@@ -1,14 +1,9 @@
 //! Tests the worker without decisions, with which benchmarks compare the gate.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use serde_json::json;
 
-use crate::security::await_line;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, header, parsed};
-
-const TIME_MAX: Duration = Duration::from_secs(240);
 
 /// Readable or not, every record gets the constant verdict, and all of them are committed.
 pub(crate) fn a_pass_through_answers_every_record_and_commits(cluster: &Cluster) -> Result<()> {
@@ -23,8 +18,8 @@ pub(crate) fn a_pass_through_answers_every_record_and_commits(cluster: &Cluster)
     ];
     cluster.produce(&deployment.events, &events)?;
     let worker = deployment.start_with(&["--pass-through"])?;
-    await_line(&worker, &["NOTHING IS DECIDED"])?;
-    let verdicts = cluster.read_until(&deployment.decisions, TIME_MAX, |records| records.len() == events.len())?;
+    worker.await_line(&["NOTHING IS DECIDED"])?;
+    let verdicts = cluster.read_until(&deployment.decisions, |records| records.len() == events.len())?;
     let mut found: Vec<_> = verdicts
         .iter()
         .map(|verdict| {

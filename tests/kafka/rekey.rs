@@ -13,13 +13,9 @@ use tollgate_core::decide::thread::{StoredThread, Thread, ThreadStore};
 use tollgate_core::engine::checkpoint::{KeyedState as _, PartitionState, StateKey, StateRecord};
 use tollgate_core::event::record::{Offset, partition_of};
 
-use crate::membership::wait_until;
-use crate::security::await_line;
 use crate::state::quick_deployment;
 use crate::traffic::{awaited, conversations};
-use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, parsed, text};
-
-const TIME_MAX: Duration = Duration::from_secs(240);
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, TIME_MAX, eventually, parsed, text, wait_until};
 
 /// Returns the same records, each for the partition that its key hashes to among so many. A producer that knew the topic before would go
 /// on with the old number.
@@ -59,13 +55,7 @@ fn is_refused(deployment: &Deployment, arguments: &[&str], why: &str) -> Result<
 
 /// Waits until the state is not moved for this reason: what the brokers know of members may be some seconds old.
 fn comes_to_be_refused(deployment: &Deployment, arguments: &[&str], why: &str) -> Result<()> {
-    let deadline = Instant::now() + TIME_MAX;
-    loop {
-        match is_refused(deployment, arguments, why) {
-            Err(_) if Instant::now() < deadline => sleep(Duration::from_millis(200)),
-            refused => return refused,
-        }
-    }
+    eventually(|| is_refused(deployment, arguments, why))
 }
 
 fn event(thread: &str, id: &str, fields: Value) -> Outgoing {
@@ -147,7 +137,7 @@ pub(crate) fn threads_follow_their_topic_through_kills(cluster: &Cluster) -> Res
     after.extend(suppressed.iter().chain(&failing).map(|thread| call(thread, if thread.starts_with("cut") { "c1" } else { "c3" })));
     let worker = deployment.start()?;
     cluster.produce(&deployment.events, &before)?;
-    deployment.verdicts(cluster, awaited(&before), TIME_MAX)?;
+    deployment.verdicts(cluster, awaited(&before))?;
     ensure!(worker.stop()?.success());
     let known = threads(cluster, &deployment)?;
 
@@ -185,7 +175,7 @@ pub(crate) fn threads_follow_their_topic_through_kills(cluster: &Cluster) -> Res
     let after = placed(&after, 12);
     cluster.produce(&deployment.events, &after)?;
     before.extend(after);
-    let verdicts = deployment.verdicts(cluster, awaited(&before), TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, awaited(&before))?;
     // A thread's verdicts are on two partitions, between which there is no order. Every one of them is that of the whole thread.
     let got: BTreeSet<_> = verdicts.iter().map(text).collect();
     ensure!(got == deployment.eval(&before)?.into_iter().collect::<BTreeSet<_>>(), "verdicts differ from those of eval");
@@ -215,19 +205,19 @@ pub(crate) fn a_topic_that_grows_under_a_worker_is_named(cluster: &Cluster) -> R
     let deployment = quick_deployment(cluster, 2)?;
     let mut worker = deployment.start()?;
     cluster.produce(&deployment.events, &[call("first", "c1"), failure("first", "c1")])?;
-    deployment.verdicts(cluster, 2, TIME_MAX)?;
+    deployment.verdicts(cluster, 2)?;
     let cluster = &grow(cluster, &deployment, 4)?;
     let named = format!("topic {} has 4 partitions and had 2: the new ones are not decided, and the others go on", deployment.events);
     wait_until("the growth is named", || Ok(problems(&worker).contains(&named)))?;
-    await_line(&worker, &[&named])?;
+    worker.await_line(&[&named])?;
     let (stays, moves) = (call("stays", "c1").partition(0), call("moves", "c1").partition(3));
     cluster.produce(&deployment.events, &[stays, moves])?;
-    deployment.verdicts(cluster, 3, TIME_MAX)?;
+    deployment.verdicts(cluster, 3)?;
     assert!(decided(cluster, &deployment)?.contains("stays") && !decided(cluster, &deployment)?.contains("moves"));
     comes_to_be_refused(&deployment, &["--execute"], "members of the group: 1 (")?;
 
     let cluster = &grow(cluster, &deployment, 5)?;
-    ensure!(worker.wait(TIME_MAX)?.code() == Some(1), "{}", worker.log());
+    ensure!(worker.wait()?.code() == Some(1), "{}", worker.log());
     ensure!(worker.log().contains("so the worker stops"), "{}", worker.log());
     let lagging: Vec<_> = (0..2).map(|number| call(&format!("late-{number}"), "c1").partition(number)).collect();
     cluster.produce(&deployment.events, &lagging)?;
@@ -236,14 +226,14 @@ pub(crate) fn a_topic_that_grows_under_a_worker_is_named(cluster: &Cluster) -> R
     comes_to_be_refused(&deployment, &["--execute", "--misplaced", "keep"], undecided)?;
     does_not_start(&deployment, &["with `tollgate run --drain-partitions 2`"])?;
     let drainer = deployment.spawn_adapted(|command| _ = command.args(["--drain-partitions", "2"]))?;
-    deployment.verdicts(cluster, 5, TIME_MAX)?;
+    deployment.verdicts(cluster, 5)?;
     wait_until("new partitions are refused", || Ok(drainer.log().contains("it is not among the first 2 partitions")))?;
     assert!(!decided(cluster, &deployment)?.contains("moves"));
     ensure!(drainer.stop()?.success());
     let moved = rekey(&deployment, &["--execute", "--misplaced", "keep"])?;
     ensure!(moved.status.success(), "{moved:?}");
     let worker = deployment.start()?;
-    deployment.verdicts(cluster, 6, TIME_MAX)?;
+    deployment.verdicts(cluster, 6)?;
     assert!(decided(cluster, &deployment)?.contains("moves"));
     ensure!(worker.stop()?.success());
     Ok(())
@@ -265,7 +255,7 @@ pub(crate) fn threads_that_are_elsewhere_are_named(cluster: &Cluster) -> Result<
             Outgoing { timestamp: Some(1_000), ..call(&split, "c2").partition(1 - right(&split)) },
         ],
     )?;
-    deployment.verdicts(cluster, 3, TIME_MAX)?;
+    deployment.verdicts(cluster, 3)?;
     ensure!(worker.stop()?.success());
     let known = threads(cluster, &deployment)?;
     assert_eq!(known.len(), 3);

@@ -7,11 +7,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use crate::membership::wait_until;
 use tollgate_testkit::PolicyServer;
-use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, parsed, text};
-
-const TIME_MAX: Duration = Duration::from_secs(240);
+use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, parsed, text, wait_until};
 
 /// A gate of each case: while it is held for writing, slow threads get no answer.
 static GATE: RwLock<()> = RwLock::new(());
@@ -63,7 +60,7 @@ pub(crate) fn a_thread_that_waits_delays_no_other(cluster: &Cluster) -> Result<(
     events.extend((0..200).map(|number| call(&format!("quick-{}", number % 20), &format!("q{number}"), "ls")));
     events.push(call("slow", "s2", "ls"));
     cluster.produce(&deployment.events, &events)?;
-    let quick = deployment.verdicts(cluster, 200, TIME_MAX)?;
+    let quick = deployment.verdicts(cluster, 200)?;
     assert!(quick.iter().all(|verdict| header(verdict, "event_id").starts_with('q')), "{quick:?}");
     wait_until("the gauge says that three events wait", || Ok(worker.metric("tollgate_waiting_events")? == 3.0))?;
     assert_eq!(
@@ -72,7 +69,7 @@ pub(crate) fn a_thread_that_waits_delays_no_other(cluster: &Cluster) -> Result<(
         "the first event is not decided"
     );
     drop(closed);
-    let all = deployment.verdicts(cluster, 203, TIME_MAX)?;
+    let all = deployment.verdicts(cluster, 203)?;
     let slow: Vec<_> = all.iter().map(parsed).filter(|verdict| verdict["thread_id"] == "slow").collect();
     let decided: Vec<_> = slow.iter().map(|verdict| (verdict["event_id"].as_str().unwrap(), verdict["code"].as_str().unwrap())).collect();
     assert_eq!(decided, [("s0", "allow"), ("s1", "acme.no_rm"), ("s2", "allow")]);
@@ -105,7 +102,7 @@ pub(crate) fn a_crash_asks_again_at_most_once(cluster: &Cluster) -> Result<()> {
     // A static member has its partitions back at once, whatever its session.
     let heir = deployment.spawn("pod-a")?;
     heir.wait_ready()?;
-    let verdicts = deployment.verdicts(cluster, 120, TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, 120)?;
     let (mut first, mut in_order) = (BTreeMap::new(), Vec::new());
     for verdict in &verdicts {
         match first.insert(header(verdict, "event_id"), text(verdict)) {
@@ -135,7 +132,7 @@ pub(crate) fn a_server_that_is_down_closes_calls(cluster: &Cluster) -> Result<()
         worker.wait_ready()?;
         let events: Vec<_> = (0..40).map(|number| call(&format!("t{}", number % 8), &format!("e{number}"), "ls")).collect();
         cluster.produce(&deployment.events, &events)?;
-        let verdicts = deployment.verdicts(cluster, 40, TIME_MAX)?;
+        let verdicts = deployment.verdicts(cluster, 40)?;
         assert!(verdicts.iter().map(parsed).all(|verdict| verdict["code"] == code && verdict["allows_execution"] == !fail_closed));
         let outcome = if fail_closed { "failed_closed" } else { "failed_open" };
         let counted = || worker.metric(&format!("tollgate_guardrail_provider_calls_total{{outcome=\"{outcome}\",provider=\"acme\"}}"));

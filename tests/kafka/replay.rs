@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::{Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use rdkafka::admin::{AdminClient, AdminOptions};
@@ -10,10 +10,9 @@ use rdkafka::client::DefaultClientContext;
 use rdkafka::{Offset, TopicPartitionList};
 use serde_json::Value;
 
-use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing};
+use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, wait_until};
 
 const PARTITIONS: i32 = 3;
-const TIME_MAX: Duration = Duration::from_secs(240);
 
 /// Records of 2026 get the verdicts of `eval` on the file, byte for byte, and copies of them are threads of their own. Times that the
 /// target does not take are named with the fix.
@@ -76,11 +75,7 @@ pub(crate) fn what_retention_takes_meanwhile_is_told(cluster: &Cluster) -> Resul
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
     };
     let running = replay("10/s")?;
-    let deadline = Instant::now() + TIME_MAX;
-    while !progress.exists() {
-        ensure!(Instant::now() < deadline, "nothing was sent");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("something is sent", || Ok(progress.exists()))?;
     ensure!(std::process::Command::new("kill").args(["-INT", &running.id().to_string()]).status()?.success());
     let (report, said) = read(&running.wait_with_output()?)?;
     let sent = report["acknowledged"].as_i64().context("a count")?;
@@ -116,7 +111,7 @@ pub(crate) fn a_broker_that_is_away_delays_a_replay(cluster: &Cluster, broker: &
     let mut command = deployment.command("replay");
     command.arg(file.path()).args(["--to", &target, "--rate", "150/s", "--json"]);
     let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let there = cluster.read_until(&target, TIME_MAX, |records| records.len() >= BEFORE)?.len();
+    let there = cluster.read_until(&target, |records| records.len() >= BEFORE)?.len();
     ensure!(there < RECORDS, "nothing is left to send");
     broker.kill()?;
     std::thread::sleep(Duration::from_secs(1));

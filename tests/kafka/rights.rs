@@ -1,16 +1,12 @@
 //! Rights that the brokers refuse: principal, operation and resource are named once, and the line that is printed grants them.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use crate::security::await_line;
-use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Worker, grant, header};
+use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Worker, eventually, grant, header};
 
-/// How long a right may take to be missed, or to be noticed.
-const TIME_MAX: Duration = Duration::from_secs(240);
 /// What every refusal says.
 const REFUSED: &str = "User:worker lacks the right to ";
 
@@ -22,14 +18,11 @@ fn grants(log: &str) -> Vec<String> {
 
 /// Waits until a worker's log has a grant with all of these parts, and returns it.
 fn await_grant(worker: &Worker, parts: &[&str]) -> Result<String> {
-    let deadline = Instant::now() + TIME_MAX;
-    loop {
-        if let Some(found) = grants(&worker.log()).into_iter().find(|line| parts.iter().all(|part| line.contains(part))) {
-            return Ok(found);
-        }
-        ensure!(Instant::now() < deadline, "no grant with {parts:?}:\n{}", worker.log());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    eventually(|| {
+        let log = worker.log();
+        let found = grants(&log).into_iter().find(|line| parts.iter().all(|part| line.contains(part)));
+        found.with_context(|| format!("no grant with {parts:?}:\n{log}"))
+    })
 }
 
 /// Checks that a worker is not ready, because of this.
@@ -63,7 +56,7 @@ pub(crate) fn each_refusal_is_named_once_with_its_grant(shared: &Cluster) -> Res
 
     // Without any right the worker ends, and names all that it can know by then.
     let mut worker = deployment.spawn("")?;
-    ensure!(worker.wait(TIME_MAX)?.code() == Some(1), "{}", worker.log());
+    ensure!(worker.wait()?.code() == Some(1), "{}", worker.log());
     let wanted = grants(&worker.log());
     let topics = [("Read", events), ("Write", decisions), ("Write", dlq), ("Read", controls), ("Read", state), ("Write", state)]
         .map(|(operation, topic)| format!("--allow-principal User:worker --operation {operation} --topic {topic}"));
@@ -109,12 +102,12 @@ pub(crate) fn each_refusal_is_named_once_with_its_grant(shared: &Cluster) -> Res
     let line = await_grant(&worker, &["--operation Write", &format!("--topic {decisions}")])?;
     check_unready(&worker, &format!("to Write on topic {decisions}"))?;
     grant(cluster.bootstrap(), &line)?;
-    let verdicts = deployment.verdicts(&cluster, 1, TIME_MAX)?;
+    let verdicts = deployment.verdicts(&cluster, 1)?;
     ensure!(header(verdicts.first().context("a verdict")?, "event_id") == "e");
     worker.wait_ready()?;
     let rights = [format!("group {group}"), format!("transactional ids that begin with {group}/"), format!("topic {decisions}")];
     for right in &rights {
-        await_line(&worker, &[&format!("{right} is there now")])?;
+        worker.await_line(&[&format!("{right} is there now")])?;
     }
     let log = worker.log();
     // How the topics are configured is nice to know, and each topic is named for it.
@@ -132,14 +125,10 @@ pub(crate) fn each_refusal_is_named_once_with_its_grant(shared: &Cluster) -> Res
 fn a_wrong_password_is_said(cluster: &Cluster, broker: &Broker) -> Result<()> {
     let deployment = secured(cluster, broker, "wrong-7f3a")?;
     let mut worker = deployment.spawn("")?;
-    let deadline = Instant::now() + TIME_MAX;
     let says = "check sasl.mechanism, sasl.username and sasl.password in kafka.properties";
-    while !worker.log().contains(says) {
-        ensure!(Instant::now() < deadline, "no reason:\n{}", worker.log());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    worker.await_line(&[says])?;
     worker.signal("INT")?;
-    ensure!(worker.wait(TIME_MAX)?.success());
+    ensure!(worker.wait()?.success());
     ensure!(worker.log().matches(says).count() == 1 && !worker.log().contains("wrong-7f3a"), "{}", worker.log());
     Ok(())
 }

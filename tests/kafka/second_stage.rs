@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use rdkafka::message::OwnedHeaders;
@@ -22,7 +21,6 @@ use tollgate_worker::process::{Preflight, Worker, WorkerParts};
 use tollgate_worker::stages::{Done, RequestId, StageRuntime, StageSetup};
 
 const PARTITIONS: u32 = 2;
-const TIME_MAX: Duration = Duration::from_secs(240);
 
 /// What a tool weighs that is asked about: nothing when it is asked for the first time, so that it is asked twice, and then this.
 const WEIGHT: u64 = 3;
@@ -108,7 +106,7 @@ pub(crate) fn another_stage_runs_on_the_same_parts(cluster: &Cluster) -> Result<
     });
     let calls = |user: &str, tools: &[&str]| tools.iter().map(|tool| Outgoing::new(user, *tool)).collect::<Vec<_>>();
     let alerts = |wanted: &[(&str, u64)]| -> Result<()> {
-        let found = cluster.read_until(&output, TIME_MAX, |records| records.len() >= wanted.len())?;
+        let found = cluster.read_until(&output, |records| records.len() >= wanted.len())?;
         let text = |bytes: &Option<Vec<u8>>| String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned();
         let mut found: Vec<_> = found.iter().map(|record| (text(&record.key), text(&record.value))).collect();
         let mut wanted: Vec<_> = wanted.iter().map(|(user, count)| ((*user).to_owned(), count.to_string())).collect();

@@ -10,12 +10,9 @@ use serde_json::{Value, json};
 use tollgate_core::decide::shadow::Sample;
 use tollgate_json::digest::Digest;
 
-use crate::membership::wait_until;
-use crate::security::await_line;
 use crate::traffic::{awaited, conversations};
-use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, Worker, parsed};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, Worker, parsed, wait_until};
 
-const TIME_MAX: Duration = Duration::from_secs(240);
 const PERCENT: f64 = 50.0;
 
 /// What changes of a verdict: action and code of both policies, and the hash of the thread.
@@ -39,9 +36,9 @@ pub(crate) fn flips_are_those_of_two_runs(cluster: &Cluster) -> Result<()> {
 
     let worker = deployment.start_with(&arguments)?;
     cluster.produce(&deployment.events, first)?;
-    deployment.verdicts(cluster, awaited(first), TIME_MAX)?;
+    deployment.verdicts(cluster, awaited(first))?;
     let in_first = expected.0.len();
-    cluster.read_until(&shadow, TIME_MAX, |records| records.len() >= in_first)?;
+    cluster.read_until(&shadow, |records| records.len() >= in_first)?;
     wait_until("they are counted", || Ok(worker.metric("tollgate_shadow_flips_total")? >= in_first as f64))?;
     assert_eq!(worker.metric("tollgate_shadow_flips_total")?, in_first as f64);
     assert_eq!(worker.metric("tollgate_shadow_left_out_total")?, 0.0);
@@ -49,10 +46,10 @@ pub(crate) fn flips_are_those_of_two_runs(cluster: &Cluster) -> Result<()> {
 
     let worker = deployment.start_with(&arguments)?;
     cluster.produce(&deployment.events, second)?;
-    deployment.verdicts(cluster, awaited(&events), TIME_MAX)?;
+    deployment.verdicts(cluster, awaited(&events))?;
     let all: Flips = expected.0.into_iter().chain(expected.1).collect();
     assert!(in_first > 50 && all.len() > in_first + 5, "{in_first} of {}", all.len());
-    cluster.read_until(&shadow, TIME_MAX, |records| records.len() >= all.len())?;
+    cluster.read_until(&shadow, |records| records.len() >= all.len())?;
     // What should not be there would have come by now.
     std::thread::sleep(Duration::from_secs(2));
     let records = cluster.read_all(&shadow)?;
@@ -103,7 +100,7 @@ pub(crate) fn a_judge_that_stands_still_holds_no_verdict_up(cluster: &Cluster) -
         Outgoing::new(thread.as_str(), event.to_string())
     };
     cluster.produce(&tried.deployment.events, &(0..EVENTS).map(call).collect::<Vec<_>>())?;
-    assert_eq!(tried.deployment.verdicts(cluster, EVENTS, TIME_MAX)?.len(), EVENTS);
+    assert_eq!(tried.deployment.verdicts(cluster, EVENTS)?.len(), EVENTS);
     assert_eq!(worker.metric("tollgate_shadow_compared_total")?, 0.0);
     let dropped = worker.metric("tollgate_shadow_dropped_total")?;
     assert!(dropped > 0.0 && dropped < EVENTS as f64, "{dropped}");
@@ -119,7 +116,7 @@ pub(crate) fn a_judge_that_panics_starts_over(cluster: &Cluster) -> Result<()> {
     let all = expected(&mut tried.deployment, &events, &events)?.0;
     let worker = tried.start("50%", "300*off->1*panic->off")?;
     cluster.produce(&tried.deployment.events, &events)?;
-    tried.deployment.verdicts(cluster, awaited(&events), TIME_MAX)?;
+    tried.deployment.verdicts(cluster, awaited(&events))?;
     let seen = || -> Result<f64> {
         let names = ["compared", "left_out"].map(|name| worker.metric(&format!("tollgate_shadow_{name}_total")));
         names.into_iter().sum()
@@ -133,7 +130,7 @@ pub(crate) fn a_judge_that_panics_starts_over(cluster: &Cluster) -> Result<()> {
     wait_until("most of them are seen", || Ok(seen()? >= least as f64))?;
     assert_eq!(worker.metric("tollgate_thread_panics_total")?, 1.0);
     assert!(worker.metric("tollgate_shadow_dropped_total")? >= 1.0 && worker.metric("tollgate_shadow_left_out_total")? > 0.0);
-    await_line(&worker, &["the policy on trial starts over"])?;
+    worker.await_line(&["the policy on trial starts over"])?;
     assert!(worker.stop()?.success());
     let found: Flips = cluster.read_all(&tried.shadow)?.iter().map(published).collect();
     assert!(found.len() > 20 && found.len() < all.len(), "{} of {}", found.len(), all.len());

@@ -1,13 +1,10 @@
 //! Tests the harness itself: the broker runs, and what the other tests rely on holds.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
 use rdkafka::{Offset, TopicPartitionList};
 
-use crate::membership::wait_until;
-use tollgate_testkit::{Broker, Cluster, Outgoing};
+use tollgate_testkit::{Broker, Cluster, Outgoing, wait_until};
 
 /// Keys go to the partitions that follow from the hashes in the tests of the Java client.
 pub(crate) fn a_key_lands_where_java_puts_it(cluster: &Cluster) -> Result<()> {
@@ -67,7 +64,7 @@ pub(crate) fn acknowledged_records_survive_a_kill(cluster: &Cluster, broker: &mu
     assert_eq!(broker.bootstrap(), cluster.bootstrap());
     cluster.produce(&topic, &[Outgoing::new("key", "after")])?;
 
-    let records = cluster.read_until(&topic, Duration::from_secs(240), |records| records.len() == 3)?;
+    let records = cluster.read_until(&topic, |records| records.len() == 3)?;
     let values: Vec<_> = records.iter().map(|record| String::from_utf8_lossy(record.value.as_deref().unwrap())).collect();
     assert_eq!(values, ["before the kill", "before the stop", "after"]);
     Ok(())

@@ -9,12 +9,10 @@ use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
 use rdkafka::{Offset, TopicPartitionList};
 use serde_json::{Value, json};
 
-use crate::membership::{under_load, under_load_meanwhile, wait_until};
-use crate::security::await_line;
+use crate::membership::{under_load, under_load_meanwhile};
 use crate::traffic::{awaited, conversations};
-use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, Worker, by_thread, header, text};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, Worker, by_thread, header, text, wait_until};
 
-const TIME_MAX: Duration = Duration::from_secs(240);
 /// How often a worker is frozen until it is while it has something to write.
 const FREEZES_MAX: usize = 8;
 /// Has each checkpoint wait before it is written, so that a worker that is frozen at work nearly always has something to write.
@@ -34,7 +32,7 @@ pub(crate) fn quick_deployment(cluster: &Cluster, partitions: i32) -> Result<Dep
 /// Checks that every event has the verdict of `eval`, all copies are the same bytes, and first copies are in order; returns how many
 /// copies.
 pub(crate) fn verdicts_are_those_of_eval(cluster: &Cluster, deployment: &Deployment, events: &[Outgoing]) -> Result<usize> {
-    let verdicts = deployment.verdicts(cluster, awaited(events), TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, awaited(events))?;
     let mut first: BTreeMap<_, &Record> = BTreeMap::new();
     let mut in_order = Vec::new();
     for verdict in &verdicts {
@@ -66,7 +64,7 @@ pub(crate) fn verdicts_after_kills_are_those_of_eval(cluster: &Cluster) -> Resul
     })?;
     verdicts_are_those_of_eval(cluster, &deployment, &events)?;
     let worker = last.context("the last worker")?;
-    await_line(&worker, &[" restored "])?;
+    worker.await_line(&[" restored "])?;
     Ok(())
 }
 
@@ -122,14 +120,14 @@ pub(crate) fn unreadable_state_holds_its_partition_back(cluster: &Cluster) -> Re
     let failures = || worker.metric("tollgate_restore_failures_total{reason=\"unreadable\"}");
     wait_until("the reason is counted", || Ok(failures()? >= 1.0))?;
     wait_until("the gauge to alert on is set", || Ok(worker.metric("tollgate_unrestored_partitions")? == 1.0))?;
-    await_line(&worker, &["state record at offset 0: the record cannot be read"])?;
+    worker.await_line(&["state record at offset 0: the record cannot be read"])?;
 
     let call = |thread: &str, partition| {
         let event = json!({"type": "tool_call", "thread_id": thread, "tool_call_id": "c", "tool_name": "ls", "tool_input": {}});
         Outgoing::new(thread, event.to_string()).partition(partition)
     };
     cluster.produce(&deployment.events, &[call("held-back", 0), call("goes-on", 1)])?;
-    deployment.verdicts(cluster, 1, TIME_MAX)?;
+    deployment.verdicts(cluster, 1)?;
     // What should not be there would have come by now.
     sleep(Duration::from_millis(500));
     let verdicts = cluster.read_all(&deployment.decisions)?;
@@ -138,7 +136,7 @@ pub(crate) fn unreadable_state_holds_its_partition_back(cluster: &Cluster) -> Re
 
     cluster.produce(&deployment.state, &[Outgoing { key: Some(key.into()), partition: Some(0), ..Outgoing::default() }])?;
     worker.wait_ready()?;
-    deployment.verdicts(cluster, 2, TIME_MAX)?;
+    deployment.verdicts(cluster, 2)?;
     Ok(())
 }
 
@@ -152,7 +150,7 @@ pub(crate) fn state_that_is_not_ours_is_not_taken(cluster: &Cluster) -> Result<(
     let events = conversations(20, 47);
     cluster.produce(&deployment.events, &events)?;
     let worker = deployment.start()?;
-    deployment.verdicts(cluster, awaited(&events), TIME_MAX)?;
+    deployment.verdicts(cluster, awaited(&events))?;
     assert!(worker.stop()?.success());
 
     let own_group = deployment.group.clone();
@@ -167,7 +165,7 @@ pub(crate) fn state_that_is_not_ours_is_not_taken(cluster: &Cluster) -> Result<(
 fn refuses(deployment: &Deployment, why: &str) -> Result<()> {
     let worker = deployment.spawn("")?;
     wait_until(why, || Ok(readiness(&worker)?["members"][0]["failed"] == json!([0])))?;
-    await_line(&worker, &[why])?;
+    worker.await_line(&[why])?;
     assert_eq!(worker.get("/readyz")?.0, 503);
     Ok(())
 }
@@ -178,7 +176,7 @@ pub(crate) fn what_the_state_knows_is_skipped(cluster: &Cluster) -> Result<()> {
     let events = conversations(50, 53);
     cluster.produce(&deployment.events, &events)?;
     let worker = deployment.start()?;
-    let published = deployment.verdicts(cluster, awaited(&events), TIME_MAX)?.len();
+    let published = deployment.verdicts(cluster, awaited(&events))?.len();
     assert!(worker.stop()?.success());
 
     set_offset(cluster, &deployment, 0)?;
@@ -188,7 +186,7 @@ pub(crate) fn what_the_state_knows_is_skipped(cluster: &Cluster) -> Result<()> {
     assert_eq!(worker.metric("tollgate_events_consumed_total")?, 0.0);
     let event = json!({"type": "tool_call", "thread_id": "new", "tool_call_id": "c", "tool_name": "ls", "tool_input": {}});
     cluster.produce(&deployment.events, &[Outgoing::new("new", event.to_string())])?;
-    assert_eq!(deployment.verdicts(cluster, awaited(&events) + 1, TIME_MAX)?.len(), published + 1);
+    assert_eq!(deployment.verdicts(cluster, awaited(&events) + 1)?.len(), published + 1);
     Ok(())
 }
 
@@ -267,6 +265,6 @@ pub(crate) fn a_planned_move_waits_for_no_session(cluster: &Cluster) -> Result<(
         }
         Ok(())
     })?;
-    deployment.verdicts(cluster, sent, TIME_MAX)?;
+    deployment.verdicts(cluster, sent)?;
     Ok(())
 }

@@ -2,16 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::process::Output;
-use std::thread::{scope, sleep};
-use std::time::{Duration, Instant};
+use std::thread::scope;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::membership::wait_until;
-use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, header, parsed};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, eventually, header, parsed, wait_until};
 
-const TIME_MAX: Duration = Duration::from_secs(240);
 const COMMAND: &str = "kubectl apply -f deploy.yaml";
 
 fn event(thread: &str, id: &str, fields: Value) -> Outgoing {
@@ -60,17 +57,11 @@ fn json_of(output: &Output) -> Result<Value> {
 
 /// Shows a thread once a checkpoint knows the event at this offset.
 fn show_as_of(deployment: &Deployment, thread: &str, applied: i64) -> Result<Value> {
-    let deadline = Instant::now() + TIME_MAX;
-    loop {
-        let output = state(deployment, &["show", thread])?;
-        if let Ok(shown) = json_of(&output)
-            && shown["applied"].as_i64() >= Some(applied)
-        {
-            return Ok(shown);
-        }
-        ensure!(Instant::now() < deadline, "no checkpoint as of {applied}: {}", stderr(&output));
-        sleep(Duration::from_millis(200));
-    }
+    eventually(|| {
+        let shown = json_of(&state(deployment, &["show", thread])?)?;
+        ensure!(shown["applied"].as_i64() >= Some(applied), "no checkpoint as of {applied}: {shown}");
+        Ok(shown)
+    })
 }
 
 /// Produces the events and returns the position of the last.
@@ -83,7 +74,7 @@ fn produce(cluster: &Cluster, deployment: &Deployment, events: &[Outgoing]) -> R
 /// Returns the code of the verdict on an event.
 fn verdict_on(cluster: &Cluster, deployment: &Deployment, id: &str) -> Result<Value> {
     let is_it = |record: &Record| header(record, "event_id") == id;
-    let records = cluster.read_until(&deployment.decisions, TIME_MAX, |records| records.iter().any(is_it))?;
+    let records = cluster.read_until(&deployment.decisions, |records| records.iter().any(is_it))?;
     Ok(records.iter().find(|record| is_it(record)).map(parsed).expect("it was read")["code"].clone())
 }
 
@@ -200,12 +191,7 @@ pub(crate) fn a_reset_clears_what_blocks_a_thread(cluster: &Cluster) -> Result<(
         let record = published.iter().find(is_it).expect("it was published");
         assert_eq!((record.key.as_deref(), parsed(record)), (Some(b"t".as_slice()), report["event"].clone()));
     }
-    let deadline = Instant::now() + TIME_MAX;
-    while state(&deployment, &["show", "t"])?.status.success() {
-        ensure!(Instant::now() < deadline, "the thread is still there");
-        sleep(Duration::from_millis(200));
-    }
-    Ok(())
+    wait_until("the thread is gone", || Ok(!state(&deployment, &["show", "t"])?.status.success()))
 }
 
 /// Partitions and topics that are not there, and state that cannot be read, are named.

@@ -1,16 +1,10 @@
 //! Tests trouble: records that cannot be read or are too large, topics that are missing, replies that are not allowed.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use serde_json::json;
 
-use crate::membership::wait_until;
-use crate::security::await_line;
 use crate::traffic::{awaited, conversations};
-use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, parsed, text};
-
-const TIME_MAX: Duration = Duration::from_secs(240);
+use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, parsed, text, wait_until};
 
 /// A dead letter is the record byte for byte, and a client that awaits its verdict is answered.
 pub(crate) fn unreadable_records_become_dead_letters(cluster: &Cluster) -> Result<()> {
@@ -26,7 +20,7 @@ pub(crate) fn unreadable_records_become_dead_letters(cluster: &Cluster) -> Resul
         ),
     ];
     cluster.produce(&deployment.events, &bad)?;
-    let letters = cluster.read_until(&deployment.dlq, TIME_MAX, |records| records.len() == bad.len())?;
+    let letters = cluster.read_until(&deployment.dlq, |records| records.len() == bad.len())?;
     for (record, code) in bad.iter().zip(["value_not_utf8", "value_null", "value_not_json", "thread_id_mismatch"]) {
         let letter = letters.iter().find(|letter| header(letter, "__connect.errors.class.name") == code).expect(code);
         assert_eq!((&letter.key, &letter.value), (&record.key, &record.value));
@@ -36,7 +30,7 @@ pub(crate) fn unreadable_records_become_dead_letters(cluster: &Cluster) -> Resul
         assert!(header(letter, "__connect.errors.offset").parse::<i64>().is_ok());
         assert!(!header(letter, "__connect.errors.exception.message").contains("7f3a"));
     }
-    let verdicts = deployment.verdicts(cluster, 3, TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, 3)?;
     assert!(verdicts.iter().all(|verdict| parsed(verdict)["code"] == "invalid_event" && parsed(verdict)["allows_execution"] == false));
     let first = verdicts.iter().find(|verdict| verdict.key.as_deref() == Some(b"t1")).expect("a verdict for t1");
     assert_eq!(first.headers.last(), Some(&("kafka_correlationId".to_owned(), Some(vec![9, 8]))));
@@ -58,7 +52,7 @@ pub(crate) fn oversized_records_lose_nothing(cluster: &Cluster) -> Result<()> {
         Outgoing::new("t", json!({"type": "tool_call", "event_id": "after", "tool_call_id": format!("call-{:0100}", 7), "tool_name": "f", "tool_input": {}}).to_string()),
     ];
     cluster.produce(&deployment.events, &events)?;
-    let verdicts = deployment.verdicts(cluster, 4, TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, 4)?;
     let of = |id: &str| verdicts.iter().find(|verdict| header(verdict, "event_id") == id).map(parsed).expect(id);
     assert_eq!(of("large")["code"], "allow");
     // The topic takes no verdict of that size: a short one that blocks takes its place, and the calls stay suppressed.
@@ -67,7 +61,7 @@ pub(crate) fn oversized_records_lose_nothing(cluster: &Cluster) -> Result<()> {
         (&json!("invalid_event"), &json!("block"), &json!("model_response"))
     );
     assert_eq!(of("after")["code"], "suppressed_tool_call");
-    let letters = cluster.read_until(&deployment.dlq, TIME_MAX, |records| records.len() == 1)?;
+    let letters = cluster.read_until(&deployment.dlq, |records| records.len() == 1)?;
     assert_eq!((letters[0].key.as_deref(), &letters[0].value), (Some(b"t".as_slice()), &None));
     assert_eq!(header(&letters[0], "__connect.errors.class.name"), "value_not_json");
     assert_eq!(header(&letters[0], "tollgate.value.omitted"), "true");
@@ -118,11 +112,11 @@ pub(crate) fn replies_go_where_they_are_allowed(cluster: &Cluster) -> Result<()>
         unreadable.header("kafka_replyTopic", replies.as_str()).header("kafka_correlationId", "e5"),
     ];
     cluster.produce(&deployment.events, &events)?;
-    let answers = cluster.read_until(&replies, TIME_MAX, |records| records.len() == 3)?;
+    let answers = cluster.read_until(&replies, |records| records.len() == 3)?;
     let of = |id: &str| answers.iter().find(|answer| header(answer, "kafka_correlationId") == id).expect(id);
     assert_eq!(of("e1").partition, 3);
     assert_eq!(parsed(of("e5"))["code"], "invalid_event");
-    let verdicts = deployment.verdicts(cluster, 6, TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, 6)?;
     assert_eq!(verdicts.iter().filter(|verdict| header(verdict, "event_id") == "e6").count(), 1);
     let published = verdicts.iter().find(|verdict| header(verdict, "event_id") == "e1").expect("a verdict on e1");
     assert_eq!(published.value, of("e1").value);
@@ -130,7 +124,7 @@ pub(crate) fn replies_go_where_they_are_allowed(cluster: &Cluster) -> Result<()>
     let (_, metrics) = worker.get("/metrics")?;
     assert!(metrics.contains("tollgate_replies_total{outcome=\"refused\"} 3"), "{metrics}");
     // The log names the event and the topic that it asked for, without what a terminal would obey.
-    await_line(&worker, &["kafka.reply_topics", "e2", &other])?;
+    worker.await_line(&["kafka.reply_topics", "e2", &other])?;
     wait_until("the topic is shown without what a terminal would obey", || Ok(worker.log().contains("\\u{1b}[2J")))?;
     assert!(!worker.log().contains('\u{1b}'), "{}", worker.log());
     // The missing topic is given up after a few seconds, and its record is finished then.
@@ -161,7 +155,7 @@ pub(crate) fn the_admin_endpoint_tells_the_condition(cluster: &Cluster) -> Resul
         &deployment.events,
         &[Outgoing::new("t", r#"{"type":"tool_call","tool_call_id":"c","tool_name":"ls","tool_input":{}}"#)],
     )?;
-    deployment.verdicts(cluster, 1, TIME_MAX)?;
+    deployment.verdicts(cluster, 1)?;
     for line in [
         "tollgate_events_consumed_total{type=\"tool_call\"} 1",
         "tollgate_verdicts_total{action=\"allow\",code=\"allow\",decided_by=\"none\"} 1",
@@ -189,7 +183,7 @@ pub(crate) fn a_full_queue_loses_nothing(cluster: &Cluster) -> Result<()> {
         deployment.configure("/worker/in_flight_max", json!(in_flight));
         cluster.produce(&deployment.events, &events)?;
         let worker = deployment.start()?;
-        let verdicts = deployment.verdicts(cluster, awaited(&events), TIME_MAX)?;
+        let verdicts = deployment.verdicts(cluster, awaited(&events))?;
         assert_eq!(by_thread(verdicts.iter().map(text)), by_thread(deployment.eval(&events)?));
         assert_eq!(worker.metric("tollgate_backpressure_total")? > 0.0, in_flight == 3);
         assert!(worker.stop()?.success());
@@ -210,11 +204,11 @@ pub(crate) fn no_record_holds_its_partition_up(cluster: &Cluster) -> Result<()> 
         Outgoing::new("t", call("after")),
     ];
     cluster.produce(&deployment.events, &events)?;
-    let verdicts = deployment.verdicts(cluster, 3, TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, 3)?;
     let of = |id: &str| verdicts.iter().find(|verdict| header(verdict, "event_id") == id).expect(id);
     assert_eq!((parsed(of("e1"))["code"].as_str(), header(of("e1"), "correlation_id").as_str()), (Some("allow"), "kept"));
     assert_eq!(parsed(of("after"))["code"], "allow");
-    let letters = cluster.read_until(&deployment.dlq, TIME_MAX, |records| records.len() == 2)?;
+    let letters = cluster.read_until(&deployment.dlq, |records| records.len() == 2)?;
     let codes: std::collections::BTreeSet<_> = letters.iter().map(|letter| header(letter, "__connect.errors.class.name")).collect();
     assert_eq!(codes, ["value_not_json".to_owned(), "value_null".to_owned()].into());
     assert!(
@@ -238,14 +232,14 @@ pub(crate) fn costly_events_let_other_partitions_go_first(cluster: &Cluster) -> 
     worker.wait_ready()?;
     let costly: Vec<_> = (0..COSTLY).map(|number| call(0, &format!("costly-{number}"))).collect();
     cluster.produce(&deployment.events, &costly)?;
-    deployment.verdicts(cluster, 1, TIME_MAX)?;
+    deployment.verdicts(cluster, 1)?;
     cluster.produce(&deployment.events, &[call(1, "other")])?;
-    let verdicts = cluster
-        .read_until(&deployment.decisions, TIME_MAX, |records| records.iter().any(|record| header(record, "event_id") == "other"))?;
+    let verdicts =
+        cluster.read_until(&deployment.decisions, |records| records.iter().any(|record| header(record, "event_id") == "other"))?;
     let before = verdicts.len() - 1;
     assert!(before < COSTLY, "the event waited for all {COSTLY} costly events");
     wait_until("yields are counted", || Ok(worker.metric("tollgate_partition_yields_total")? >= 1.0))?;
-    let verdicts = deployment.verdicts(cluster, COSTLY + 1, TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, COSTLY + 1)?;
     let of_costly: Vec<_> = verdicts.iter().map(|verdict| header(verdict, "event_id")).filter(|id| id != "other").collect();
     assert_eq!(of_costly, (0..COSTLY).map(|number| format!("costly-{number}")).collect::<Vec<_>>(), "each once, in order");
     assert!(worker.stop()?.success());

@@ -1,17 +1,15 @@
 //! Tests of a group in which two policies are at work while a change rolls out.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::membership::{under_load, wait_until};
+use crate::membership::under_load;
 use crate::state::quick_deployment;
 use crate::traffic::{awaited, conversations};
-use tollgate_testkit::{Cluster, text};
+use tollgate_testkit::{Cluster, text, wait_until};
 
-const TIME_MAX: Duration = Duration::from_secs(240);
 const PARTITIONS: i32 = 4;
 
 /// A change of policy is rolled out, worker by worker. Every verdict names the policy that gave it, and each thread goes from the one to the
@@ -33,7 +31,7 @@ pub(crate) fn two_policies_share_a_group_while_a_change_rolls_out(cluster: &Clus
     let (before, rest) = events.split_at(events.len() / 3);
     let (during, behind) = rest.split_at(rest.len() / 2);
     cluster.produce(&deployment.events, before)?;
-    deployment.verdicts(cluster, awaited(before), TIME_MAX)?;
+    deployment.verdicts(cluster, awaited(before))?;
     under_load(cluster, &deployment, during, || {
         ensure!(first.stop()?.success());
         let third = deployment.start()?;
@@ -46,7 +44,7 @@ pub(crate) fn two_policies_share_a_group_while_a_change_rolls_out(cluster: &Clus
         Ok(())
     })?;
     cluster.produce(&deployment.events, behind)?;
-    let verdicts = deployment.verdicts(cluster, awaited(&events), TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, awaited(&events))?;
     let versions = [old.version().to_owned(), new.version().to_owned()];
     let mut of_thread: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for verdict in &verdicts {

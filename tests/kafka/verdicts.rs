@@ -1,19 +1,14 @@
 //! Checks that verdicts through Kafka are those of `eval`, in order, whichever worker decides.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::json;
 
-use crate::membership::wait_until;
-use crate::security::await_line;
 use crate::traffic::{awaited, conversations};
 use tollgate_fixtures::recorded;
 use tollgate_testkit::harness::NotHere;
-use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, parsed, text};
-
-const TIME_MAX: Duration = Duration::from_secs(240);
+use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, parsed, text, wait_until};
 
 /// A thousand threads over eight partitions and two members of one process get the verdicts of `eval`.
 pub(crate) fn a_thousand_threads_get_the_verdicts_of_eval(cluster: &Cluster) -> Result<()> {
@@ -48,7 +43,7 @@ pub(crate) fn recorded_runs_get_the_verdicts_of_eval(cluster: &Cluster) -> Resul
 /// Produces the events, awaits their verdicts and compares: thread by thread the same bytes in the same order.
 fn agree(cluster: &Cluster, deployment: &Deployment, events: &[Outgoing]) -> Result<()> {
     cluster.produce(&deployment.events, events)?;
-    let verdicts = deployment.verdicts(cluster, awaited(events), TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, awaited(events))?;
     let expected = by_thread(deployment.eval(events)?);
     let found = by_thread(verdicts.iter().map(text));
     assert_eq!(found.len(), expected.len());
@@ -75,7 +70,7 @@ pub(crate) fn a_verdict_follows_its_event(cluster: &Cluster) -> Result<()> {
         .header("authorization", "secret");
     let home = cluster.produce(&deployment.events, std::slice::from_ref(&misplaced))?[0].partition;
     cluster.produce(&deployment.events, &[misplaced.partition((home + 1) % 4)])?;
-    let verdicts = cluster.read_until(&deployment.decisions, TIME_MAX, |records| records.len() == 2)?;
+    let verdicts = cluster.read_until(&deployment.decisions, |records| records.len() == 2)?;
     let partitions: BTreeSet<_> = verdicts.iter().map(|verdict| verdict.partition).collect();
     assert_eq!(partitions, BTreeSet::from([home, (home + 1) % 4]));
     for verdict in &verdicts {
@@ -84,7 +79,7 @@ pub(crate) fn a_verdict_follows_its_event(cluster: &Cluster) -> Result<()> {
         assert_eq!(verdict.headers[3].1, Some(vec![0xff, 0x00]));
     }
     wait_until("it is counted", || Ok(worker.metric("tollgate_misplaced_records_total")? >= 1.0))?;
-    await_line(&worker, &["partitioner=murmur2_random"])?;
+    worker.await_line(&["partitioner=murmur2_random"])?;
     let log = worker.log();
     let warnings: Vec<_> = log.lines().filter(|line| line.contains("partitioner=murmur2_random")).collect();
     let sample = format!("came_on={} belongs_on={home}", (home + 1) % 4);
@@ -109,7 +104,7 @@ pub(crate) fn envelopes_are_opened(cluster: &Cluster) -> Result<()> {
         Outgoing::new("t", [&[0, 0, 0, 0, 9][..], plain.to_string().as_bytes()].concat()),
     ];
     cluster.produce(&deployment.events, &events)?;
-    let verdicts = deployment.verdicts(cluster, 3, TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, 3)?;
     let ids: Vec<_> = verdicts.iter().map(|verdict| header(verdict, "event_id")).collect();
     assert_eq!(ids, ["ce-1", "ce-2", "plain-1"]);
     assert!(verdicts.iter().all(|verdict| parsed(verdict)["code"] == "allow"));

@@ -11,6 +11,7 @@
 //! | `deployment` | a configuration with its topics, and worker processes on them |
 //! | [`harness`] | runs tests on one broker, and says which are skipped and why |
 //! | `policy_server` | a policy server that decides by the tool |
+//! | `wait` | waits for conditions |
 //!
 //! The events that a fleet of agents sends are those of `tollgate-fixtures`, and are named here again.
 #![allow(
@@ -30,6 +31,7 @@ mod policy_server;
 mod ports;
 mod process_guard;
 mod protocol;
+mod wait;
 
 pub use acl::grant;
 pub use broker::{Broker, Security, default_cache, lacking, test_cache};
@@ -40,3 +42,4 @@ pub use policy_server::{Decide, PolicyServer};
 pub use ports::free_ports;
 pub use process_guard::ProcessGuard;
 pub use tollgate_fixtures::traffic::{DENIED_TOOL, Mix, MixEvent, MixSettings, Random, Zipf};
+pub use wait::{TIME_MAX, eventually, wait_until};

@@ -10,10 +10,9 @@ use serde_json::json;
 
 use tollgate_config::settings::Settings;
 use tollgate_core::settings::defaults;
-use tollgate_testkit::{Cluster, Deployment, Outgoing, Random, Record};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Random, Record, wait_until};
 
 use super::reference::{fold, published, signals_in, signals_of};
-use super::wait_for;
 use crate::chaos::{Chronicle, Fleet, Member, number};
 
 const PARTITIONS: i32 = 6;
@@ -24,8 +23,6 @@ const EVENTS_PER_KILL: usize = 60;
 const PAUSE_MS: std::ops::Range<usize> = 300..1_500;
 /// Longer than a bucket of the rule that waits for the clock.
 const BUCKET: Duration = Duration::from_millis(1_500);
-/// How long everything may take to be decided and counted in the end.
-const END_TIME_MAX: Duration = Duration::from_secs(300);
 
 /// Returns the rules: one that suspends, one by another dimension, one that waits for the clock and whose buckets end every second, and the
 /// pack with its volumes.
@@ -112,12 +109,12 @@ pub(crate) fn kills_change_nothing(cluster: &Cluster, kills: u64, mut meanwhile:
         std::thread::sleep(BUCKET);
     }
     let decided = || Ok(cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>() == i64::try_from(sent)?);
-    wait_for(END_TIME_MAX, decided, "all events are decided")?;
+    wait_until("all events are decided", decided)?;
     // No signals come any more, and no clocks.
     fleet.stop("decide")?;
     let ends = ends(&cluster.read_all(&topics.signals)?);
     let group = format!("{}-abuse", deployment.group);
-    wait_for(END_TIME_MAX, || Ok(cluster.committed(&group, &topics.signals)? == ends), "all signals are counted")?;
+    wait_until("all signals are counted", || Ok(cluster.committed(&group, &topics.signals)? == ends))?;
     fleet.stop("abuse")?;
     fleet.has_done_well()?;
 

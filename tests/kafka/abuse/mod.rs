@@ -6,17 +6,15 @@ pub(crate) mod warming;
 
 pub(crate) use chaos::kills_change_nothing;
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use tollgate_testkit::{Cluster, Deployment, Outgoing, Worker, header, parsed, text};
+use crate::controls;
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Worker, parsed, text, wait_until};
 
 const PARTITIONS: i32 = 4;
 const SIGNAL_PARTITIONS: i32 = 3;
 const KILLS: u64 = 20;
-const TIME_MAX: Duration = Duration::from_secs(240);
 /// A user that nobody suspends, and one that is suspended.
 const HONEST: &str = "user-honest";
 const PLANTED: &str = "user-planted";
@@ -58,24 +56,9 @@ fn cut_off(partition: i32, user: &str, id: &str) -> Outgoing {
     event(partition, user, id, json!({"type": "model_response", "turn_id": id, "response": response}))
 }
 
-/// Returns a call.
-fn call(partition: i32, user: &str, id: &str) -> Outgoing {
-    event(partition, user, id, json!({"type": "tool_call", "tool_call_id": id, "tool_name": "ls", "tool_input": {}}))
-}
-
 /// Has a user make a call on every partition, and returns the codes of the verdicts.
 fn codes(cluster: &Cluster, deployment: &Deployment, user: &str) -> Result<Vec<String>> {
-    let round = cluster.unique("round");
-    let calls: Vec<_> = (0..PARTITIONS).map(|partition| call(partition, user, &format!("{round}/{partition}"))).collect();
-    cluster.produce(&deployment.events, &calls)?;
-    let is_of = |record: &tollgate_testkit::Record| header(record, "event_id").starts_with(&format!("{round}/"));
-    let all = |records: &[tollgate_testkit::Record]| records.iter().filter(|record| is_of(record)).count() == calls.len();
-    let verdicts = cluster.read_until(&deployment.decisions, TIME_MAX, all)?;
-    Ok(verdicts
-        .iter()
-        .filter(|record| is_of(record))
-        .map(|record| parsed(record)["code"].as_str().unwrap_or_default().to_owned())
-        .collect())
+    controls::codes(cluster, deployment, PARTITIONS, user)
 }
 
 /// Stops on several partitions are counted together; who is caught is blocked on all of them, and an alert says so, no sooner than the
@@ -92,7 +75,7 @@ pub(crate) fn a_repeat_offender_is_suspended_on_every_partition(cluster: &Cluste
     ensure!(codes(cluster, &deployment, PLANTED)?.iter().all(|code| code == "allow"), "four are no reason");
     cluster.produce(&deployment.events, &stops(PLANTED, 4, 1).collect::<Vec<_>>())?;
 
-    let alerts = cluster.read_until(&topics.alerts, TIME_MAX, |records| !records.is_empty())?;
+    let alerts = cluster.read_until(&topics.alerts, |records| !records.is_empty())?;
     let controls = cluster.read_all(&deployment.controls)?;
     let (alert, control) = (parsed(&alerts[0]), controls.first().map(parsed).context("an alert came before its control")?);
     ensure!((&alert["rule"], &alert["status"], &alert["count"]) == (&json!("planted"), &json!("firing"), &json!(5)), "{alert}");
@@ -107,17 +90,14 @@ pub(crate) fn a_repeat_offender_is_suspended_on_every_partition(cluster: &Cluste
     }
 
     // Workers know of the control within moments.
-    let deadline = std::time::Instant::now() + TIME_MAX;
-    while codes(cluster, &deployment, PLANTED)?.iter().any(|code| code != "subject_suspended") {
-        ensure!(std::time::Instant::now() < deadline, "calls of a suspended user are not blocked");
-    }
+    controls::wait_for_code(cluster, &deployment, PARTITIONS, PLANTED, "subject_suspended")?;
     ensure!(codes(cluster, &deployment, HONEST)?.iter().all(|code| code == "allow"), "another user is blocked");
     // Members hand their counts over once a second.
     let written =
         || deciding.iter().map(|worker| worker.metric(r#"tollgate_signals_written_total{signal="safety_stop"}"#)).sum::<Result<f64>>();
-    wait_for(TIME_MAX, || Ok(written()? >= 8.0 * 3.0), "eight stops are counted, each for user, tenant and thread")?;
+    wait_until("eight stops are counted, each for user, tenant and thread", || Ok(written()? >= 8.0 * 3.0))?;
     let firings = || counting.metric(r#"tollgate_abuse_firings_total{mode="enforce",rule="planted"}"#);
-    wait_for(TIME_MAX, || Ok(firings()? >= 1.0), "the firing is counted")?;
+    wait_until("the firing is counted", || Ok(firings()? >= 1.0))?;
     ensure!(counting.metric(r#"tollgate_assigned_partitions{member="0",stage="abuse"}"#)? == 3.0);
     let (_, ready) = counting.get("/readyz")?;
     let ready: Value = serde_json::from_str(&ready)?;
@@ -136,14 +116,14 @@ pub(crate) fn one_worker_runs_both_stages(cluster: &Cluster) -> Result<()> {
     let worker = deployment.start()?;
     cluster.produce(&deployment.events, &(0..4).map(|number| cut_off(number, PLANTED, &format!("e-{number}"))).collect::<Vec<_>>())?;
     let counted = || Ok(worker.metric(r#"tollgate_abuse_signals_total{outcome="applied"}"#)? >= 12.0);
-    wait_for(TIME_MAX, counted, "four stops are counted")?;
+    wait_until("four stops are counted", counted)?;
     ensure!(worker.stop()?.success());
     ensure!(cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>() == 4, "all events are committed");
     ensure!(!cluster.committed(&group, &topics.signals)?.is_empty(), "signals are committed in a group of their own");
 
     let worker: Worker = deployment.start()?;
     cluster.produce(&deployment.events, &[cut_off(0, PLANTED, "e-4")])?;
-    let alerts = cluster.read_until(&topics.alerts, TIME_MAX, |records| !records.is_empty())?;
+    let alerts = cluster.read_until(&topics.alerts, |records| !records.is_empty())?;
     ensure!(parsed(&alerts[0])["count"] == json!(5), "{}", text(&alerts[0]));
     ensure!(worker.stop()?.success());
     Ok(())
@@ -167,15 +147,5 @@ pub(crate) fn a_missing_topic_of_abuse_is_named(cluster: &Cluster) -> Result<()>
     let output = deployment.command("run").args(["--stage", "abuse"]).output()?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     ensure!(output.status.code() == Some(2) && said.contains("--stage abuse: there are no rules to count by"), "{said}");
-    Ok(())
-}
-
-/// Waits until something is so.
-fn wait_for(time_max: Duration, mut is_so: impl FnMut() -> Result<bool>, what: &str) -> Result<()> {
-    let deadline = std::time::Instant::now() + time_max;
-    while !is_so().unwrap_or(false) {
-        ensure!(std::time::Instant::now() < deadline, "{what}: not in time");
-        std::thread::sleep(Duration::from_millis(50));
-    }
     Ok(())
 }

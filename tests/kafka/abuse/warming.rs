@@ -1,14 +1,13 @@
 //! Rules that are new to a state: they are shown what the log holds, while the others go on.
 
 use std::collections::HashSet;
-use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use tollgate_testkit::{Cluster, Deployment, Record, Worker, parsed};
+use tollgate_testkit::{Cluster, Deployment, Record, Worker, eventually, parsed, wait_until};
 
-use super::{PARTITIONS, PLANTED, SIGNAL_PARTITIONS, TIME_MAX, cut_off, deployment, planted, wait_for};
+use super::{PARTITIONS, PLANTED, SIGNAL_PARTITIONS, cut_off, deployment, planted};
 
 /// What the log says where a warm-up begins.
 const SHOWN: &str = "rules that are new are shown the log";
@@ -54,7 +53,7 @@ pub(crate) fn a_new_rule_warms_up_while_the_others_go_on(cluster: &Cluster) -> R
     let worker = deployment.start()?;
     cluster.produce(&deployment.events, &stops(EARLIER, 0..3))?;
     let counted = || Ok(worker.metric(r#"tollgate_abuse_signals_total{outcome="applied"}"#)? >= 9.0);
-    wait_for(TIME_MAX, counted, "three stops are counted")?;
+    wait_until("three stops are counted", counted)?;
     ensure!(!worker.log().contains(SHOWN), "a rule that is there from the beginning has nothing to be shown");
     ensure!(worker.stop()?.success());
 
@@ -62,41 +61,39 @@ pub(crate) fn a_new_rule_warms_up_while_the_others_go_on(cluster: &Cluster) -> R
     // More than one panics, because each is told for a second only.
     let failures = "warm-up=3*panic->1*sleep(3600000)->off";
     let worker = deployment.spawn_adapted(|command| _ = command.env("FAILPOINTS", failures))?;
-    let deadline = Instant::now() + TIME_MAX;
-    let livez = loop {
-        match worker.get("/livez") {
-            Ok((503, body)) => break body,
-            _ => ensure!(Instant::now() < deadline, "no panic was told:\n{}", worker.log()),
-        }
-    };
+    let livez = eventually(|| {
+        let (status, body) = worker.get("/livez")?;
+        ensure!(status == 503, "no panic was told:\n{}", worker.log());
+        Ok(body)
+    })?;
     ensure!(livez.starts_with("thread abuse-warm-up-") && livez.ends_with(" panicked and is being started over\n"), "{livez}");
-    wait_for(TIME_MAX, || Ok(worker.get("/readyz")?.0 == 200), "it is ready meanwhile")?;
+    wait_until("it is ready meanwhile", || Ok(worker.get("/readyz")?.0 == 200))?;
     cluster.produce(&deployment.events, &stops(PLANTED, 0..5))?;
-    let alerts = cluster.read_until(&topics.alerts, TIME_MAX, |records| !records.is_empty())?;
+    let alerts = cluster.read_until(&topics.alerts, |records| !records.is_empty())?;
     let still_warming = warming(&worker)?;
     ensure!(rules_of(&alerts) == ["planted 5"], "{:?}", rules_of(&alerts));
     ensure!(still_warming > 0.0, "the new rule was in force before the other one had fired");
-    wait_for(TIME_MAX, || Ok(worker.get("/livez")?.0 == 200), "the readers are started over")?;
+    wait_until("the readers are started over", || Ok(worker.get("/livez")?.0 == 200))?;
     worker.kill()?;
 
     // Of each partition of events and of signals.
     let restored_in_all = usize::try_from(PARTITIONS + SIGNAL_PARTITIONS)?;
     let worker = deployment.start()?;
     let told = |what: &str| worker.log().matches(what).count();
-    wait_for(TIME_MAX, || Ok(told(" restored ") == restored_in_all), "both stages have their state")?;
+    wait_until("both stages have their state", || Ok(told(" restored ") == restored_in_all))?;
     let is_in_force = || {
         keep_busy(cluster, &deployment)?;
         Ok(told(SHOWN) > 0 && told(IN_FORCE) == told(SHOWN) && warming(&worker)? == 0.0)
     };
-    wait_for(TIME_MAX, is_in_force, "the new rule comes into force")?;
+    wait_until("the new rule comes into force", is_in_force)?;
     cluster.produce(&deployment.events, &stops(EARLIER, 3..4))?;
-    let alerts = cluster.read_until(&topics.alerts, TIME_MAX, |records| rules_of(records).len() >= 2)?;
+    let alerts = cluster.read_until(&topics.alerts, |records| rules_of(records).len() >= 2)?;
     ensure!(rules_of(&alerts) == ["planted 5", "four 4"], "it knows of three stops before: {:?}", rules_of(&alerts));
     // Once in force, it is so for whoever comes next.
     worker.kill()?;
     let worker = deployment.start()?;
     let counted = || Ok(worker.metric(r#"tollgate_abuse_clock_lag_seconds{partition="0",stage="abuse"}"#).is_ok());
-    wait_for(TIME_MAX, counted, "it counts again")?;
+    wait_until("it counts again", counted)?;
     ensure!(!worker.log().contains(SHOWN), "it does not begin anew:\n{}", worker.log());
     ensure!(worker.stop()?.success());
     Ok(())

@@ -17,7 +17,6 @@ pub(super) const TICK: Duration = Duration::from_millis(20);
 const STOP_TIME_MAX: Duration = Duration::from_secs(240);
 /// How long the groups may take to decide and read the rest in the end.
 const END_TIME_MAX: Duration = Duration::from_secs(400);
-const KILL_TIME_MAX: Duration = Duration::from_secs(120);
 /// How many workers there are at least and at most where they are added and removed.
 const WORKERS_MIN: usize = 3;
 const WORKERS_MAX: usize = 5;
@@ -344,7 +343,7 @@ fn end(worker: &mut Worker) -> Result<()> {
     if worker.ended()?.is_none() {
         worker.signal("KILL")?;
     }
-    worker.wait(KILL_TIME_MAX).map(drop)
+    worker.wait().map(drop)
 }
 
 fn tail(log: &str) -> String {

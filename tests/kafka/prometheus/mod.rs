@@ -3,56 +3,32 @@ mod server;
 mod traffic;
 
 use std::collections::BTreeSet;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::Value;
 use server::Prometheus;
 use tollgate_monitoring::expressions::expressions;
 use tollgate_monitoring::rules::groups;
-use tollgate_testkit::Cluster;
+use tollgate_testkit::{Cluster, eventually};
 use tollgate_worker::metrics::{CATALOG, values};
-
-const TIME_MAX: Duration = Duration::from_secs(300);
 
 /// Metrics that this run gives no reason to show. Each has labels, and a series appears when there is something to say. Files that may be
 /// open are without a limit on some machines.
+#[rustfmt::skip]
 const SILENT: [&str; 22] = [
-    "tollgate_shadow_flips_total",
-    "tollgate_shadow_publish_failures_total",
-    "tollgate_secret_changes_total",
-    "tollgate_traces_dropped_total",
-    "process_max_fds",
-    "tollgate_departed_threads_total",
-    "tollgate_publish_failures_total",
-    "tollgate_replies_total",
-    "tollgate_restore_eta_seconds",
-    "tollgate_restore_failures_total",
-    "tollgate_restore_remaining_records",
-    "tollgate_controls_applied_total",
-    "tollgate_controls",
-    "tollgate_abuse_alerts_total",
-    "tollgate_abuse_exempt_total",
-    "tollgate_abuse_firings_total",
-    "tollgate_abuse_paused_rules",
-    "tollgate_abuse_paused_total",
-    "tollgate_abuse_sources_total",
-    "tollgate_abuse_suppressed_total",
-    "tollgate_abuse_suspensions_total",
-    "tollgate_abuse_warming_rules",
+    "tollgate_shadow_flips_total", "tollgate_shadow_publish_failures_total", "tollgate_secret_changes_total",
+    "tollgate_traces_dropped_total", "process_max_fds", "tollgate_departed_threads_total", "tollgate_publish_failures_total",
+    "tollgate_replies_total", "tollgate_restore_eta_seconds", "tollgate_restore_failures_total", "tollgate_restore_remaining_records",
+    "tollgate_controls_applied_total", "tollgate_controls", "tollgate_abuse_alerts_total", "tollgate_abuse_exempt_total",
+    "tollgate_abuse_firings_total", "tollgate_abuse_paused_rules", "tollgate_abuse_paused_total", "tollgate_abuse_sources_total",
+    "tollgate_abuse_suppressed_total", "tollgate_abuse_suspensions_total", "tollgate_abuse_warming_rules",
 ];
 
 /// What the traffic gives reason for, without the times that alerts wait.
+#[rustfmt::skip]
 const FIRING: [&str; 8] = [
-    "TollgateCircuitOpen",
-    "TollgateControlsRejected",
-    "TollgateDeadLetters",
-    "TollgateDenialsSpiking",
-    "TollgateFailOpen",
-    "TollgateHaltsSpiking",
-    "TollgateVerdictsLateFast",
-    "TollgateVerdictsLateSlow",
+    "TollgateCircuitOpen", "TollgateControlsRejected", "TollgateDeadLetters", "TollgateDenialsSpiking", "TollgateFailOpen",
+    "TollgateHaltsSpiking", "TollgateVerdictsLateFast", "TollgateVerdictsLateSlow",
 ];
 
 /// What a busy machine may give reason for besides.
@@ -65,18 +41,6 @@ const LATE: [&str; 6] = [
     "TollgateSignalsLate",
 ];
 
-/// Waits until a condition holds, and shows what was there instead if it does not.
-fn wait_until(what: &str, mut found: impl FnMut() -> Result<Result<(), String>>) -> Result<()> {
-    let deadline = Instant::now() + TIME_MAX;
-    loop {
-        match found()? {
-            Ok(()) => return Ok(()),
-            Err(instead) => ensure!(Instant::now() < deadline, "{what}: {instead}"),
-        }
-        sleep(Duration::from_millis(300));
-    }
-}
-
 pub(crate) fn rules_and_panels_get_what_they_ask_for(cluster: &Cluster) -> Result<()> {
     let (deployment, worker) = traffic::start(cluster)?;
     let prometheus = Prometheus::start(worker.admin_port())?;
@@ -84,26 +48,29 @@ pub(crate) fn rules_and_panels_get_what_they_ask_for(cluster: &Cluster) -> Resul
         traffic::send(cluster, &deployment, round)?;
         // Counters grow from one scrape to another.
         let count = ((round + 1) * traffic::EVENTS) as f64;
-        wait_until("every event is scraped", || {
+        eventually(|| {
             let counted = prometheus.value("sum(tollgate_events_consumed_total)")?.unwrap_or_default();
-            Ok(if counted >= count { Ok(()) } else { Err(format!("{counted} of {count} are")) })
+            ensure!(counted >= count, "{counted} of {count} events are scraped");
+            Ok(())
         })?;
     }
     let expected: BTreeSet<String> = FIRING.iter().map(|name| (*name).to_owned()).collect();
-    wait_until("the alerts that fire", || {
+    eventually(|| {
         let mut firing = prometheus.firing()?;
         firing.retain(|name| !LATE.contains(&name.as_str()));
-        Ok(if firing == expected { Ok(()) } else { Err(format!("{firing:?} fire instead of {expected:?}")) })
+        ensure!(firing == expected, "{firing:?} fire instead of {expected:?}");
+        Ok(())
     })?;
     every_rule_is_evaluated(&prometheus)?;
     every_query_is_answered(&prometheus)?;
     series_are_those_of_the_list(&prometheus)?;
     sentences_are_whole(&prometheus)?;
     worker.kill()?;
-    wait_until("a worker that is gone", || {
+    eventually(|| {
         let firing = prometheus.firing()?;
         let is_seen = ["TollgateNoWorkers", "TollgateWorkerDown"].iter().all(|name| firing.contains(*name));
-        Ok(if is_seen { Ok(()) } else { Err(format!("only {firing:?} fire")) })
+        ensure!(is_seen, "a worker is gone, and only {firing:?} fire");
+        Ok(())
     })
 }
 

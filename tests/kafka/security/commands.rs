@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use tollgate_testkit::{Cluster, Deployment};
 
 use super::mechanisms::{Mechanism, mechanisms};
-use super::{SENTINEL, Secured, TIME_MAX, decides, documented_rights};
+use super::{SENTINEL, Secured, decides, documented_rights};
 
 /// How many commands run side by side: the machine has two cores, other cases run meanwhile, and a command gives up on brokers after 10 s.
 const SIDE_BY_SIDE: usize = 3;
@@ -56,7 +56,7 @@ fn check(secured: &Secured, cluster: &Cluster, mechanism: &Mechanism) -> Result<
     let worker = deployment.spawn_adapted(|command| mechanism.log_in(command))?;
     worker.wait_ready()?;
     decides(cluster, deployment, "e")?;
-    cluster.read_until(&deployment.dlq, TIME_MAX, |letters| !letters.is_empty())?;
+    cluster.read_until(&deployment.dlq, |letters| !letters.is_empty())?;
     ensure!(worker.stop()?.success());
 
     let capture = secured.path(&format!("{}.jsonl", deployment.events));

@@ -1,14 +1,12 @@
 //! PLAIN, SCRAM, OAUTHBEARER and client certificates: without rights, with the documented ones, and with all of them but one.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
-use tollgate_testkit::{Cluster, Deployment, Worker};
+use tollgate_testkit::{Cluster, Deployment};
 
-use super::{
-    SENTINEL, Secured, TIME_MAX, TOKEN_SECONDS, USERS, WANTING, await_line, decides, documented_rights, password, send, shared_broker,
-};
+use super::{SENTINEL, Secured, TOKEN_SECONDS, USERS, WANTING, decides, documented_rights, password, send, shared_broker};
 
 /// One way to authenticate.
 pub(super) struct Mechanism {
@@ -113,7 +111,7 @@ pub(crate) fn every_mechanism_works_with_the_least_rights(shared: &Cluster) -> R
 fn check(secured: &Secured, cluster: &Cluster, mechanism: &Mechanism) -> Result<()> {
     let Mechanism { deployment, principal, .. } = mechanism;
     let mut worker = deployment.spawn_adapted(|command| mechanism.adapt(command))?;
-    ensure!(worker.wait(TIME_MAX)?.code() == Some(1), "{}", worker.log());
+    ensure!(worker.wait()?.code() == Some(1), "{}", worker.log());
     let refused = worker.log();
     let named = refused.lines().filter(|line| line.contains(&format!("{principal} lacks the right to "))).count();
     ensure!(named == 7 && !refused.contains(SENTINEL), "{named} rights are named:\n{refused}");
@@ -123,7 +121,7 @@ fn check(secured: &Secured, cluster: &Cluster, mechanism: &Mechanism) -> Result<
     worker.wait_ready()?;
     decides(cluster, deployment, "e")?;
     // The state is written too.
-    await_metric(&worker, "tollgate_checkpoint_records_total")?;
+    worker.await_metric("tollgate_checkpoint_records_total", |records| records >= 1.0)?;
     let (_, metrics) = worker.get("/metrics")?;
     let (_, health) = worker.get("/readyz")?;
     let log = worker.log();
@@ -136,15 +134,6 @@ fn check(secured: &Secured, cluster: &Cluster, mechanism: &Mechanism) -> Result<
     let shown = [String::from_utf8_lossy(&checked.stdout), String::from_utf8_lossy(&checked.stderr)].concat();
     ensure!(checked.status.success(), "{shown}");
     ensure!(![log, metrics, health, shown].iter().any(|text| text.contains(SENTINEL)), "a secret is shown");
-    Ok(())
-}
-
-fn await_metric(worker: &Worker, name: &str) -> Result<()> {
-    let deadline = Instant::now() + TIME_MAX;
-    while worker.metric(name)? < 1.0 {
-        ensure!(Instant::now() < deadline, "{name} stays 0:\n{}", worker.log());
-        std::thread::sleep(Duration::from_millis(50));
-    }
     Ok(())
 }
 
@@ -174,7 +163,7 @@ pub(crate) fn each_right_that_is_wanting_is_named(shared: &Cluster) -> Result<()
         let mut words = wanting.split(' ');
         let (operation, resource) = (words.nth(1).context("an operation")?, words.nth(1).context("a resource")?);
         let principal = format!("User:{user}");
-        let line = await_line(&worker, &[&format!("{principal} lacks the right to "), &format!("{operation} "), resource])?;
+        let line = worker.await_line(&[&format!("{principal} lacks the right to "), &format!("{operation} "), resource])?;
         let (said, command) = line.split_once("; grant it: ").with_context(|| line.clone())?;
         ensure!(said.contains(operation) && said.contains(resource), "{line}");
         ensure!(

@@ -15,17 +15,14 @@ pub(crate) use rotation::secrets_change_under_running_workers;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, anyhow};
 use serde_json::json;
-use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Security, Worker, grant, header};
+use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Security, grant, header};
 
 use certificates::Identity;
 use tokens::{AUDIENCE, TokenEndpoint, TokenSigner};
 
-/// How long anything may take on a busy machine.
-pub(crate) const TIME_MAX: Duration = Duration::from_secs(240);
 /// What no log and no output may hold: it is a part of every secret.
 pub(crate) const SENTINEL: &str = "s3ntinel";
 /// How long a token of the endpoint is good for.
@@ -153,18 +150,6 @@ pub(crate) fn send(cluster: &Cluster, deployment: &Deployment, id: &str) -> Resu
 /// Sends as [`send`] does, and waits for the verdict on the call.
 pub(crate) fn decides(cluster: &Cluster, deployment: &Deployment, id: &str) -> Result<()> {
     send(cluster, deployment, id)?;
-    cluster.read_until(&deployment.decisions, TIME_MAX, |verdicts| verdicts.iter().any(|verdict| header(verdict, "event_id") == id))?;
+    cluster.read_until(&deployment.decisions, |verdicts| verdicts.iter().any(|verdict| header(verdict, "event_id") == id))?;
     Ok(())
-}
-
-/// Waits until the log of a worker holds all of these on one line, and returns that line.
-pub(crate) fn await_line(worker: &Worker, parts: &[&str]) -> Result<String> {
-    let deadline = Instant::now() + TIME_MAX;
-    loop {
-        if let Some(line) = worker.log().lines().find(|line| parts.iter().all(|part| line.contains(part))) {
-            return Ok(line.to_owned());
-        }
-        ensure!(Instant::now() < deadline, "no line with {parts:?}:\n{}", worker.log());
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use tollgate_testkit::{Cluster, Deployment};
 
 use super::certificates::Identity;
-use super::{SENTINEL, USERS, await_line, password, shared_broker};
+use super::{SENTINEL, USERS, password, shared_broker};
 
 /// What is tried, where, with which properties, and what has to be said.
 type Case<'a> = (&'static str, &'a str, Vec<(&'static str, String)>, &'static [&'static str]);
@@ -121,7 +121,7 @@ pub(crate) fn each_refusal_of_a_login_has_its_own_reason(shared: &Cluster) -> Re
         workers.push((name, expected, deployment.spawn("")?, deployment));
     }
     for (name, expected, worker, _deployment) in &workers {
-        let line = await_line(worker, &["the brokers cannot be reached"]).and_then(|_| await_line(worker, expected)).context(*name)?;
+        let line = worker.await_line(&["the brokers cannot be reached"]).and_then(|_| worker.await_line(expected)).context(*name)?;
         let (_, health) = worker.get("/readyz")?;
         anyhow::ensure!(!worker.log().contains(SENTINEL) && !health.contains(SENTINEL), "{name}: {line}");
     }

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use tollgate_testkit::{Cluster, Deployment, Worker};
 
 use super::certificates::Identity;
-use super::{SENTINEL, Secured, USERS, await_line, documented_rights, password};
+use super::{SENTINEL, Secured, USERS, documented_rights, password};
 
 struct Running {
     name: &'static str,
@@ -26,8 +26,8 @@ impl Running {
     }
 
     fn is_told(&self, what: &str) -> Result<()> {
-        await_line(&self.worker, &["secrets of the brokers' clients have changed", what]).with_context(|| self.name)?;
-        await_line(&self.worker, &["every client has the changed secrets"]).with_context(|| self.name)?;
+        self.worker.await_line(&["secrets of the brokers' clients have changed", what]).with_context(|| self.name)?;
+        self.worker.await_line(&["every client has the changed secrets"]).with_context(|| self.name)?;
         self.worker.wait_ready().with_context(|| self.name)
     }
 }
@@ -59,17 +59,16 @@ pub(crate) fn secrets_change_under_running_workers(shared: &Cluster) -> Result<(
 
     // A password that the broker does not take changes nothing, and is told.
     secured.write("scram-password", &format!("{SENTINEL}-mistyped"))?;
-    await_line(&by_password.worker, &["the changed secrets are not taken over", "check sasl.mechanism, sasl.username and sasl.password"])?;
+    by_password.worker.await_line(&["the changed secrets are not taken over", "check sasl.mechanism, sasl.username and sasl.password"])?;
     let (status, health) = by_password.worker.get("/readyz")?;
     ensure!(status == 503 && health.contains("the changed secrets are not taken over"), "{health}");
     by_password.decides(&cluster, "mistyped")?;
 
     // A file without a secret is told too, beside what was last known, and changes nothing either.
     secured.write("scram-password", "")?;
-    await_line(
-        &by_password.worker,
-        &["files of secrets cannot be read", "kafka.properties.sasl.password_file: found the name of an empty file"],
-    )?;
+    by_password
+        .worker
+        .await_line(&["files of secrets cannot be read", "kafka.properties.sasl.password_file: found the name of an empty file"])?;
     let (_, health) = by_password.worker.get("/readyz")?;
     ensure!(health.contains("files of secrets cannot be read") && health.contains("the changed secrets are not taken over"), "{health}");
     by_password.decides(&cluster, "emptied")?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use serde_json::{Value, json};
-use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, Worker, header};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, Worker, header, wait_until};
 
 use crate::{Ratio, Session};
 
@@ -18,7 +18,6 @@ const RESTORED_PARTITIONS: i32 = 4;
 const RESTORED_THREADS: usize = 100_000;
 const MOVED_PARTITIONS: i32 = 4;
 const MOVES: usize = 8;
-const TIME_MAX: Duration = Duration::from_secs(60);
 
 impl Session {
     /// Measures a restore, and moves as planned.
@@ -37,7 +36,7 @@ fn restore(cluster: &Cluster) -> Result<()> {
         cluster.produce(&deployment.events, &events)?;
     }
     let worker = deployment.start()?;
-    wait_until(|| Ok(worker.metric("tollgate_live_threads")? == RESTORED_THREADS as f64))?;
+    wait_until("all threads are there", || Ok(worker.metric("tollgate_live_threads")? == RESTORED_THREADS as f64))?;
     let (records, bytes) = (worker.metric("tollgate_checkpoint_records_total")?, worker.metric("tollgate_checkpoint_bytes_total")?);
     println!("state: {records} records were written, {:.0} bytes each, for {RESTORED_THREADS} threads with a call", bytes / records);
     ensure!(worker.stop()?.success());
@@ -93,7 +92,7 @@ fn moves(cluster: &Cluster) -> Result<()> {
         let sent = load.join().map_err(|_| anyhow!("the load panicked"))?;
         done.and(sent)
     })?;
-    let verdicts = deployment.verdicts(cluster, sent, TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, sent)?;
     let waits = waits(&cluster.read_all(&deployment.events)?, &verdicts);
     println!("{:<8} {:>7} {:>26} {:>10} {:>10}", "planned", "moves", "longest wait, median ms", "min ms", "max ms");
     for kind in ["join", "leave"] {
@@ -120,11 +119,13 @@ fn join_and_leave(deployment: &Deployment, first: &Worker, windows: &mut Vec<Win
     for _ in 0..MOVES {
         let from = now_ms();
         let second = deployment.start()?;
-        wait_until(|| Ok(first.partitions()?.len() == 2 && second.partitions()?.len() == 2 && is_ready(&second) && is_ready(first)))?;
+        wait_until("both have partitions", || {
+            Ok(first.partitions()?.len() == 2 && second.partitions()?.len() == 2 && is_ready(&second) && is_ready(first))
+        })?;
         sleep(Duration::from_millis(500));
         let between = now_ms();
         ensure!(second.stop()?.success());
-        wait_until(|| Ok(first.partitions()?.len() == 4 && is_ready(first)))?;
+        wait_until("the first has them back", || Ok(first.partitions()?.len() == 4 && is_ready(first)))?;
         sleep(Duration::from_millis(500));
         windows.push(Window { kind: "join", from, to: between });
         windows.push(Window { kind: "leave", from: between, to: now_ms() });
@@ -168,15 +169,6 @@ fn waits(events: &[Record], verdicts: &[Record]) -> Vec<(i64, i64)> {
         Some((event.timestamp?, verdict - event.timestamp?))
     };
     events.iter().filter_map(wait).collect()
-}
-
-fn wait_until(mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
-    let deadline = Instant::now() + TIME_MAX;
-    while !holds()? {
-        ensure!(Instant::now() < deadline, "it takes too long");
-        sleep(Duration::from_millis(10));
-    }
-    Ok(())
 }
 
 fn now_ms() -> i64 {

@@ -1,13 +1,14 @@
 //! Reads topics from their beginning, in no group.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::KafkaError;
 
 use super::{Cluster, POLL_INTERVAL, REQUEST_TIME_MAX, Record, all_partitions, partition_count};
+use crate::wait::TIME_MAX;
 
 impl Cluster {
     /// Reads a topic from its beginning to where it ends now, in order within each partition. Aborted records are left out.
@@ -29,11 +30,11 @@ impl Cluster {
     /// Reads a topic from its beginning until `enough` is true of all that was read.
     ///
     /// # Errors
-    /// There is no such topic, or that takes longer than `time_max`.
-    pub fn read_until(&self, topic: &str, time_max: Duration, enough: impl Fn(&[Record]) -> bool) -> Result<Vec<Record>> {
+    /// There is no such topic, or that takes longer than [`TIME_MAX`].
+    pub fn read_until(&self, topic: &str, enough: impl Fn(&[Record]) -> bool) -> Result<Vec<Record>> {
         let reader = Reader::new(self, topic)?;
         let mut records = Vec::new();
-        let deadline = Instant::now() + time_max;
+        let deadline = Instant::now() + TIME_MAX;
         while !enough(&records) {
             match reader.next(deadline).with_context(|| format!("{} records of {topic} are not enough", records.len()))? {
                 Read::Record(record) => records.push(record),

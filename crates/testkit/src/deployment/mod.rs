@@ -7,7 +7,6 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -242,8 +241,8 @@ impl Deployment {
     /// Reads decisions until there are verdicts on so many different events.
     ///
     /// # Errors
-    /// They do not come in that time.
-    pub fn verdicts(&self, cluster: &Cluster, count: usize, time_max: Duration) -> Result<Vec<Record>> {
-        cluster.read_until(&self.decisions, time_max, |records| records.len() >= count && distinct_events(records) >= count)
+    /// They do not come in time.
+    pub fn verdicts(&self, cluster: &Cluster, count: usize) -> Result<Vec<Record>> {
+        cluster.read_until(&self.decisions, |records| records.len() >= count && distinct_events(records) >= count)
     }
 }

@@ -5,14 +5,12 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-const READY_TIME_MAX: Duration = Duration::from_secs(180);
-const STOP_TIME_MAX: Duration = Duration::from_secs(180);
+use crate::wait::eventually;
 
 /// A `tollgate run` process. Dropping it kills it.
 #[derive(Debug)]
@@ -44,12 +42,10 @@ impl Worker {
     /// # Errors
     /// It does not get ready in time: with its log.
     pub fn wait_ready(&self) -> Result<()> {
-        let deadline = Instant::now() + READY_TIME_MAX;
-        while !self.get("/readyz").is_ok_and(|(status, _)| status == 200) {
-            ensure!(Instant::now() < deadline, "not ready in time:\n{}", self.log());
-            sleep(Duration::from_millis(20));
-        }
-        Ok(())
+        eventually(|| {
+            ensure!(self.get("/readyz").is_ok_and(|(status, _)| status == 200), "not ready in time:\n{}", self.log());
+            Ok(())
+        })
     }
 
     /// Returns a page of the admin endpoint: status and body.
@@ -89,7 +85,7 @@ impl Worker {
     /// It does not end in time: with its log.
     pub fn stop(mut self) -> Result<ExitStatus> {
         self.signal("TERM")?;
-        self.wait(STOP_TIME_MAX)
+        self.wait()
     }
 
     /// Sends a signal (`TERM`, `STOP`, …).
@@ -105,18 +101,9 @@ impl Worker {
     /// Waits until it has ended.
     ///
     /// # Errors
-    /// It does not in that time: with its log.
-    pub fn wait(&mut self, time_max: Duration) -> Result<ExitStatus> {
-        let deadline = Instant::now() + time_max;
-        loop {
-            if let Some(status) = self.child.try_wait()? {
-                return Ok(status);
-            }
-            if Instant::now() >= deadline {
-                bail!("the worker did not end in time:\n{}", self.log());
-            }
-            sleep(Duration::from_millis(10));
-        }
+    /// It does not in time: with its log.
+    pub fn wait(&mut self) -> Result<ExitStatus> {
+        eventually(|| self.child.try_wait()?.with_context(|| format!("the worker did not end in time:\n{}", read(&self.log))))
     }
 
     /// Returns how it has ended, if it has.
@@ -146,8 +133,36 @@ impl Worker {
     /// Returns what it has logged.
     #[must_use]
     pub fn log(&self) -> String {
-        fs::read_to_string(&self.log).unwrap_or_default()
+        read(&self.log)
     }
+
+    /// Waits until a line of its log holds all of these, and returns that line.
+    ///
+    /// # Errors
+    /// There is none in time: with its log.
+    pub fn await_line(&self, parts: &[&str]) -> Result<String> {
+        let is_wanted = |line: &&str| parts.iter().all(|part| line.contains(part));
+        eventually(|| {
+            let log = self.log();
+            log.lines().find(is_wanted).map(str::to_owned).with_context(|| format!("no line with {parts:?}:\n{log}"))
+        })
+    }
+
+    /// Waits until a metric, summed over its labels, is as it should be.
+    ///
+    /// # Errors
+    /// It is not in time: with its value.
+    pub fn await_metric(&self, name: &str, is_right: impl Fn(f64) -> bool) -> Result<()> {
+        eventually(|| {
+            let value = self.metric(name)?;
+            ensure!(is_right(value), "{name} is {value}:\n{}", self.log());
+            Ok(())
+        })
+    }
+}
+
+fn read(log: &Path) -> String {
+    fs::read_to_string(log).unwrap_or_default()
 }
 
 impl Drop for Worker {
