@@ -209,6 +209,10 @@ impl<'a> Walk<'a> {
 
     /// Walks the turns of a loop for one of its words.
     fn turn(&mut self, name: &str, word: &Word, body: &List) {
+        if word.pieces.iter().any(|piece| matches!(piece, Piece::Process(_))) {
+            // Nobody knows what the body does with such a file.
+            self.doubt(Construct::Process, word.at);
+        }
         let list = word.as_output();
         let numbers = list.and_then(output::sequence).unwrap_or_default();
         let values = match list.filter(|_| !numbers.is_empty()) {
@@ -284,13 +288,8 @@ impl<'a> Walk<'a> {
             self.relative_programs.push(at);
         }
         let name = program.rsplit('/').next().unwrap_or_default();
-        if name == "git" && arguments.first().is_some_and(|word| word.text.starts_with('-')) {
-            // It may go to another folder, from which its operands are seen.
-            self.directories.lose();
-        }
-        if name == "git" && (self.is_fed || !self.ways.is_empty()) && tables::asks(arguments) {
-            // It does what it reads, and an editor takes commands from a pipe.
-            self.doubt_of(Some(program.clone()), Construct::Argument(tables::ASKS), at);
+        if name == "git" {
+            self.git(arguments, at);
         }
         let touched = self.touch(name, arguments);
         self.read_texts(name, arguments, index);
@@ -322,6 +321,18 @@ impl<'a> Walk<'a> {
         }
         self.is_fed_found = was_fed_found;
         self.goes(name, arguments, at);
+    }
+
+    /// Notes where `git` goes by its options, and that it asks what to do.
+    fn git(&mut self, arguments: &[Argument], at: usize) {
+        if arguments.first().is_some_and(|word| word.text.starts_with('-')) {
+            // It may go to another folder, from which its operands are seen.
+            self.directories.lose();
+        }
+        if (self.is_fed || !self.ways.is_empty()) && tables::asks(arguments) {
+            // It does what it reads, and an editor takes commands from a pipe.
+            self.doubt_of(Some("git".to_owned()), Construct::Argument(tables::ASKS), at);
+        }
     }
 
     /// Returns how many words of a command an entry of the list has, with options that the program's table knows in front of a subcommand;

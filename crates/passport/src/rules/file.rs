@@ -15,6 +15,7 @@ use super::super::look_alike::plain_spelling;
 use super::super::path::{NormalPath, PathSet, Purpose};
 use super::budget;
 use super::file_path::{check_pattern, is_patch, read_path};
+use super::left_behind::{self, BUILT};
 use super::secrets;
 use super::{
     Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, quoted, report, unknown_argument,
@@ -41,41 +42,6 @@ const EDITORS: [&str; 2] = ["str_replace", "patch"];
 
 /// Tools that use the working directory if they are given none.
 const DIRECTORY_TOOLS: [&str; 2] = ["ls", "search_files"];
-
-/// Folders that builds leave behind, and that lie in no place that is worth blocking.
-const BUILT: [&str; 2] = ["__pycache__", "node_modules"];
-
-/// Folders that hold what builds, tests and linters write, and are taken away as a whole. No repository is taken to lie in them.
-const LEFT_BEHIND: [&str; 28] = [
-    ".cache",
-    ".eggs",
-    ".gradle",
-    ".mypy_cache",
-    ".next",
-    ".nox",
-    ".nuxt",
-    ".nyc_output",
-    ".parcel-cache",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".tox",
-    ".turbo",
-    ".venv",
-    ".vite",
-    "_build",
-    "bin",
-    "build",
-    "coverage",
-    "dist",
-    "htmlcov",
-    "logs",
-    "obj",
-    "out",
-    "site-packages",
-    "target",
-    "tmp",
-    "venv",
-];
 
 #[derive(Debug)]
 pub(super) struct FileLimits {
@@ -296,7 +262,7 @@ impl Rules for FileLimits {
     fn check_tree(&self, text: &str, below: Below) -> Result<(), Denial> {
         let path = NormalPath::new(text);
         // What moves is blocked at its new place too, if it is blocked at any depth.
-        let may_hold = below == Below::Changes && !path.lies_in(&BUILT) && !path.lies_in(&LEFT_BEHIND);
+        let may_hold = below == Below::Changes && !left_behind::is_left_behind(&path);
         check_limit(&self.blocked_paths, |blocked| match blocked.has_below(&path) || may_hold && blocked.may_have_below(&path) {
             true => Err(Denial::new("oap.path_blocked", "A blocked path lies below what is taken away or changed, or may do so")),
             false => Ok(()),

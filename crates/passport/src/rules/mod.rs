@@ -4,6 +4,7 @@ mod budget;
 mod command;
 mod file;
 mod file_path;
+mod left_behind;
 mod mcp;
 mod messaging;
 mod secrets;

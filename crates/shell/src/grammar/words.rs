@@ -127,13 +127,7 @@ impl Parser<'_> {
                 word.push(revision);
             }
             b'(' => return Err(self.refuse(Construct::Parenthesis)),
-            b'<' if is_first && self.peek_at(1) == Some(b'(') => {
-                let list = self.commands()?;
-                word.pieces.push(Piece::Process(list));
-                if !ends_word(self.peek()) {
-                    return Err(self.refuse(Construct::Process));
-                }
-            }
+            b'<' if is_first && self.peek_at(1) == Some(b'(') => return self.process(word),
             b'<' | b'>' if self.peek_at(1) == Some(b'(') => return Err(self.refuse(Construct::Process)),
             b'<' | b'>' => return Err(self.refuse(Construct::Redirection)),
             b'`' => return Err(self.refuse(Construct::Backtick)),
@@ -141,6 +135,13 @@ impl Parser<'_> {
             _ => return Err(self.refuse(Construct::Character)),
         }
         Ok(())
+    }
+
+    /// Reads `<(…)`, which is a whole word.
+    fn process(&mut self, word: &mut Word) -> Result<(), Refusal> {
+        let list = self.commands()?;
+        word.pieces.push(Piece::Process(list));
+        if ends_word(self.peek()) { Ok(()) } else { Err(self.refuse(Construct::Process)) }
     }
 
     /// Reads a backslash and the character that it quotes.

@@ -12,6 +12,7 @@ pub fn outputs(program: &str, arguments: &[Argument]) -> Vec<(usize, String)> {
     let row = OUTPUTS.iter().find(|(names, _)| names.split(' ').any(|name| name == program));
     let Some((_, options)) = row else { return Vec::new() };
     let bundles = program != "go";
+    let folder = if bundles { None } else { entered(arguments) };
     let end = arguments.iter().position(|argument| argument.text == "--").unwrap_or(arguments.len());
     let found = arguments.iter().take(end).enumerate().filter_map(|(index, argument)| {
         let text = argument.text.as_str();
@@ -25,7 +26,23 @@ pub fn outputs(program: &str, arguments: &[Argument]) -> Vec<(usize, String)> {
             value => Some((index, value.to_owned())),
         }
     });
-    found.collect()
+    let below = |path: String| match folder {
+        Some(folder) if !path.starts_with('/') => format!("{folder}/{path}"),
+        _ => path,
+    };
+    found.map(|(index, path)| (index, below(path))).collect()
+}
+
+/// Returns the folder that `go` enters before it does anything.
+fn entered(arguments: &[Argument]) -> Option<&str> {
+    arguments.iter().enumerate().find_map(|(index, argument)| {
+        let value = argument.text.strip_prefix('-')?.trim_start_matches('-').strip_prefix('C')?;
+        match value.strip_prefix('=') {
+            Some(value) => Some(value),
+            None if value.is_empty() => arguments.get(index + 1).map(|next| next.text.as_str()),
+            None => None,
+        }
+    })
 }
 
 #[cfg(test)]
@@ -50,6 +67,8 @@ mod tests {
             ("go build -o bin/x ./cmd/x", "bin/x"),
             ("go build -o=bin/x .", "bin/x"),
             ("go test -coverprofile=c.out ./...", "c.out"),
+            ("go build -C sub -o bin/x .", "sub/bin/x"),
+            ("go build -C=sub -o /tmp/x .", "/tmp/x"),
             ("go build -v .", ""),
             ("ls -o x", ""),
         ] {

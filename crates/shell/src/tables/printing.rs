@@ -53,7 +53,11 @@ fn prints_settings(program: &str, texts: &[&str], words: &[&str]) -> bool {
         "ps" => shows_environments(texts),
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => texts.iter().any(|text| text.contains("ENVIRON")),
         "jq" | "gojq" | "jaq" => reads_environment(filter(texts)),
-        "gh" => texts.iter().any(|text| reads_environment(text)),
+        "gh" => {
+            let given = texts.windows(2).filter(|pair| matches!(pair.first(), Some(&"-q" | &"--jq"))).filter_map(|pair| pair.last());
+            let attached = texts.iter().filter_map(|text| text.strip_prefix("--jq=").or_else(|| text.strip_prefix("-q")));
+            given.copied().chain(attached).any(reads_environment)
+        }
         "yq" => words.iter().any(|text| text.contains("strenv") || text.contains("envsubst") || reads_environment(text)),
         _ if words.contains(&"exec") && words.iter().any(|word| matches!(*word, "env" | "printenv")) => true,
         "docker" | "podman" | "nerdctl" => inspects(texts, words) || shows_project(texts, words.strip_prefix(&["compose"])),

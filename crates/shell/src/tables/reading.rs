@@ -1,5 +1,6 @@
 //! Reads the arguments of a command by its program's table.
 
+use super::movers::{is_mover, movable};
 use super::options::{Known, Options, Role, Takes};
 use super::{Operands, Style, Value, builtins, plain, sed, values};
 use crate::argument::{Argument, Certainty};
@@ -55,7 +56,7 @@ pub fn read(program: &str, arguments: &[Argument]) -> Result<Vec<Started>, Unlis
         return Err(Unlisted { index: arguments.len(), what: builtins::REFUSED });
     }
     let Some(table) = super::table(program) else {
-        return if MOVERS.contains(&program) { movable(arguments) } else { literal(arguments) };
+        return if is_mover(program) { movable(arguments) } else { literal(arguments) };
     };
     if let Operands::Own(reads) = table.program.operands {
         return reads(arguments);
@@ -125,25 +126,6 @@ pub fn scan_subcommand(program: &str, arguments: &[Argument]) -> Option<Scan> {
 /// [`Unlisted`] is the first argument that is computed.
 pub fn literal(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     let computed = arguments.iter().position(|argument| matches!(argument.certainty, Certainty::Nothing | Certainty::Value));
-    computed.map_or(Ok(Vec::new()), |index| Err(Unlisted { index, what: LITERAL }))
-}
-
-/// TABLE: programs that do nothing but what their names say with the files that they are given, whatever options stand among them.
-const MOVERS: [&str; 4] = ["cp", "mv", "rm", "touch"];
-
-/// Reads the arguments of a program of [`MOVERS`]: literal, or names in the working folder that a glob finds by their extension. A name that
-/// looks like an option has a dot in it, which is no letter of an option, and no slash: at most it names a folder here.
-fn movable(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
-    let is_kind = |argument: &Argument| {
-        let extension = argument.text.strip_prefix("*.").unwrap_or_default();
-        let is_plain = !extension.is_empty() && extension.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
-        is_plain && !argument.computed && !argument.found
-    };
-    let computed = arguments.iter().position(|argument| match argument.certainty {
-        Certainty::Known | Certainty::Operand => false,
-        Certainty::Value => true,
-        Certainty::Nothing => !is_kind(argument),
-    });
     computed.map_or(Ok(Vec::new()), |index| Err(Unlisted { index, what: LITERAL }))
 }
 

@@ -6,6 +6,7 @@
 //!
 //! Where a word may be a file or the value of an option, it counts as a file.
 
+use super::linked::{hidden_targets, is_symbolic, of_folder_option, seen_from_link};
 use super::looking::{of_fd, of_find};
 use super::patterns::braces;
 use super::reading::{Scan, scan, scan_subcommand};
@@ -212,46 +213,12 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         Kind::Packs => Access::Read,
     };
     touched.extend(operands.iter().enumerate().filter_map(|(at, index)| file(arguments, *index, access(at))));
-    if matches!(program, "cp" | "mv") {
-        touched.extend(hidden_targets(arguments));
-    }
-    if program == "ln" && is_symbolic(arguments) {
-        seen_from_link(&mut touched);
+    match program {
+        "cp" | "mv" => touched.extend(hidden_targets(arguments)),
+        "ln" if is_symbolic(arguments) => seen_from_link(&mut touched),
+        _ => {}
     }
     touched
-}
-
-/// The hidden folder that a name found by its extension may be an option for: `*.x` finds a file that is called `-t.x`.
-fn hidden_targets(arguments: &[Argument]) -> impl Iterator<Item = Touch> {
-    let kinds = arguments.iter().enumerate().filter_map(|(index, argument)| Some((index, argument.text.strip_prefix('*')?)));
-    kinds.map(|(index, path)| Touch::File { index, path: path.to_owned(), access: Access::Write })
-}
-
-/// Returns whether `ln` makes links that hold the paths as they are written, and not as they are seen from the working folder.
-fn is_symbolic(arguments: &[Argument]) -> bool {
-    let has = |letter: char, word: &str| {
-        arguments.iter().map(|argument| argument.text.as_str()).any(|text| match text.strip_prefix("--") {
-            Some(long) => !long.is_empty() && word.starts_with(long),
-            None => text.starts_with('-') && text.contains(letter),
-        })
-    };
-    has('s', "symbolic") && !has('r', "relative")
-}
-
-/// Follows the relative paths that symbolic links hold from the folder in which the links lie: of the two folders in which a single link may lie, the
-/// upper.
-fn seen_from_link(touched: &mut [Touch]) {
-    let is_link = |touch: &&Touch| matches!(touch, Touch::File { access: Access::Write, .. });
-    let Some(Touch::File { path: link, .. }) = touched.iter().rfind(is_link) else { return };
-    let folder = link.trim_end_matches('/').rsplit_once('/').map(|(folder, _)| folder.to_owned()).unwrap_or_default();
-    for touch in touched {
-        if let Touch::File { path, access: Access::Read, .. } = touch
-            && !path.starts_with(['/', '~'])
-            && !folder.is_empty()
-        {
-            *path = format!("{folder}/{path}");
-        }
-    }
 }
 
 /// Returns whether the first operand of a program is what it searches for, or a script.
@@ -424,19 +391,4 @@ pub fn takes_trees(program: &str, arguments: &[Argument]) -> usize {
         "chmod" | "chown" | "chgrp" | "chattr" if has(&['R'], "recursive") => arguments.len(),
         _ => 0,
     }
-}
-
-/// What a builder enters by an option.
-fn of_folder_option(arguments: &[Argument]) -> Vec<Touch> {
-    let mut touched = Vec::new();
-    for (index, argument) in arguments.iter().enumerate() {
-        let text = argument.text.as_str();
-        let path = match text.strip_prefix("--directory").or_else(|| text.strip_prefix("-C")) {
-            Some("") => arguments.get(index + 1).map(|next| next.text.clone()),
-            Some(rest) => Some(rest.strip_prefix('=').unwrap_or(rest).to_owned()),
-            None => None,
-        };
-        touched.extend(path.map(|path| Touch::File { index, path, access: Access::Read }));
-    }
-    touched
 }

@@ -1,0 +1,31 @@
+//! Programs without a table that copy, move and take away files: names that a glob finds by their extension are no harmful options of theirs.
+
+use super::reading::{LITERAL, Started, Unlisted};
+use crate::argument::{Argument, Certainty};
+
+/// TABLE: programs that do nothing but what their names say with the files that they are given, whatever options stand among them.
+const MOVERS: [&str; 4] = ["cp", "mv", "rm", "touch"];
+
+/// Returns whether a program does nothing but what its name says, whatever options stand among its files.
+pub(super) fn is_mover(program: &str) -> bool {
+    MOVERS.contains(&program)
+}
+
+/// Reads the arguments of such a program: literal, or names in the working folder that a glob finds by their extension. A name that
+/// looks like an option has a dot in it, which is no letter of an option, and no slash: at most it names a folder here.
+///
+/// # Errors
+/// [`Unlisted`] is the first argument that is computed otherwise.
+pub(super) fn movable(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+    let is_kind = |argument: &Argument| {
+        let extension = argument.text.strip_prefix("*.").unwrap_or_default();
+        let is_plain = !extension.is_empty() && extension.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
+        is_plain && !argument.computed && !argument.found
+    };
+    let computed = arguments.iter().position(|argument| match argument.certainty {
+        Certainty::Known | Certainty::Operand => false,
+        Certainty::Value => true,
+        Certainty::Nothing => !is_kind(argument),
+    });
+    computed.map_or(Ok(Vec::new()), |index| Err(Unlisted { index, what: LITERAL }))
+}
