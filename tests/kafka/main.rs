@@ -13,6 +13,7 @@ mod capture;
 mod chaos;
 mod clients;
 mod controls;
+mod dead_worker;
 mod dev;
 mod diff;
 mod dlq;
@@ -132,6 +133,8 @@ fn cases() -> Vec<Case> {
         sharing!(membership::a_killed_worker_leaves_no_event_unanswered),
         sharing!(membership::a_stopped_worker_leaves_nothing_to_repeat),
         sharing!(membership::a_static_member_keeps_its_partitions),
+        sharing!(dead_worker::a_killed_worker_is_missed_before_its_session_is_over),
+        sharing!(dead_worker::a_worker_that_thaws_joins_again),
         sharing!(membership::the_consumer_protocol_works_too),
         sharing!(state::verdicts_after_kills_are_those_of_eval),
         sharing!(state::unreadable_state_holds_its_partition_back),

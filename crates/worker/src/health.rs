@@ -250,6 +250,19 @@ impl Health {
         self.is_ready().then(held)
     }
 
+    /// Returns the partitions that the members of a stage hold, each with the number of its member, in the order of the partitions.
+    #[must_use]
+    pub fn held(&self, stage: Option<&str>) -> Vec<(usize, Partition)> {
+        let members = self.members.iter().filter(|member| member.key().stage == stage);
+        let of = |member: dashmap::mapref::multiple::RefMulti<'_, MemberId, MemberHealth>| {
+            let number = member.key().number;
+            member.partitions.held.iter().map(|partition| (number, *partition)).collect::<Vec<_>>()
+        };
+        let mut held: Vec<_> = members.flat_map(of).collect();
+        held.sort_by_key(|(_, partition)| *partition);
+        held
+    }
+
     /// Returns how many partitions the members of a further stage hold, or `None` while one of them waits for its assignment or its state.
     #[must_use]
     pub fn stage_partitions(&self, stage: &str) -> Option<usize> {

@@ -10,6 +10,8 @@
 //! | [`outbox`] | publications on their way to Kafka, and their outcomes |
 //! | [`kafka`] | clients' configuration, librdkafka's log, messages as records |
 //!
+//! [`peers`] has the workers of a group watch each other, so that a worker that died costs seconds.
+//!
 //! The other modules are [`control_feed`] (it reads the controls topic into the table that decisions use), [`policy_servers`] (requests over
 //! HTTP within a deadline), [`traces`] (spans of verdicts), [`shadow`] (a policy on trial), [`metrics`], [`health`], [`threads`], [`logging`]
 //! and [`admin`].
@@ -26,6 +28,7 @@ pub mod member;
 pub mod metrics;
 pub mod outbox;
 pub mod partition;
+pub mod peers;
 pub mod policy_servers;
 pub mod process;
 pub mod shadow;

@@ -11,8 +11,18 @@ use super::failover::set_failover;
 
 /// How often a member sends the group a heartbeat, unless a property says otherwise.
 const HEARTBEAT_INTERVAL_MS: u64 = 100;
+/// How long a worker may be silent, unless a property says otherwise.
+const SILENCE_MAX_MS: u64 = 3_500;
 /// The heartbeat interval that brokers set for members of the KIP-848 group protocol by default.
 const CONSUMER_PROTOCOL_HEARTBEAT_MS: u64 = 5_000;
+
+/// Returns how long a worker may be silent until its peers take it for dead: a pause of three seconds is no reason. A session that the user
+/// has set holds for the peers too.
+#[must_use]
+pub fn silence_max(kafka: &KafkaSettings) -> Duration {
+    let set = kafka.properties.get("session.timeout.ms").and_then(|value| value.parse().ok());
+    Duration::from_millis(set.unwrap_or(SILENCE_MAX_MS))
+}
 
 /// Returns how often a member sends the group a heartbeat.
 #[must_use]
@@ -23,7 +33,8 @@ pub fn heartbeat_interval(kafka: &KafkaSettings) -> Duration {
 }
 
 /// Returns whether the broker assigns partitions (KIP-848).
-fn uses_consumer_protocol(kafka: &KafkaSettings) -> bool {
+#[must_use]
+pub fn uses_consumer_protocol(kafka: &KafkaSettings) -> bool {
     kafka.properties.get("group.protocol").is_some_and(|protocol| protocol.eq_ignore_ascii_case("consumer"))
 }
 
@@ -53,10 +64,9 @@ pub fn consumer_config(kafka: &KafkaSettings, group_id: &str, instance_id: Optio
             config.set("partition.assignment.strategy", "cooperative-sticky");
         }
         if !kafka.properties.contains_key("session.timeout.ms") {
-            // A static member gets time to come back; the partitions of any other member that died wait for this long. It is longer than
-            // the brokers take to replace a coordinator that died (9 s and its loading): otherwise the whole group would lose its
-            // partitions with that broker.
-            config.set("session.timeout.ms", if instance_id.is_some() { "45000" } else { "15000" });
+            // It is longer than the brokers take to replace a coordinator that died (9 s and its loading): otherwise the whole group
+            // would lose its partitions with that broker. A member that died is removed by the others long before.
+            config.set("session.timeout.ms", "15000");
         }
         if !kafka.properties.contains_key("heartbeat.interval.ms") {
             // A partition that moves waits until every member has learned of the rebalance, with the answer to its next heartbeat.

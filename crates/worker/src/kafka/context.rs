@@ -106,6 +106,10 @@ pub fn log(level: RDKafkaLogLevel, facility: &str, message: &str) {
     if facility == "CONFWARN" && message.contains("property and will be ignored by") {
         return;
     }
+    // A consumer commits nothing but beats, and another one follows at once.
+    if facility == "COMMITFAIL" {
+        return tracing::debug!(target: "librdkafka", facility, "{message}");
+    }
     match level {
         RDKafkaLogLevel::Emerg | RDKafkaLogLevel::Alert | RDKafkaLogLevel::Critical | RDKafkaLogLevel::Error => {
             tracing::error!(target: "librdkafka", facility, "{message}");

@@ -24,7 +24,7 @@ mod topic_admin;
 pub use check::{PropertyFault, check_administration, check_clients, is_property};
 pub use clients::{make_consumer, make_producer};
 pub use connect::{Inquirer, ReasonContext, Watch};
-pub use consumer::{consumer_config, heartbeat_interval};
+pub use consumer::{consumer_config, heartbeat_interval, silence_max, uses_consumer_protocol};
 pub use context::{Callbacks, Context, Deliveries, PlainContext};
 pub(crate) use context::{log, statistics};
 pub use failover::failover_table;

@@ -5,20 +5,25 @@
 //! answer, and whoever asks waits for ever. If two events wait (an assignment that has just come, and the revocation for which closing is
 //! the reason), answering one after the other does just that. So all of them are taken first, and one answer is given.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext, Rebalance, RebalanceProtocol};
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaRespErr;
 
+/// How long librdkafka gets to give all partitions up and to leave the group.
+const LEAVE_WAIT: Duration = Duration::from_millis(100);
 /// How long to wait for another event, all of which are there.
 const EVENT_WAIT: Duration = Duration::from_millis(10);
 
 /// What a consumer's context knows of its closing. Only the consumer's own thread uses it.
 #[derive(Debug, Default)]
 pub(super) struct Closing {
+    /// Whether the consumer leaves the group before it closes.
+    is_leaving: AtomicBool,
     has_begun: AtomicBool,
     /// Whether an event is being dealt with, which answers for those that come meanwhile.
     has_answerer: AtomicBool,
@@ -31,11 +36,25 @@ pub(super) trait Closes: ConsumerContext {
 }
 
 /// A consumer in a group, which says that it closes before it does.
-pub(super) struct GroupConsumer<C: Closes>(pub(super) BaseConsumer<C>);
+pub(super) struct GroupConsumer<C: Closes> {
+    pub(super) consumer: Arc<BaseConsumer<C>>,
+    /// Whether it leaves the group although it has an instance id: nobody comes back under that id.
+    pub(super) leaves: bool,
+}
 
 impl<C: Closes> Drop for GroupConsumer<C> {
     fn drop(&mut self) {
-        self.0.context().closing().has_begun.store(true, Ordering::Relaxed);
+        let closing = self.consumer.context().closing();
+        if self.leaves {
+            closing.is_leaving.store(true, Ordering::Relaxed);
+            // A consumer with an instance id stays in the group when it closes, and leaves it when it unsubscribes.
+            self.consumer.unsubscribe();
+            let end = Instant::now() + LEAVE_WAIT;
+            while Instant::now() < end {
+                let _event = self.consumer.poll(EVENT_WAIT);
+            }
+        }
+        closing.has_begun.store(true, Ordering::Relaxed);
     }
 }
 
@@ -49,18 +68,33 @@ pub(super) fn rebalance<C: Closes>(context: &C, consumer: &BaseConsumer<C>, code
     if context.closing().has_begun.load(Ordering::Relaxed) {
         return answer_all(context, consumer, &event);
     }
+    if context.closing().is_leaving.load(Ordering::Relaxed) {
+        if !matches!(event, Rebalance::Assign(_)) {
+            context.pre_rebalance(consumer, &event);
+        }
+        return answer_leaving(consumer, code);
+    }
     context.pre_rebalance(consumer, &event);
     log_failure(answer(consumer, &event));
     context.post_rebalance(consumer, &event);
 }
 
-fn answer<C: Closes>(consumer: &BaseConsumer<C>, event: &Rebalance<'_>) -> Result<(), KafkaError> {
+fn answer<C: ConsumerContext>(consumer: &BaseConsumer<C>, event: &Rebalance<'_>) -> Result<(), KafkaError> {
     match (event, consumer.rebalance_protocol()) {
         (Rebalance::Assign(list), RebalanceProtocol::Cooperative) => consumer.incremental_assign(list),
         (Rebalance::Assign(list), _) => consumer.assign(list),
         (Rebalance::Revoke(list), RebalanceProtocol::Cooperative) => consumer.incremental_unassign(list),
         (Rebalance::Revoke(_) | Rebalance::Error(_), _) => consumer.unassign(),
     }
+}
+
+/// Answers an event of a consumer that leaves: it takes no partition, and gives up those that it has.
+pub(crate) fn answer_leaving<C: ConsumerContext>(consumer: &BaseConsumer<C>, code: RDKafkaRespErr) {
+    log_failure(if code == RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS {
+        answer(consumer, &Rebalance::Assign(&TopicPartitionList::new()))
+    } else {
+        consumer.assignment().and_then(|held| answer(consumer, &Rebalance::Revoke(&held)))
+    });
 }
 
 /// Takes this event and all behind it, and gives one answer.
@@ -97,11 +131,9 @@ fn log_failure(answered: Result<(), KafkaError>) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
-    use std::time::Instant;
-
     use rdkafka::mocking::MockCluster;
     use rdkafka::{ClientConfig, ClientContext};
+    use std::sync::mpsc;
 
     use super::*;
 
@@ -145,7 +177,7 @@ mod tests {
             .create_with_context(Context { closing: Closing::default(), delay })
             .unwrap();
         consumer.subscribe(&["t"]).unwrap();
-        GroupConsumer(consumer)
+        GroupConsumer { consumer: Arc::new(consumer), leaves: false }
     }
 
     /// Drops a consumer, and returns whether it has closed in time.
@@ -168,7 +200,7 @@ mod tests {
         std::thread::sleep(JOINED_AFTER);
         let hung: Vec<_> = consumers
             .into_iter()
-            .map(|consumer| (consumer.0.context().delay, closes(consumer)))
+            .map(|consumer| (consumer.consumer.context().delay, closes(consumer)))
             .filter(|(_, is_closed)| !is_closed)
             .collect();
         assert!(hung.is_empty(), "{hung:?}");

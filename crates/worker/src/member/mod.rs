@@ -25,13 +25,14 @@ mod misplaced;
 mod turns;
 
 pub use assignment::Failure;
+pub(crate) use closing::answer_leaving;
 pub use misplaced::MisplacedRecords;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message as _};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
@@ -42,6 +43,7 @@ use crate::health::{Health, MemberId, MemberPartitions, MemberPhase};
 use crate::kafka::{Context, Right, StageTopics, consumer_config, heartbeat_interval, own_headers, with_record};
 use crate::metrics::{MemberMetrics, Metrics};
 use crate::outbox::{Outbox, Producers};
+use crate::peers::{Committers, instance_id};
 use crate::stages::{StageRuntime, StageSetup};
 use crate::stop::Stop;
 use tollgate_config::settings::{KafkaSettings, WorkerSettings};
@@ -86,6 +88,12 @@ pub enum MemberError {
     /// The consumer is fenced or has failed for good.
     #[error("the consumer failed: {0}")]
     Consumer(KafkaError),
+    /// Another consumer has its instance id.
+    #[error(
+        "another consumer has taken its place: a peer took this worker for dead because it was silent, or two workers have the same \
+         worker.instance_id"
+    )]
+    Fenced,
     /// A publication failed for good, or another failure forbids to commit.
     #[error(transparent)]
     Publish(#[from] Failure),
@@ -119,6 +127,10 @@ pub struct MemberParts {
     pub misplaced: Arc<MisplacedRecords>,
     /// The health report that shows the members.
     pub health: Arc<Health>,
+    /// The name of the worker, to which its members add their numbers as instance ids; `None` where the group knows them without names.
+    pub worker: Option<String>,
+    /// The members in whose name the worker's beat is written.
+    pub committers: Committers,
     /// The sign to stop.
     pub stop: Stop,
 }
@@ -166,7 +178,9 @@ impl<R: StageRuntime> Member<R> {
     /// Returns [`MemberError`]. Then too, nothing is committed without an acknowledged verdict.
     pub fn run(&self) -> Result<(), MemberError> {
         let joined = self.join()?;
-        let consumer = &joined.0;
+        let consumer = &*joined.consumer;
+        let committing = Arc::clone(&joined.consumer);
+        let _committing = self.parts.committers.add(self.id.number, move |list| committing.commit(list, CommitMode::Async));
         let limit = self.parts.settings.in_flight_max as usize;
         let mut flow = FlowControl::default();
         let beat_interval = self.parts.heartbeat_interval();
@@ -252,10 +266,11 @@ impl<R: StageRuntime> Member<R> {
             is_leaving: AtomicBool::new(false),
             closing: Closing::default(),
         });
-        let instance_id = parts.settings.instance_id.as_ref().map(|id| format!("{id}-{}", self.id.number));
+        let instance_id = parts.worker.as_ref().map(|worker| instance_id(worker, self.id.number));
         let config = consumer_config(&parts.kafka, &parts.topics.group_id, instance_id.as_deref());
-        let joined = GroupConsumer(config.create_with_context(context).map_err(MemberError::Client)?);
-        let consumer: &BaseConsumer<MemberContext<R>> = &joined.0;
+        let consumer = Arc::new(config.create_with_context(context).map_err(MemberError::Client)?);
+        let joined = GroupConsumer { consumer, leaves: parts.settings.instance_id.is_none() };
+        let consumer: &BaseConsumer<MemberContext<R>> = &joined.consumer;
         parts.health.set(self.id, MemberPhase::Starting, MemberPartitions::default());
         match parts.membership {
             Membership::Group => consumer.subscribe(&[&parts.topics.input]),
@@ -305,6 +320,7 @@ impl<R: StageRuntime> Member<R> {
     /// Returns an error that does not pass by itself, and logs the others.
     fn check_error(&self, consumer: &BaseConsumer<MemberContext<R>>, error: KafkaError) -> Result<(), MemberError> {
         match error {
+            KafkaError::MessageConsumptionFatal(RDKafkaErrorCode::FencedInstanceId) => Err(MemberError::Fenced),
             KafkaError::MessageConsumptionFatal(_) => Err(MemberError::Consumer(error)),
             KafkaError::PartitionEOF(_) => Ok(()),
             KafkaError::MessageConsumption(code) => {

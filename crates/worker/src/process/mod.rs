@@ -18,9 +18,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::health::{Health, MemberPartitions, MemberPhase};
-use crate::kafka::{ABUSE, StageTopics};
+use crate::kafka::{ABUSE, StageTopics, silence_max, uses_consumer_protocol};
 use crate::member::{Member, MemberError, MemberParts, Membership};
 use crate::metrics::{Metrics, MetricsError};
+use crate::peers::{Committers, Peers};
 use crate::stages::{StageRuntime, StageSetup};
 use crate::stop::Stop;
 use crate::threads::MustRun;
@@ -91,6 +92,7 @@ impl Worker {
         let stage = Arc::new(stage);
         let parts = member_parts(parts, &stage);
         let (mut members, mut own) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        own.extend(watch_peers(&parts, count)?);
         for number in 0..count {
             let part = parts.stop.part();
             let member = Member::new(number, MemberParts { stop: part.clone(), ..parts.clone() }, Arc::clone(&stage));
@@ -156,6 +158,33 @@ fn keep_running<R: StageRuntime>(member: &Member<R>) {
     }
 }
 
+/// Starts to watch the other workers of the group, where the members have names. Returns the sign of the watch.
+fn watch_peers(parts: &MemberParts, members: usize) -> std::io::Result<Option<Stop>> {
+    let Some(worker) = parts.worker.clone() else { return Ok(None) };
+    let stop = parts.stop.part();
+    let peers = Peers {
+        kafka: Arc::clone(&parts.kafka),
+        topics: Arc::clone(&parts.topics),
+        worker,
+        members,
+        silence_max: silence_max(&parts.kafka),
+        committers: parts.committers.clone(),
+        health: Arc::clone(&parts.health),
+        stop: stop.clone(),
+    };
+    let name = parts.topics.stage.map_or_else(|| "peers".to_owned(), |stage| format!("{stage}-peers"));
+    MustRun::new(name, parts.health.threads(), &parts.stop).spawn(move || peers.run())?;
+    Ok(Some(stop))
+}
+
+/// Returns the name of a worker: its instance id, or else a name that nobody had before. With KIP-848 no member can stand in for another, so
+/// that a name would only keep a member from leaving.
+fn worker_name(parts: &WorkerParts) -> Option<String> {
+    let is_watched = parts.membership == Membership::Group && !uses_consumer_protocol(&parts.kafka);
+    let own = || is_watched.then(|| format!("tollgate-{:016x}", fastrand::u64(..)));
+    parts.settings.instance_id.clone().or_else(own)
+}
+
 fn member_parts<R>(parts: &WorkerParts, stage: &StageSetup<R>) -> MemberParts {
     MemberParts {
         kafka: Arc::clone(&parts.kafka),
@@ -172,6 +201,8 @@ fn member_parts<R>(parts: &WorkerParts, stage: &StageSetup<R>) -> MemberParts {
         metrics: parts.metrics.clone(),
         misplaced: Arc::default(),
         health: Arc::clone(&parts.health),
+        worker: worker_name(parts),
+        committers: Committers::default(),
         stop: parts.stop.clone(),
     }
 }
