@@ -23,8 +23,8 @@ struct Figures {
     /// Verdicts that stop something: block, halt and suppress.
     stops: f64,
     p99_s: Option<f64>,
-    lag_records: f64,
-    lag_seconds: f64,
+    lag_records: Option<f64>,
+    lag_seconds: Option<f64>,
     partitions: f64,
     is_ready: bool,
 }
@@ -75,8 +75,11 @@ impl Figures {
     fn line(&self) -> String {
         let state = if self.is_ready { "ready" } else { "not ready" };
         let wait = self.p99_s.map_or_else(String::new, |p99| format!(", p99 {}", seconds(p99)));
-        let lag =
-            if self.lag_records > 0.0 { format!("{} ({})", count(self.lag_records), seconds(self.lag_seconds)) } else { "0".to_owned() };
+        let lag = match self.lag_records {
+            None => "unknown".to_owned(),
+            Some(records) if records > 0.0 => format!("{} ({})", count(records), seconds(self.lag_seconds.unwrap_or(0.0))),
+            Some(_) => "0".to_owned(),
+        };
         let (partitions, rate, stops) = (count(self.partitions), count(self.verdicts_per_second), count(self.stops));
         format!("{state}, {partitions} partitions  {rate} verdicts/s{wait}  stops {stops}  lag {lag}")
     }
@@ -105,7 +108,7 @@ mod tests {
         let now = Scraped::read(&text(&metrics));
         let figures = Figures::since(&before, &now, Duration::from_secs(10));
         assert_eq!((figures.verdicts_per_second, figures.stops), (10.8, 8.0));
-        let line = Figures { lag_records: 12_345.0, lag_seconds: 1.5, p99_s: Some(0.0032), partitions: 4.0, ..figures }.line();
+        let line = Figures { lag_records: Some(12_345.0), lag_seconds: Some(1.5), p99_s: Some(0.0032), partitions: 4.0, ..figures }.line();
         assert_eq!(line, "ready, 4 partitions  11 verdicts/s, p99 3.2 ms  stops 8  lag 12.3k (1.5 s)");
         let idle = Figures::since(&now, &now, Duration::from_secs(10));
         assert_eq!((idle.verdicts_per_second, idle.stops, idle.p99_s), (0.0, 0.0, None));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use tollgate_testkit::{Cluster, Deployment, Outgoing, TIME_MAX, Worker};
+use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, TIME_MAX, Worker, wait_until};
 
 /// How often a thread panics, since each time is told only until it is started over.
 const PANICS: u32 = 3;
@@ -64,6 +64,44 @@ pub(crate) fn a_full_stderr_stops_nothing(cluster: &Cluster) -> Result<()> {
     assert!(worker.stop()?.success());
     assert_eq!(cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>(), sent as i64);
     drop(reader);
+    Ok(())
+}
+
+/// While the broker is away, `/readyz` and the log name it and the lag is unknown, until the broker is back.
+pub(crate) fn a_broker_that_is_away_is_named_and_the_lag_unknown(cluster: &Cluster, broker: &mut Broker) -> Result<()> {
+    let deployment = Deployment::new(cluster, 2)?;
+    let worker = deployment.start()?;
+    cluster.produce(&deployment.events, &calls(0, 20))?;
+    deployment.verdicts(cluster, 20, TIME_MAX)?;
+    let has_lag = || Ok(worker.get("/metrics")?.1.contains("tollgate_lag_records{"));
+    wait_until("the lag is known", has_lag)?;
+    let problems = || {
+        let report: serde_json::Value = serde_json::from_str(&worker.get("/readyz")?.1)?;
+        anyhow::Ok(report["problems"].as_array().cloned().unwrap_or_default())
+    };
+    assert_eq!(problems()?.len(), 0);
+    let killed = Instant::now();
+    broker.kill()?;
+    let address = broker.bootstrap();
+    let names = |problem: &serde_json::Value| problem.as_str().is_some_and(|text| text.contains("since 2") && text.contains(&address));
+    wait_until("the problem names the broker", || Ok(problems()?.iter().any(names)))?;
+    wait_until("the lag is unknown", || Ok(!has_lag()?))?;
+    let output = deployment
+        .command("top")
+        .args(["--once", "--output", "json", "--worker"])
+        .arg(format!("127.0.0.1:{}", worker.admin_port()))
+        .output()?;
+    let view: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let shown = &view["workers"][0];
+    assert!(shown["lag_records"].is_null() && shown["lag_seconds"].is_null() && shown["ready"] == false, "{view}");
+    assert!(shown["problems"].as_array().is_some_and(|problems| problems.iter().any(names)), "{view}");
+    worker.await_line(&["no answer about topic", &address])?;
+    broker.start_again()?;
+    wait_until("the problem is over", || Ok(problems()?.is_empty()))?;
+    wait_until("the lag is known again", has_lag)?;
+    worker.await_line(&["the brokers answer again"])?;
+    let (told, minutes) = (worker.log().matches("no answer about topic").count(), killed.elapsed().as_secs() / 60);
+    assert!(told as u64 <= 1 + minutes, "once a minute is enough:\n{}", worker.log());
     Ok(())
 }
 

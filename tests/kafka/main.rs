@@ -94,6 +94,7 @@ fn cases() -> Vec<Case> {
         sharing!(trouble::replies_go_where_they_are_allowed),
         sharing!(bad_day::a_lost_reader_of_stderr_stops_nothing),
         sharing!(bad_day::a_full_stderr_stops_nothing),
+        stopping!(bad_day::a_broker_that_is_away_is_named_and_the_lag_unknown),
         sharing!(bad_day::a_thread_that_panics_is_seen_and_started_over),
         sharing!(bad_day::a_thread_that_cannot_be_started_over_ends_the_process),
         sharing!(trouble::the_admin_endpoint_tells_the_condition),

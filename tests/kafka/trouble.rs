@@ -128,7 +128,7 @@ pub(crate) fn replies_go_where_they_are_allowed(cluster: &Cluster) -> Result<()>
     wait_until("the topic is shown without what a terminal would obey", || Ok(worker.log().contains("\\u{1b}[2J")))?;
     assert!(!worker.log().contains('\u{1b}'), "{}", worker.log());
     // The missing topic is given up after a few seconds, and its record is finished then.
-    await_line(&worker, &["a reply could not be published", "missing.replies"])?;
+    worker.await_line(&["a reply could not be published", "missing.replies"])?;
     assert!(worker.stop()?.success());
     assert_eq!(cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>(), events.len() as i64);
     Ok(())

@@ -158,6 +158,17 @@ impl Health {
         !self.problems().is_empty()
     }
 
+    /// Sets why the brokers do not answer the watch of a stage, or that they do. Returns whether that is news.
+    pub fn set_cut_off(&self, stage: Option<&str>, why: Option<String>) -> bool {
+        self.set_problem(&cut_off(stage), why)
+    }
+
+    /// Returns whether the brokers do not answer the watch of a stage, so that its lag is unknown.
+    #[must_use]
+    pub fn is_cut_off(&self, stage: Option<&str>) -> bool {
+        self.problems().contains_key(&cut_off(stage))
+    }
+
     fn problems(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
         self.problems.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -298,6 +309,11 @@ impl Health {
         let problems = self.problems().values().cloned().collect();
         HealthReport { ready: self.is_ready(), controls, controls_hidden: self.controls_hidden(), members, problems }
     }
+}
+
+/// Returns the name of the problem that the brokers do not answer.
+fn cut_off(stage: Option<&str>) -> String {
+    format!("{} brokers", stage.unwrap_or_default())
 }
 
 fn numbers(partitions: &[Partition]) -> Vec<i32> {

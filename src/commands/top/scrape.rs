@@ -22,8 +22,9 @@ pub(crate) struct Scraped {
     pub(super) verdicts: BTreeMap<String, f64>,
     /// The upper bounds of the waits in seconds, each with how many were at most that long.
     waits: Vec<(f64, f64)>,
-    pub(crate) lag_records: f64,
-    pub(crate) lag_seconds: f64,
+    /// `None` if it is unknown, as while the brokers are away.
+    pub(crate) lag_records: Option<f64>,
+    pub(crate) lag_seconds: Option<f64>,
     pub(super) in_flight: f64,
     pub(super) waiting: f64,
     pub(crate) partitions: f64,
@@ -43,6 +44,15 @@ pub(super) async fn scrape(url: &str) -> anyhow::Result<Scraped> {
     ensure!((200..300).contains(&status), "it answers with status {status}");
     ensure!(text.contains("tollgate_"), "these are no metrics of a worker");
     Ok(Scraped::read(&text))
+}
+
+/// Returns the problems that keep a worker from being ready, as its `/readyz` has them.
+pub(super) async fn problems(metrics_url: &str) -> Vec<String> {
+    let Some(base) = metrics_url.strip_suffix("/metrics") else { return Vec::new() };
+    let text = ask(&format!("{base}/readyz")).await.map(|(_, text)| text).unwrap_or_default();
+    let report: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let problems = report.get("problems").and_then(serde_json::Value::as_array).into_iter().flatten();
+    problems.filter_map(|problem| problem.as_str().map(str::to_owned)).collect()
 }
 
 /// Asks an admin endpoint, and returns the status and the text of its answer.
@@ -86,8 +96,8 @@ impl Scraped {
                     let bound = label(labels, "le").and_then(|bound| bound.parse().ok());
                     scraped.waits.extend(bound.map(|bound: f64| (bound, value)));
                 }
-                "tollgate_lag_records" => scraped.lag_records += value,
-                "tollgate_lag_seconds" => scraped.lag_seconds = scraped.lag_seconds.max(value),
+                "tollgate_lag_records" => scraped.lag_records = Some(scraped.lag_records.unwrap_or(0.0) + value),
+                "tollgate_lag_seconds" => scraped.lag_seconds = Some(scraped.lag_seconds.unwrap_or(0.0).max(value)),
                 "tollgate_in_flight" => scraped.in_flight += value,
                 "tollgate_waiting_events" => scraped.waiting += value,
                 "tollgate_assigned_partitions" => scraped.partitions += value,
@@ -164,7 +174,7 @@ tollgate_in_flight{member=\"0\"} 7
     fn metrics_are_summed_over_partitions_and_members() {
         let scraped = Scraped::read(BEFORE);
         assert!(scraped.ready);
-        assert_eq!((scraped.lag_records, scraped.lag_seconds, scraped.in_flight), (7.0, 2.0, 7.0));
+        assert_eq!((scraped.lag_records, scraped.lag_seconds, scraped.in_flight), (Some(7.0), Some(2.0), 7.0));
         assert_eq!(scraped.verdicts, BTreeMap::from([("allow".to_owned(), 90.0), ("block".to_owned(), 5.0)]));
     }
 

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use tollgate_config::settings::KafkaSettings;
 
-use super::scrape::{Scraped, metrics_url, scrape};
+use super::scrape::{Scraped, metrics_url, problems, scrape};
 use super::tally::{ACTIONS, Tally};
 use super::view::{ActionRate, CodeCount, View, WorkerState, WorstThread};
 use crate::commands::shared::now_ms;
@@ -92,7 +92,11 @@ impl WorkerSource {
     async fn view(&mut self) -> View {
         let asking = self.workers.iter().map(|worker| {
             let url = metrics_url(worker);
-            tokio::spawn(async move { scrape(&url).await })
+            tokio::spawn(async move {
+                let scraped = scrape(&url).await?;
+                let problems = if scraped.ready { Vec::new() } else { problems(&url).await };
+                anyhow::Ok((scraped, problems))
+            })
         });
         let asking: Vec<_> = asking.collect();
         let (now, mut answers) = (Instant::now(), Vec::new());
@@ -110,12 +114,13 @@ impl WorkerSource {
         let mut pairs = Vec::new();
         for (worker, answer) in answers {
             match answer {
-                Ok(scraped) => {
+                Ok((scraped, problems)) => {
                     // The first time nothing is known of before, and nothing has come since.
                     let before = self.before.insert(worker.clone(), scraped.clone()).unwrap_or_else(|| scraped.clone());
                     let since = scraped.verdicts_since(&before);
                     since.iter().for_each(|(action, count)| *totals.entry(action.clone()).or_default() += count);
-                    view.workers.push(state(worker, &scraped, since.values().sum::<f64>() / window, &before));
+                    let known = state(worker, &scraped, since.values().sum::<f64>() / window, &before);
+                    view.workers.push(WorkerState { problems, ..known });
                     pairs.push((scraped, before));
                 }
                 Err(error) => view.workers.push(WorkerState { worker, error: Some(format!("{error:#}")), ..WorkerState::default() }),
@@ -131,7 +136,6 @@ impl WorkerSource {
 fn state(worker: String, scraped: &Scraped, verdicts_per_second: f64, before: &Scraped) -> WorkerState {
     WorkerState {
         worker,
-        error: None,
         ready: scraped.ready,
         verdicts_per_second,
         waits: Scraped::waits_since(&[(scraped, before)]),
@@ -141,6 +145,7 @@ fn state(worker: String, scraped: &Scraped, verdicts_per_second: f64, before: &S
         waiting_events: scraped.waiting,
         partitions: scraped.partitions,
         member_restarts: scraped.restarts,
+        ..WorkerState::default()
     }
 }
 

@@ -57,10 +57,14 @@ pub(super) struct WorkerState {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
     pub(super) ready: bool,
+    /// What keeps it from being ready, as sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) problems: Vec<String>,
     pub(super) verdicts_per_second: f64,
     pub(super) waits: Waits,
-    pub(super) lag_records: f64,
-    pub(super) lag_seconds: f64,
+    /// `None` if it is unknown.
+    pub(super) lag_records: Option<f64>,
+    pub(super) lag_seconds: Option<f64>,
     pub(super) in_flight: f64,
     pub(super) waiting_events: f64,
     pub(super) partitions: f64,
@@ -89,27 +93,31 @@ impl View {
     pub(super) fn lines(&self, screen: Screen, width: usize, is_wide: bool) -> Vec<String> {
         let head = format!("tollgate top: {}, the last {} at {} UTC", shown(&self.source), seconds(self.window_s), clock(self.time_ms));
         let mut lines = vec![screen.paint(TITLE, fit(&head, width).trim_end())];
-        let mut push = |table: &Table, paint: &dyn Fn(usize, &str) -> Option<String>| {
+        let push = |lines: &mut Vec<String>, table: &Table, paint: &dyn Fn(usize, &str) -> Option<String>| {
             lines.push(String::new());
             for (at, line) in table.lines(is_wide, width).into_iter().enumerate() {
                 lines.push(if at == 0 { screen.paint(TITLE, &line) } else { paint(at, &line).unwrap_or(line) });
             }
         };
-        push(&self.action_table(), &|at, line| {
+        push(&mut lines, &self.action_table(), &|at, line| {
             let action = self.actions.get(at.checked_sub(1)?)?;
             Some(screen.paint(if action.count > 0.0 { style_of(&action.action) } else { DIM }, line))
         });
         let plain = |_: usize, _: &str| None;
         if !self.workers.is_empty() {
-            push(&self.worker_table(), &plain);
+            push(&mut lines, &self.worker_table(), &|at, line| {
+                let worker = self.workers.get(at.checked_sub(1)?)?;
+                (worker.error.is_some() || !worker.ready).then(|| screen.paint(style_of("block"), line))
+            });
+            lines.extend(self.problems().iter().map(|problem| screen.paint(style_of("block"), fit(problem, width).trim_end())));
         }
         if !self.threads.is_empty() {
-            push(&self.thread_table(), &plain);
+            push(&mut lines, &self.thread_table(), &plain);
         }
         if !self.codes.is_empty() {
             let mut table = Table::new(CODES);
             self.codes.iter().for_each(|code| table.row(vec![code.code.clone(), count(code.count as f64)]));
-            push(&table, &plain);
+            push(&mut lines, &table, &plain);
         }
         lines
     }
@@ -132,7 +140,13 @@ impl View {
         table
     }
 
+    fn problems(&self) -> Vec<String> {
+        let of = |worker: &WorkerState, problem: &String| shown(&format!("{}: {problem}", worker.worker)).into_owned();
+        self.workers.iter().flat_map(|worker| worker.problems.iter().map(move |problem| of(worker, problem))).collect()
+    }
+
     fn worker_table(&self) -> Table {
+        let unknown = || "?".to_owned();
         let time = |time: Option<f64>| time.map_or_else(|| "-".to_owned(), seconds);
         let mut table = Table::new(WORKERS);
         for worker in &self.workers {
@@ -149,9 +163,10 @@ impl View {
                     count(worker.verdicts_per_second),
                     time(worker.waits.p50_s),
                     time(worker.waits.p99_s),
-                    count(worker.lag_records),
+                    worker.lag_records.map_or_else(unknown, count),
+                    worker.lag_seconds.map_or_else(unknown, seconds),
                 ]);
-                row.extend([seconds(worker.lag_seconds), count(worker.in_flight), count(worker.waiting_events)]);
+                row.extend([count(worker.in_flight), count(worker.waiting_events)]);
                 row.extend([count(worker.partitions), count(worker.member_restarts)]);
             }
             table.row(row);
@@ -209,16 +224,20 @@ mod tests {
             ready: true,
             verdicts_per_second: 850.0,
             waits,
-            lag_records: 12_345.0,
-            lag_seconds: 1.5,
+            lag_records: Some(12_345.0),
+            lag_seconds: Some(1.5),
             partitions: 12.0,
             ..WorkerState::default()
         };
         let down = WorkerState { worker: "w-1:9464".to_owned(), error: Some("it does not answer".to_owned()), ..WorkerState::default() };
-        let view = View { source: "2 workers".to_owned(), workers: vec![up, down], ..View::default() };
+        let problems = vec!["no answer".to_owned()];
+        let cut_off = WorkerState { worker: "w-2:9464".to_owned(), problems, ..WorkerState::default() };
+        let view = View { source: "2 workers".to_owned(), workers: vec![up, down, cut_off], ..View::default() };
         let lines = view.lines(Screen::stdout(ColorChoice::Never), 200, false);
         assert_eq!(lines[4], "worker    state               per s  wait p50       p99    lag  behind  in flight  waiting  partitions");
         assert_eq!(lines[5], "w-0:9464  ready                 850    3.0 ms  250.0 ms  12.3k   1.5 s          0        0          12");
         assert_eq!(lines[6], "w-1:9464  it does not answer      -         -         -      -       -          -        -           -");
+        assert_eq!(lines[7], "w-2:9464  not ready               0         -         -      ?       ?          0        0           0");
+        assert_eq!(lines[8], "w-2:9464: no answer");
     }
 }

@@ -126,6 +126,11 @@ impl Inquirer {
         self.said.borrow().last().cloned()
     }
 
+    /// Forgets the reasons that were heard, because the brokers answer again.
+    pub fn forget_reasons(&self) {
+        *self.said.borrow_mut() = Wording::default();
+    }
+
     /// Asks the brokers a question, which may block, and says meanwhile why there is no answer. Returns `None` as soon as the answer is not
     /// wanted any more; the question then goes on unheard.
     pub fn ask<T: Send + 'static>(

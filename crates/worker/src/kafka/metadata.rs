@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::{Offset, TopicPartitionList};
+
+use tollgate_core::event::record::Partition;
 
 /// Returns how many partitions a topic has; 0 if there is no such topic.
 pub fn partitions_of<C: ConsumerContext>(client: &BaseConsumer<C>, topic: &str, timeout: Duration) -> Result<usize, KafkaError> {
@@ -15,6 +18,20 @@ pub fn partitions_of<C: ConsumerContext>(client: &BaseConsumer<C>, topic: &str, 
         Some(_) => Ok(0),
         None => Ok(found.partitions().len()),
     }
+}
+
+/// Asks the leader of each of these partitions of topics for its end, and returns an error if one of them does not answer in time.
+pub fn reach_leaders<C: ConsumerContext>(
+    client: &BaseConsumer<C>,
+    topics: &[String],
+    partitions: &[Partition],
+    timeout: Duration,
+) -> Result<(), KafkaError> {
+    let mut ends = TopicPartitionList::new();
+    for (topic, partition) in topics.iter().flat_map(|topic| partitions.iter().map(move |partition| (topic, partition))) {
+        ends.add_partition_offset(topic, partition.0, Offset::End)?;
+    }
+    if ends.count() == 0 { Ok(()) } else { client.offsets_for_times(ends, timeout).map(drop) }
 }
 
 /// What the brokers say of a topic and of themselves.

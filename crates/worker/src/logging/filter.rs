@@ -9,7 +9,7 @@ const CRATES: [&str; 9] =
     ["tollgate", "tollgate_worker", "tollgate_bench", "librdkafka", "rdkafka", "hyper", "hyper_util", "tokio", "axum"];
 
 /// The modules of this crate, which log under their paths.
-const MODULES: [&str; 17] = [
+const MODULES: [&str; 18] = [
     "admin",
     "control_feed",
     "health",
@@ -20,6 +20,7 @@ const MODULES: [&str; 17] = [
     "metrics",
     "outbox",
     "partition",
+    "peers",
     "policy_servers",
     "process",
     "shadow",

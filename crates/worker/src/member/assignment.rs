@@ -348,6 +348,11 @@ impl<R: StageRuntime> Assignment<R> {
         self.partitions.values_mut().for_each(|assigned| assigned.report(&self.metrics));
     }
 
+    /// Shows no lag of any partition: it is unknown.
+    pub fn hide_lag(&mut self) {
+        self.partitions.values_mut().for_each(AssignedPartition::hide_lag);
+    }
+
     /// Sets the lag of a partition. `end` is the offset behind its last record, `start` the one to read from if no record has come yet.
     pub fn lag(&mut self, partition: Partition, end: Offset, start: Offset) {
         if let Some(assigned) = self.partitions.get(&partition) {

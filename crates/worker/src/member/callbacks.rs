@@ -103,6 +103,10 @@ impl<R: StageRuntime> MemberCallbacks<R> {
 
 impl<R: StageRuntime> Callbacks for MemberCallbacks<R> {
     fn statistics(&self, json: &[u8]) {
+        // What librdkafka knows of the ends of partitions is from before then.
+        if self.health.is_cut_off(self.member.stage) {
+            return;
+        }
         let Some(statistics) = statistics(json) else { return };
         let mut assignment = self.assignment();
         for (number, partition) in statistics.topics.get(&self.topic).iter().flat_map(|topic| &topic.partitions) {

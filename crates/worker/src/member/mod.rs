@@ -216,6 +216,9 @@ impl<R: StageRuntime> Member<R> {
                 self.report_rights(consumer);
                 consumer.context().assignment().tick(now);
                 consumer.context().assignment().report();
+                if self.parts.health.is_cut_off(self.id.stage) {
+                    consumer.context().assignment().hide_lag();
+                }
                 consumer.context().show_partitions();
             }
         }

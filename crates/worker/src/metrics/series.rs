@@ -48,6 +48,13 @@ impl<V: Labelled> Series<V> {
     pub(super) fn remove(&self) {
         self.all.remove(&self.label);
     }
+
+    /// Removes the series until it is used again, because what it said is unknown now.
+    pub fn hide(&mut self) {
+        if self.one.take().is_some() {
+            self.remove();
+        }
+    }
 }
 
 impl<V: Labelled> Deref for Series<V> {

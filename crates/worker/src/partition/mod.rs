@@ -190,6 +190,12 @@ impl<S: Stage> AssignedPartition<S> {
         records
     }
 
+    /// Shows no lag: it is unknown.
+    pub fn hide_lag(&mut self) {
+        self.gauges.lag_records.hide();
+        self.gauges.lag_seconds.hide();
+    }
+
     /// Takes a report of the checkpoint writer, and returns what has to be done because of it. `stage` makes a stage, with the restored
     /// state if there is any.
     pub fn take_report(&mut self, report: Report<S::State>, pauses: Pauses, stage: impl FnOnce(Option<S::State>) -> S) -> Effect {

@@ -1,4 +1,5 @@
-//! A watch on the number of partitions of the events topic while a worker runs.
+//! A watch on the brokers while a worker runs: whether those answer that lead the worker's partitions, and how many partitions the events
+//! topic has.
 //!
 //! The group learns of new partitions only with the next refresh of its metadata, up to five minutes later. The watch says it within
 //! seconds. The new partitions themselves are never taken: their state may still be on another partition.
@@ -7,28 +8,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rdkafka::config::RDKafkaLogLevel;
-use rdkafka::consumer::BaseConsumer;
 use rdkafka::error::KafkaResult;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 use crate::health::Health;
-use crate::kafka::{PlainContext, StageTopics, consumer_config, make_consumer, partitions_of};
+use crate::kafka::{Inquirer, StageTopics, Watch, consumer_config, is_forbidden, partitions_of, reach_leaders};
 use crate::stop::Stop;
 use crate::threads::MustRun;
 use tollgate_config::settings::KafkaSettings;
 
 use super::WorkerParts;
-use super::preflight::{METADATA_TIMEOUT, PreflightError};
+use super::preflight::PreflightError;
 
 /// How often the brokers are asked.
-const INTERVAL: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_millis(500);
+/// How long each of two questions may take.
+const TIMEOUT: Duration = Duration::from_secs(1);
+/// How often the log has it that the brokers do not answer.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// The part of the health report that says that the topic has grown.
 const PARTITIONS: &str = "partitions";
-
-/// The part of the health report that says that the watch sees nothing.
-const BLIND: &str = "count";
-/// How long the brokers may not say how many partitions there are before it is a problem.
-const BLIND_MAX: Duration = Duration::from_secs(30);
 
 /// What the watch has found.
 #[derive(Debug, Clone)]
@@ -93,20 +93,17 @@ pub fn watch_growth(parts: &WorkerParts, stage: &StageTopics, known: u32) -> any
         known,
         health: Arc::clone(health),
         watch: watch.clone(),
-        answered_at: Instant::now(),
-        is_blind: false,
+        silent: None,
     };
     guard.spawn(move || watcher.keep_watching(client))?;
     Ok(watch)
 }
 
-type Client = BaseConsumer<PlainContext>;
-
-fn client(kafka: &KafkaSettings, stage: &StageTopics) -> KafkaResult<Client> {
+fn client(kafka: &KafkaSettings, stage: &StageTopics) -> KafkaResult<Inquirer> {
     let mut config = consumer_config(kafka, &stage.group_id, None);
-    // The watch says itself if it gets no answers.
-    config.set("statistics.interval.ms", "0").set_log_level(RDKafkaLogLevel::Emerg);
-    make_consumer(&config, PlainContext::default())
+    // A broker that hangs is named as soon as a request is over. librdkafka wants a second more than a fetch may wait.
+    config.set("fetch.wait.max.ms", "10").set("socket.timeout.ms", "1010");
+    Inquirer::new(config)
 }
 
 struct Watcher {
@@ -119,64 +116,81 @@ struct Watcher {
     known: u32,
     health: Arc<Health>,
     watch: GrowthWatch,
-    /// When the brokers last said how many partitions there are.
-    answered_at: Instant,
-    /// Whether that is too long ago, and was said.
-    is_blind: bool,
+    /// Since when the brokers do not answer, and when that was last logged.
+    silent: Option<(OffsetDateTime, Instant)>,
 }
 
 impl Watcher {
     /// Asks until the sign to stop. When it is told to start over, the secrets have changed, and a client has those of when it was made.
-    fn keep_watching(&mut self, first: Client) {
+    fn keep_watching(&mut self, first: Inquirer) {
         let part = self.watch.part.clone();
-        let mut made = Ok(first);
+        let (mut made, mut is_new) = (Ok(first), true);
         while !part.is_for_good() {
             // Of a certificate and its key, one may have changed only, so a client that could not be made is tried again.
             if part.is_to_start_over() || made.is_err() {
                 part.begin();
-                made = client(&self.kafka, &self.stage);
+                (made, is_new) = (client(&self.kafka, &self.stage), true);
             }
-            let found = match &made {
+            match &made {
                 Ok(client) => {
-                    // Errors are news too, and would gather.
-                    while client.poll(Duration::ZERO).is_some() {}
-                    partitions_of(client, &self.stage.input, METADATA_TIMEOUT)
+                    let Some(found) = self.ask(client) else { continue };
+                    let reason = client.last_reason().map(|reason| reason.to_string());
+                    if found.is_ok() {
+                        client.forget_reasons();
+                    }
+                    // A new client has to connect and to log in first.
+                    if found.is_ok() || !std::mem::take(&mut is_new) {
+                        self.take(found, reason, Instant::now());
+                    }
                 }
-                Err(error) => Err(error.clone()),
-            };
-            self.take(found, Instant::now());
+                Err(error) => self.take(Err(error.clone()), None, Instant::now()),
+            }
             // The sign to start over ends the wait as well.
             let _sign = part.wait(INTERVAL);
         }
+        // Closing it would wait for brokers that are away.
+        made.iter().for_each(Inquirer::abandon);
     }
 
-    fn blind(&self) -> String {
-        format!("{} {BLIND}", self.name)
+    /// Asks how many partitions there are, and whether the leaders of those that are held answer. Returns `None` at the sign to stop.
+    fn ask(&self, client: &Inquirer) -> Option<KafkaResult<usize>> {
+        let (input, mut topics) = (self.stage.input.clone(), vec![self.stage.input.clone()]);
+        // A verdict waits for the leader of its own partition too.
+        topics.extend(self.stage.stage.is_none().then(|| self.kafka.topics.decisions.clone()));
+        let held: Vec<_> = self.health.held(self.stage.stage).into_iter().map(|(_, partition)| partition).collect();
+        let watch = &mut Watch { is_wanted: &|| !self.watch.part.is_given(), say: &mut |_| {} };
+        client.ask(watch, move |client| {
+            let count = partitions_of(client, &input, TIMEOUT)?;
+            match reach_leaders(client, &topics, &held, TIMEOUT) {
+                // Others name a right that is wanting.
+                Err(error) if !is_forbidden(&error) => Err(error),
+                _ => Ok(count),
+            }
+        })
     }
 
-    fn take(&mut self, found: KafkaResult<usize>, now: Instant) {
-        match found {
+    fn take(&mut self, found: KafkaResult<usize>, reason: Option<String>, now: Instant) {
+        let topic = self.stage.input.as_str();
+        let error = match found {
             Ok(found) => {
-                self.answered_at = now;
-                if std::mem::take(&mut self.is_blind) {
-                    self.health.set_problem(&self.blind(), None);
-                    tracing::info!(topic = self.stage.input, "the brokers say again how many partitions the topic has");
+                if let Some((since, _)) = self.silent.take() {
+                    self.health.set_cut_off(self.stage.stage, None);
+                    tracing::info!(topic, since = stamp(since), "the brokers answer again");
                 }
-                self.judge(u32::try_from(found).unwrap_or(u32::MAX));
+                return self.judge(u32::try_from(found).unwrap_or(u32::MAX));
             }
-            Err(error) if now.duration_since(self.answered_at) >= BLIND_MAX => {
-                let problem = format!(
-                    "the brokers have not said for {} s and more how many partitions topic {} has, so it would not be seen that it grows: {error}",
-                    BLIND_MAX.as_secs(),
-                    self.stage.input
-                );
-                if !std::mem::replace(&mut self.is_blind, true) {
-                    tracing::error!("{problem}");
-                }
-                self.health.set_problem(&self.blind(), Some(problem));
-            }
-            Err(error) => tracing::debug!(%error, "how many partitions there are is unknown"),
+            Err(error) => error,
+        };
+        let (since, logged) = self.silent.map_or((OffsetDateTime::now_utc(), None), |(since, logged)| (since, Some(logged)));
+        let (brokers, since_then) = (self.kafka.shown_brokers(), stamp(since));
+        let reason = reason.unwrap_or_else(|| error.to_string());
+        let problem = format!("no answer about topic {topic} since {since_then} from the brokers at {brokers}: {reason}");
+        self.health.set_cut_off(self.stage.stage, Some(problem.clone()));
+        let is_due = logged.is_none_or(|logged| now.duration_since(logged) >= LOG_INTERVAL);
+        if is_due {
+            tracing::error!("{problem}");
         }
+        self.silent = Some((since, logged.filter(|_| !is_due).unwrap_or(now)));
     }
 
     fn judge(&self, found: u32) {
@@ -210,6 +224,11 @@ fn said_of_signals(stage: &StageTopics, known: u32, found: u32) -> String {
     )
 }
 
+/// Returns a time to the second, as reports have it.
+fn stamp(time: OffsetDateTime) -> String {
+    time.replace_nanosecond(0).unwrap_or(time).format(&Rfc3339).unwrap_or_default()
+}
+
 fn said(topic: &str, known: u32, found: u32, growth: Growth) -> String {
     let meanwhile = match growth {
         Growth::AmongOldPartitions => "threads hash to other partitions of these now, so the worker stops",
@@ -241,19 +260,21 @@ mod tests {
             known: 2,
             health: Arc::clone(&health),
             watch,
-            answered_at: start,
-            is_blind: false,
+            silent: None,
         };
         let timeout = || Err(KafkaError::MetadataFetch(RDKafkaErrorCode::OperationTimedOut));
-        watcher.take(timeout(), start + Duration::from_secs(29));
+        watcher.take(Ok(2), None, start);
         assert!(health.report().problems.is_empty());
-        watcher.take(timeout(), start + Duration::from_secs(30));
-        let [problem] = &health.report().problems[..] else { panic!("no problem") };
-        assert!(problem.starts_with("the brokers have not said for 30 s and more how many partitions topic e has"), "{problem}");
-        watcher.take(Ok(2), start + Duration::from_secs(31));
-        watcher.take(timeout(), start + Duration::from_secs(60));
+        watcher.take(timeout(), Some("b:1: Connection refused".to_owned()), start);
+        let first = health.report().problems;
+        let [problem] = &first[..] else { panic!("no problem") };
+        assert!(problem.starts_with("no answer about topic e since 2") && problem.ends_with("b:1: Connection refused"), "{problem}");
+        assert!(health.is_cut_off(None) && !health.is_cut_off(Some("abuse")));
+        watcher.take(timeout(), Some("b:1: Connection refused".to_owned()), start + LOG_INTERVAL);
+        assert_eq!(health.report().problems, first, "it keeps its beginning");
+        watcher.take(Ok(2), None, start + LOG_INTERVAL);
         assert!(health.report().problems.is_empty());
-        watcher.take(Ok(3), start + Duration::from_secs(61));
+        watcher.take(Ok(3), None, start + LOG_INTERVAL);
         assert!(stop.is_given() && watcher.watch.has_stopped_the_worker());
     }
 
