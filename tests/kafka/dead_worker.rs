@@ -8,11 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use crate::membership::wait_until;
-use tollgate_testkit::{Cluster, Deployment, Outgoing, Worker, header};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, TIME_MAX, Worker, header, wait_until};
 
-/// How long anything may take on a busy machine.
-const TIME_MAX: Duration = Duration::from_secs(240);
 /// Far more than a takeover takes, and less than the shortest session that the group would wait for.
 const WAIT_MAX: Duration = Duration::from_secs(12);
 const PARTITIONS: i32 = 4;
