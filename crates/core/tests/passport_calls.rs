@@ -1,11 +1,12 @@
-//! Calls with which attackers got past a passport, and honest calls that a passport refused: `tests/golden/attacks`.
+//! Calls with which attackers got past a passport, honest calls that a passport refused, and command lines of which nearly all are allowed:
+//! `tests/golden/attacks`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
-use tollgate_json::{DEPTH_MAX, Parser};
+use tollgate_json::{DEPTH_MAX, Parser, Text};
 use tollgate_passport::{Passport, Terms, ToolInput};
 
 use super::passport::{NOW, decide_with};
@@ -47,4 +48,25 @@ fn attacks_are_denied_and_honest_calls_are_allowed() {
     };
     let wrong: Vec<String> = cases.iter().filter_map(wrong).collect();
     assert!(wrong.is_empty() && cases.len() > 100, "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+/// The share of honest command lines that a wide list of commands may refuse.
+const REFUSED_MAX: f64 = 0.03;
+
+#[test]
+fn nearly_all_honest_command_lines_are_allowed() {
+    let passports: BTreeMap<String, Value> = serde_json::from_str(&read("passports.json")).unwrap();
+    let passport = Arc::new(Passport::read(passports["honest_wide"].to_string().as_bytes()).unwrap());
+    let lines: Vec<String> = serde_json::from_str(&read("honest.json")).unwrap();
+    let refused = lines.iter().filter_map(|line| {
+        let text = serde_json::json!({"command": line}).to_string();
+        let input = ToolInput::Encoded(Text::plain(text.as_bytes()));
+        let decision = decide_with(Some(Ok(Arc::clone(&passport))), Terms::default(), Some(NOW), "bash", &input);
+        (!decision.allow).then(|| format!("{line:?}: {}", decision.reasons[0].message))
+    });
+    let refused: Vec<String> = refused.collect();
+    #[expect(clippy::cast_precision_loss, reason = "there are a few hundred lines")]
+    let share = refused.len() as f64 / lines.len() as f64;
+    println!("{} of {} lines are refused:\n{}", refused.len(), lines.len(), refused.join("\n"));
+    assert!(lines.len() >= 250 && share <= REFUSED_MAX, "{share:.3} of the lines are refused:\n{}", refused.join("\n"));
 }
