@@ -26,7 +26,7 @@ impl AllSwitches {
         match decode(key, value) {
             Ok(Control::Subject(kind, hash, state)) => self.of(kind.into(), hash, |switches| switches.operators = state),
             Ok(Control::Abuse(kind, hash, suspended)) => self.of(kind.into(), hash, |switches| switches.machines = suspended),
-            Ok(Control::Passport(..)) | Err(_) => {}
+            Ok(Control::Passport(..) | Control::Note) | Err(_) => {}
         }
     }
 

@@ -32,6 +32,11 @@ impl Keyed {
         &self.first.hasher
     }
 
+    /// Returns the fingerprint of each key, in their order.
+    pub(super) fn fingerprints(&self) -> impl Iterator<Item = String> {
+        std::iter::once(&self.first).chain(&self.earlier).filter_map(|key| key.hasher.fingerprint())
+    }
+
     /// Returns the hash of a subject under the first key.
     pub(super) fn hash(&self, subject: &Subject<'_>) -> Digest {
         self.first.hash(subject)

@@ -25,6 +25,8 @@ const DEPTH_MAX: usize = 64;
 const KEY_FIX: &str = "write passport/<agent_id>, subject/<kind>/<hash> or subject/<kind>/<hash>/abuse";
 /// What the key of a machine's record ends in.
 const ABUSE_SUFFIX: &str = "/abuse";
+/// What the keys of notes begin with: what workers say of themselves, and what operators have changed.
+const NOTES: [&str; 2] = ["worker/", "history/"];
 const OBJECT_FIX: &str = "write one JSON object, or null to remove the control";
 
 /// The subject of a control, as its record's key names it.
@@ -36,6 +38,8 @@ pub enum ControlId {
     Subject(SubjectKind, Digest),
     /// What the abuse stage says of a subject, by its kind and hash.
     Abuse(SubjectKind, Digest),
+    /// A note of a worker or a command for other commands, by its key. It switches nothing.
+    Note(String),
 }
 
 /// A decoded record: what it is about, and what it sets. `None` removes what was set.
@@ -47,6 +51,8 @@ pub enum Control {
     Subject(SubjectKind, Digest, Option<SubjectState>),
     /// A suspension by the abuse stage.
     Abuse(SubjectKind, Digest, Option<AbuseSuspension>),
+    /// A note, whose value only commands read.
+    Note,
 }
 
 /// What an operator says of a subject.
@@ -95,6 +101,7 @@ impl ControlId {
         match self {
             Self::Passport(_) => "passport",
             Self::Subject(..) | Self::Abuse(..) => "subject",
+            Self::Note(_) => "note",
         }
     }
 
@@ -110,6 +117,9 @@ impl ControlId {
         })?;
         if let Some(agent_id) = key.strip_prefix("passport/") {
             return Self::read_agent(agent_id);
+        }
+        if NOTES.iter().any(|prefix| key.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty())) {
+            return Ok(Self::Note(key.to_owned()));
         }
         let unknown = || ControlRejection::new(Code::KeyUnknown, "key", format!("an unknown form of {} bytes", key.len()), KEY_FIX);
         let (kind, hash) = key.strip_prefix("subject/").and_then(|rest| rest.split_once('/')).ok_or_else(unknown)?;
@@ -141,6 +151,7 @@ impl std::fmt::Display for ControlId {
             Self::Passport(agent_id) => write!(f, "passport/{agent_id}"),
             Self::Subject(kind, hash) => write!(f, "subject/{}/{hash}", kind.as_str()),
             Self::Abuse(kind, hash) => write!(f, "subject/{}/{hash}{ABUSE_SUFFIX}", kind.as_str()),
+            Self::Note(key) => f.write_str(key),
         }
     }
 }
@@ -152,7 +163,8 @@ impl std::fmt::Display for ControlId {
 pub fn decode(key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Control, ControlRejection> {
     let id = ControlId::read(key)?;
     let mut parser = Parser::new();
-    let fields = value.map(|text| read_value(text, &mut parser).and_then(Fields::of)).transpose()?;
+    let fields =
+        value.filter(|_| !matches!(id, ControlId::Note(_))).map(|text| read_value(text, &mut parser).and_then(Fields::of)).transpose()?;
     if let Some(fields) = &fields {
         fields.check_type(&id)?;
     }
@@ -169,6 +181,7 @@ pub fn decode(key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Control, Contr
             let suspended = fields.map(|fields| fields.abuse(kind, &hash)).transpose()?;
             Control::Abuse(kind, hash, suspended)
         }
+        ControlId::Note(_) => Control::Note,
     })
 }
 

@@ -7,6 +7,9 @@ use crate::decide::ruling::SubjectKind;
 use crate::event::decode::Event;
 use tollgate_json::digest::Digest;
 
+/// How many hex digits of a key's hash are its fingerprint.
+const FINGERPRINT_DIGITS: usize = 16;
+
 /// A subject with its id in the clear. It is hashed and never written anywhere.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Subject<'a> {
@@ -88,6 +91,13 @@ impl SubjectHasher {
     #[must_use]
     pub fn call_hash(&self, tool_name: &str, args_hash: &Digest) -> Digest {
         self.hash_parts(&[b"call\0\0", tool_name.as_bytes(), b"\0", &args_hash.hex()])
+    }
+
+    /// Returns the fingerprint of the key, as 16 hex digits: keys with different fingerprints are different keys. It is a hash of a constant
+    /// under the key, from which nobody can compute the key, nor the hash of a subject. `None` without a key.
+    #[must_use]
+    pub fn fingerprint(&self) -> Option<String> {
+        self.is_keyed().then(|| self.hash_parts(&[b"fingerprint\0\0"]).to_string().chars().take(FINGERPRINT_DIGITS).collect())
     }
 
     fn hash_parts(&self, parts: &[&[u8]]) -> Digest {
@@ -193,6 +203,14 @@ mod tests {
         assert!(others.iter().all(|other| keyed.hash(other) != keyed.hash(&user)));
         assert!(keyed.hash(&user) != SubjectHasher::new(Some("l")).hash(&user));
         assert!(!format!("{user:?} {keyed:?}").contains("42"));
+    }
+
+    #[test]
+    fn a_fingerprint_is_of_the_key_alone_and_no_subjects_hash() {
+        let of = |key| SubjectHasher::new(key).fingerprint();
+        let published = mac(b"k", b"fingerprint\0\0");
+        assert_eq!(of(Some("k")).as_deref(), published.get(..16));
+        assert!(of(Some("k")) != of(Some("l")) && of(None).is_none());
     }
 
     #[test]

@@ -35,10 +35,12 @@ pub struct Controls {
 /// The change that a control record has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
-    /// The type of the control, `passport` or `subject`.
+    /// The type of the control, `passport` or `subject`; `note` for a record that is no control.
     pub control_type: &'static str,
     /// What the record did.
     pub effect: Effect,
+    /// Whether it is an operator's: neither the abuse stage's nor a note.
+    pub is_operators: bool,
 }
 
 /// The effect of a control record on the table.
@@ -48,7 +50,7 @@ pub enum Effect {
     Set,
     /// The control is removed.
     Removed,
-    /// There was no such control to remove.
+    /// There was no such control to remove, or the record is a note.
     Absent,
 }
 
@@ -78,20 +80,23 @@ impl Controls {
     /// # Errors
     /// [`ControlRejection`] for a record that cannot be read. The controls in force then stay as they are.
     pub fn apply(&self, key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Change, ControlRejection> {
-        let (control_type, effect) = match decode(key, value)? {
+        let (control_type, effect, is_operators) = match decode(key, value)? {
             Control::Subject(kind, hash, state) => {
-                ("subject", self.switch((kind, hash), |switches| change(&mut switches.operators, state)))
+                ("subject", self.switch((kind, hash), |switches| change(&mut switches.operators, state)), true)
             }
             Control::Abuse(kind, hash, suspended) => {
-                ("subject", self.switch((kind, hash), |switches| change(&mut switches.machines, suspended)))
+                ("subject", self.switch((kind, hash), |switches| change(&mut switches.machines, suspended)), false)
             }
             Control::Passport(agent_id, Some(passport)) => {
                 self.passports.insert(agent_id, passport);
-                ("passport", Effect::Set)
+                ("passport", Effect::Set, true)
             }
-            Control::Passport(agent_id, None) => ("passport", self.passports.remove(&agent_id).map_or(Effect::Absent, |_| Effect::Removed)),
+            Control::Passport(agent_id, None) => {
+                ("passport", self.passports.remove(&agent_id).map_or(Effect::Absent, |_| Effect::Removed), true)
+            }
+            Control::Note => ("note", Effect::Absent, false),
         };
-        Ok(Change { control_type, effect })
+        Ok(Change { control_type, effect, is_operators })
     }
 
     /// Lets a record count that is readable and not committed yet, if it restricts. Returns whether it does.
@@ -208,6 +213,12 @@ impl Controls {
     #[must_use]
     pub fn passport_count(&self) -> usize {
         self.passports.len()
+    }
+
+    /// Returns the fingerprint of each key of subject hashes, in their order; none without a key.
+    #[must_use]
+    pub fn key_fingerprints(&self) -> Vec<String> {
+        self.keyed.fingerprints().collect()
     }
 
     /// Returns whether subjects are hashed under a key.

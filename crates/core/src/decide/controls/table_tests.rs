@@ -207,6 +207,19 @@ fn what_cannot_be_read_leaves_the_last_good_value_in_force() {
 }
 
 #[test]
+fn a_note_changes_nothing_whatever_it_holds() {
+    let controls = Controls::new(["k", "old"]);
+    for value in [Some(&b"{"[..]), Some(b"\xff"), None] {
+        let change = controls.apply(Some(b"worker/tollgate/host-1"), value).unwrap();
+        assert_eq!((change.control_type, change.effect, change.is_operators), ("note", Effect::Absent, false));
+        assert!(!controls.apply_early(Some(b"history/passport/coder"), value, (Partition(0), Offset(0))).unwrap());
+    }
+    assert_eq!((controls.passport_count(), controls.suspended_count(SubjectKind::User)), (0, 0));
+    let fingerprints = ["k", "old"].map(|key| SubjectHasher::new(Some(key)).fingerprint().unwrap());
+    assert_eq!((controls.key_fingerprints(), Controls::default().key_fingerprints()), (fingerprints.to_vec(), Vec::new()));
+}
+
+#[test]
 fn readers_on_many_threads_see_what_one_writer_sets() {
     let controls = Controls::new(Some("k"));
     let user = record(SubjectKind::User, "", "42", "");
