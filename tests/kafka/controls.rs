@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
+use tollgate_core::decide::controls::{Control, decode};
 use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Record, TIME_MAX, Worker, eventually, header, parsed, wait_until};
 
 const PARTITIONS: i32 = 8;
@@ -33,6 +34,13 @@ pub(crate) fn written(deployment: &Deployment, arguments: &[&str]) -> Result<Val
 
 pub(crate) fn user(id: &str) -> [&str; 6] {
     ["--kind", "user", "--tenant", "acme", "--id", id]
+}
+
+/// Returns the records of the controls topic without the notes of workers and commands.
+pub(crate) fn switches(cluster: &Cluster, deployment: &Deployment) -> Result<Vec<Record>> {
+    let mut records = cluster.read_all(&deployment.controls)?;
+    records.retain(|record| !matches!(decode(record.key.as_deref(), record.value.as_deref()), Ok(Control::Note)));
+    Ok(records)
 }
 
 /// Returns a call of a user on a partition.

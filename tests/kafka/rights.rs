@@ -97,6 +97,9 @@ pub(crate) fn each_refusal_is_named_once_with_its_grant(shared: &Cluster) -> Res
     check_unready(&worker, &format!("to Write and Describe on transactional ids that begin with {group}/"))?;
     grant(cluster.bootstrap(), &line)?;
     worker.wait_ready()?;
+    // A worker is ready without the right to tell commands what it has applied.
+    let line = await_grant(&worker, &["--operation Write", &format!("--topic {controls}")])?;
+    grant(cluster.bootstrap(), &line)?;
     let call = r#"{"type":"tool_call","event_id":"e","tool_call_id":"c","tool_name":"ls","tool_input":{}}"#;
     cluster.produce(events, &[Outgoing::new("t", call)])?;
     let line = await_grant(&worker, &["--operation Write", &format!("--topic {decisions}")])?;
@@ -112,7 +115,7 @@ pub(crate) fn each_refusal_is_named_once_with_its_grant(shared: &Cluster) -> Res
     let log = worker.log();
     // How the topics are configured is nice to know, and each topic is named for it.
     let required = grants(&log).into_iter().filter(|line| !line.contains("DescribeConfigs")).count();
-    ensure!(required == 3, "a refusal was said more than once:\n{log}");
+    ensure!(required == 4, "a refusal was said more than once:\n{log}");
     for right in rights {
         ensure!(log.matches(&format!("{right} is there now")).count() == 1, "{right}:\n{log}");
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_core::decide::controls::{ControlId, ControlRejection, decode};
+use tollgate_core::decide::controls::{Control, ControlId, ControlRejection, decode};
 use tollgate_core::event::record::{Offset, Partition};
 
 /// The controls and refusals by key. It is fed every record, partition by partition from the beginning.
@@ -27,6 +27,7 @@ impl Listing {
     pub(super) fn take(&mut self, partition: Partition, offset: Offset, key: Option<&[u8]>, value: Option<&[u8]>) {
         let place = (key.unwrap_or_default().to_vec(), partition);
         match (decode(key, value), value) {
+            (Ok(Control::Note), _) => {}
             (Ok(_), Some(value)) => {
                 self.controls.insert(place, KeyRecords { in_force: Some((offset, value.to_vec())), refused: None });
             }

@@ -19,7 +19,7 @@ use tollgate_core::decide::controls::Controls;
 use tollgate_core::decide::policy::{Policy, PolicySettings};
 use tollgate_worker::Stop;
 use tollgate_worker::admin::Admin;
-use tollgate_worker::control_feed::{ControlFeed, FeedParts};
+use tollgate_worker::control_feed::{ControlFeed, FeedParts, worker_name};
 use tollgate_worker::health::Health;
 use tollgate_worker::host_time::now_ms;
 use tollgate_worker::logging::start_logging;
@@ -152,8 +152,14 @@ impl Dev {
         let controls = Arc::new(Controls::new(settings.subject_keys.iter()));
         let policy = Policy::under(&settings.policy, Arc::clone(&controls));
         let policy = Arc::new(if needs.writes_signals { policy.with_signals(settings.abuse.rules.interest()) } else { policy });
-        let feed =
-            FeedParts { kafka: Arc::clone(&kafka), controls, metrics: metrics.clone(), health: Arc::clone(&health), stop: stop.clone() };
+        let feed = FeedParts {
+            worker: worker_name(settings.worker.instance_id.as_deref()),
+            kafka: Arc::clone(&kafka),
+            controls,
+            metrics: metrics.clone(),
+            health: Arc::clone(&health),
+            stop: stop.clone(),
+        };
         let feed = ControlFeed::start(feed)?;
         let parts = WorkerParts {
             kafka: Arc::clone(&kafka),

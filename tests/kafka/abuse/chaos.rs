@@ -12,6 +12,8 @@ use tollgate_config::settings::Settings;
 use tollgate_core::settings::defaults;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Random, Record, wait_until};
 
+use crate::controls::switches;
+
 use super::reference::{fold, published, signals_in, signals_of};
 use crate::chaos::{Chronicle, Fleet, Member, number};
 
@@ -124,7 +126,7 @@ pub(crate) fn kills_change_nothing(cluster: &Cluster, kills: u64, mut meanwhile:
     let (missing, excess): (Vec<_>, Vec<_>) = (wanted.difference(&found).collect(), found.difference(&wanted).collect());
     ensure!(missing.is_empty() && excess.is_empty(), "seed {seed}: {} signals, missing {missing:#?}, too many {excess:#?}", wanted.len());
     let wanted = fold(&settings, &topics.signals, &signals);
-    let found = published(&cluster.read_all(&topics.alerts)?, &cluster.read_all(&deployment.controls)?);
+    let found = published(&cluster.read_all(&topics.alerts)?, &switches(cluster, &deployment)?);
     ensure!(
         wanted.alerts == found.alerts,
         "seed {seed}: alerts differ: missing {:#?}, too many {:#?}",

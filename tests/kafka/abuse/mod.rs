@@ -9,7 +9,7 @@ pub(crate) use chaos::kills_change_nothing;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::controls;
+use crate::controls::{self, switches};
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Worker, parsed, text, wait_until};
 
 const PARTITIONS: i32 = 4;
@@ -76,7 +76,7 @@ pub(crate) fn a_repeat_offender_is_suspended_on_every_partition(cluster: &Cluste
     cluster.produce(&deployment.events, &stops(PLANTED, 4, 1).collect::<Vec<_>>())?;
 
     let alerts = cluster.read_until(&topics.alerts, |records| !records.is_empty())?;
-    let controls = cluster.read_all(&deployment.controls)?;
+    let controls = switches(cluster, &deployment)?;
     let (alert, control) = (parsed(&alerts[0]), controls.first().map(parsed).context("an alert came before its control")?);
     ensure!((&alert["rule"], &alert["status"], &alert["count"]) == (&json!("planted"), &json!("firing"), &json!(5)), "{alert}");
     ensure!((&control["state"], &control["rule"]) == (&json!("suspended"), &json!("planted")), "{control}");

@@ -88,6 +88,12 @@ impl HiddenReader {
         }
     }
 
+    /// Returns the offset of a partition in front of which every restriction counts. `next` is how far the feed has come.
+    pub(super) fn read(&self, partition: i32, next: &BTreeMap<i32, i64>) -> i64 {
+        let hidden = self.hidden.get(&partition).map_or(0, |range| range.last + 1);
+        hidden.max(next.get(&partition).copied().unwrap_or_default())
+    }
+
     /// Returns whether it has read every partition to its end once.
     pub(super) fn has_reached_end(&self) -> bool {
         self.unread.is_empty()

@@ -4,10 +4,11 @@
 //! Members decide nothing before the table has caught up with the end that the topic had at start. Restrictions that an open transaction hides
 //! count at once; a worker that starts waits for the end of the transaction, and names it. After that the table is never emptied:
 //! while the brokers are away, what was last known stays in force, and a metric shows how long they have been silent. Partitions that are
-//! added to the topic later are read after a restart.
+//! added to the topic later are read after a restart. A worker reports in the same topic how far it has come.
 
 mod client;
 mod hidden;
+mod report;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,6 +33,8 @@ use tollgate_core::decide::ruling::SubjectKind;
 
 use client::{FeedCallbacks, feed_config};
 use hidden::{Hidden, HiddenReader};
+use report::Reporter;
+pub use report::{WorkerReport, host_name, worker_name};
 
 /// How long to wait for a record at a time. A record that comes ends the wait.
 const POLL: Duration = Duration::from_millis(50);
@@ -58,6 +61,8 @@ const THREAD: &str = "controls";
 /// What a feed is made of.
 #[derive(Debug, Clone)]
 pub struct FeedParts {
+    /// The name under which the worker reports: see [`worker_name`].
+    pub worker: String,
     /// Brokers and topics.
     pub kafka: Arc<KafkaSettings>,
     /// The table that changes are applied to.
@@ -204,12 +209,15 @@ impl Feed {
         // It begins where the feed has come to, once that is the end of what is committed.
         let mut hidden: Option<HiddenReader> = None;
         let mut served = Instant::now();
+        let mut reporter = Reporter::new(&kafka).map_err(FeedError::Client)?;
         while !stop.is_given() {
             health.beat_controls();
             fail::fail_point!("controls");
             match consumer.poll(POLL) {
                 Some(Ok(message)) => {
-                    self.apply(&message);
+                    if self.apply(&message) {
+                        reporter.set_due();
+                    }
                     if let Some(hidden) = &mut hidden {
                         hidden.settle(&self.parts.controls, message.partition(), message.offset() + 1);
                     }
@@ -232,24 +240,34 @@ impl Feed {
             }
             if let Some(hidden) = hidden.as_mut().filter(|_| served.elapsed() >= SERVE_INTERVAL) {
                 served = Instant::now();
-                self.serve_hidden(hidden, consumer.context().take_settled())?;
+                if self.serve_hidden(hidden, consumer.context().take_settled())? {
+                    reporter.set_due();
+                }
+                if self.is_caught_up {
+                    reporter.serve(&self.parts, || (0..count).map(|partition| hidden.read(partition, &self.next)).collect());
+                }
             }
+        }
+        if stop.is_for_good() {
+            reporter.take_back(&self.parts);
         }
         Ok(())
     }
 
-    /// Lets what is hidden count as far as it restricts, and forgets what stands in front of the `settled` offsets.
-    fn serve_hidden(&mut self, hidden: &mut HiddenReader, settled: BTreeMap<i32, i64>) -> Result<(), FeedError> {
+    /// Lets what is hidden count as far as it restricts, and forgets what stands in front of the `settled` offsets. Returns whether a
+    /// restriction has come.
+    fn serve_hidden(&mut self, hidden: &mut HiddenReader, settled: BTreeMap<i32, i64>) -> Result<bool, FeedError> {
         let controls = Arc::clone(&self.parts.controls);
         settled.into_iter().for_each(|(partition, next)| hidden.settle(&controls, partition, next));
-        if hidden.serve(&controls, &self.next)? {
+        let restricts = hidden.serve(&controls, &self.next)?;
+        if restricts {
             tracing::info!(topic = self.parts.kafka.topics.controls, "a restriction counts that is not committed yet");
         }
         self.report_hidden(hidden.oldest());
         if hidden.has_reached_end() && hidden.oldest().is_none() {
             self.set_caught_up();
         }
-        Ok(())
+        Ok(restricts)
     }
 
     /// Shows since when records are hidden, and logs it once a minute.
@@ -286,10 +304,12 @@ impl Feed {
         self.parts.health.set_controls(true);
     }
 
-    fn apply(&mut self, message: &BorrowedMessage<'_>) {
+    /// Applies a record. Returns whether it is a control of an operator, who may wait for it.
+    fn apply(&mut self, message: &BorrowedMessage<'_>) -> bool {
         let FeedParts { controls, metrics, .. } = &self.parts;
         let (topic, partition, offset) = (message.topic(), message.partition(), message.offset());
-        match controls.apply(message.key(), message.payload()) {
+        let is_operators = match controls.apply(message.key(), message.payload()) {
+            Ok(change) if change.control_type == "note" => false,
             Ok(change) => {
                 metrics.controls_applied.with_label_values(&[change.control_type]).inc();
                 // Until then the table only catches up with controls that came into force long ago.
@@ -301,6 +321,7 @@ impl Feed {
                     }
                     tracing::info!(topic, partition, offset, control = change.control_type, effect = ?change.effect, delay_ms, "a control was applied");
                 }
+                change.is_operators
             }
             Err(rejection) => {
                 metrics.control_rejections.with_label_values(&[rejection.code.as_str()]).inc();
@@ -314,9 +335,11 @@ impl Feed {
                     fix = rejection.fix,
                     "a control record was refused; what was in force stays in force"
                 );
+                false
             }
-        }
+        };
         self.next.insert(partition, offset + 1);
+        is_operators
     }
 
     /// Sets the gauges of how many controls are in force.
