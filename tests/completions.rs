@@ -33,7 +33,7 @@ const CASES: &[Case] = &[
     (&["tollgate", "version", "-o", ""], &["text", "json", "!wide"]),
     (&["tollgate", "control", "suspend", "--kind", ""], &["user", "tenant", "agent", "thread", "!tap"]),
     (&["tollgate", "control", "resume", "--kind", "te"], &["tenant", "!user"]),
-    (&["tollgate", "control", ""], &["suspend", "exempt", "resume", "passport", "list"]),
+    (&["tollgate", "control", ""], &["suspend", "exempt", "resume", "passport", "list", "history"]),
     (&["tollgate", "abuse", ""], &["show", "pardon", "resume", "blocklist", "top", "test", "!list"]),
     (&["tollgate", "abuse", "pardon", "--"], &["--tenant", "--wait", "!--id"]),
     (&["tollgate", "abuse", "show", "--"], &["--tenant", "--limit", "--output"]),

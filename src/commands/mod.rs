@@ -44,7 +44,7 @@ use tollgate_worker::logging::finish_logging;
 use dev::DevContext;
 use shared::hints::Hints;
 use shared::output::Screen;
-use shared::{UsageError, hints, output};
+use shared::{UsageError, hints};
 
 /// The gate that every tool call of a fleet of AI agents passes.
 #[derive(Debug, Parser)]

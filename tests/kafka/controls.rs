@@ -117,7 +117,8 @@ pub(crate) fn a_suspension_blocks_on_every_partition_of_two_workers(cluster: &Cl
     assert_eq!((&resumed["key"], &resumed["value"]), (&line["key"], &Value::Null));
     wait_for_code(cluster, &deployment, PARTITIONS, MARKER, "allow")?;
     let again = control(&deployment, &["resume", "--kind", "user", "--hash", key.trim_start_matches("subject/user/")])?;
-    assert!(again.status.success() && String::from_utf8_lossy(&again.stderr).contains("this user was neither suspended nor exempt"));
+    assert_eq!(again.status.code(), Some(1));
+    assert!(again.stdout.is_empty() && String::from_utf8_lossy(&again.stderr).contains("nothing was lifted, and nothing was written"));
     assert!(third.stop()?.success() && second.stop()?.success());
     Ok(())
 }
@@ -197,12 +198,23 @@ pub(crate) fn a_refused_control_leaves_the_last_good_one_in_force(cluster: &Clus
     assert_eq!(codes(cluster, &deployment, 1, "bob")?, ["subject_suspended"]);
 
     let file = tempfile::NamedTempFile::new()?;
-    std::fs::write(file.path(), "{ \"status\": \"active\",\n  \"limit\": 1.10 }\n")?;
     let path = file.path().to_str().context("a path")?;
+    // Every call would be denied under a passport of another version.
+    std::fs::write(file.path(), "{ \"status\": \"active\" }")?;
     let set = control(&deployment, &["passport", "set", "coder", path])?;
-    let digest = tollgate_passport::Passport::read(b"{ \"status\": \"active\",\n  \"limit\": 1.10 }")?.digest;
+    let said = String::from_utf8_lossy(&set.stderr).into_owned();
+    assert!(set.status.code() == Some(1) && set.stdout.is_empty(), "{said}");
+    for part in ["  spec_version: found nothing, expected", "every call of coder would be denied: oap.passport_version_mismatch", "--force"]
+    {
+        assert!(said.contains(part), "{said}");
+    }
+    let text = "{ \"spec_version\": \"oap/1.0\", \"status\": \"active\",\n  \"limit\": 1.10 }";
+    std::fs::write(file.path(), format!("{text}\n"))?;
+    let set = control(&deployment, &["passport", "set", "coder", path])?;
+    let digest = tollgate_passport::Passport::read(text.as_bytes())?.digest;
     assert!(String::from_utf8_lossy(&set.stderr).contains(&format!("sha256:{digest}")), "{}", String::from_utf8_lossy(&set.stderr));
-    assert!(String::from_utf8_lossy(&set.stdout).contains("\"passport\":{\"status\":\"active\",\"limit\":1.10}"));
+    let compact = "\"passport\":{\"spec_version\":\"oap/1.0\",\"status\":\"active\",\"limit\":1.10}";
+    assert!(String::from_utf8_lossy(&set.stdout).contains(compact));
     wait_for_metric(&worker, "tollgate_controls", 2.0)?;
 
     let listed = control(&deployment, &["list"])?;
@@ -240,6 +252,10 @@ pub(crate) fn what_does_not_fit_is_named(cluster: &Cluster) -> Result<()> {
         (&["suspend", "--kind", "user", "--id", ""], 1, "--id: it is empty"),
         (&["suspend", "--kind", "tenant", "--tenant", "acme", "--id", "acme"], 1, "--tenant: a tenant has none itself"),
         (&["suspend", "--kind", "user", "--id", "x", "--until", "2020-01-01T00:00:00Z"], 1, "--until: that moment has passed"),
+        (&["suspend", "--kind", "user", "--id", "x", "--until", "tomorrow"], 2, "write a duration such as 90s, 10m, 2h or 1d"),
+        (&["suspend", "--kind", "user", "--id", "x", "--wait", "soon"], 2, "write a duration such as 90s, 10m, 2h or 1d"),
+        (&["resume", "--kind", "user", "--id", "x"], 1, "nothing was lifted, and nothing was written"),
+        (&["passport", "remove", "coder"], 1, "nothing was written: there is no passport of coder"),
         (&["passport", "set", "coder", "/no/such/file"], 1, "/no/such/file: cannot be read"),
     ] {
         fails(&deployment, &[&["control"], arguments].concat(), code, says)?;

@@ -12,6 +12,7 @@ mod benchmark;
 mod capture;
 mod chaos;
 mod clients;
+mod control_fleet;
 mod controls;
 mod dead_worker;
 mod dev;
@@ -116,6 +117,9 @@ fn cases() -> Vec<Case> {
         sharing!(controls::nothing_is_decided_before_the_controls_are_known),
         sharing!(controls::a_refused_control_leaves_the_last_good_one_in_force),
         sharing!(controls::what_does_not_fit_is_named),
+        sharing!(control_fleet::a_switch_that_no_worker_would_find_is_refused),
+        sharing!(control_fleet::a_suspension_waits_for_every_worker),
+        sharing!(control_fleet::the_history_says_who_switched_what),
         sharing!(hidden_controls::an_open_transaction_holds_up_no_suspension),
         sharing!(hidden_controls::a_suspension_that_is_aborted_goes_again),
         sharing!(abuse_commands::a_subject_is_shown_listed_and_counted),

@@ -91,17 +91,32 @@ fn controls_are_a_table_on_a_terminal_and_jsonl_in_a_pipe() {
         ran
     };
     control(
-        &["suspend", "--kind", "user", "--tenant", "acme", "--id", "-", "--reason", "chargeback", "--until", "2999-01-01T00:00:00Z"],
+        &[
+            "suspend",
+            "--kind",
+            "user",
+            "--tenant",
+            "acme",
+            "--id",
+            "-",
+            "--reason",
+            "chargeback",
+            "--until",
+            "2999-01-01T00:00:00Z",
+            "--by",
+            "alice",
+        ],
         "42",
     );
-    control(&["suspend", "--kind", "thread", "--id", "nightly-deploy"], "");
-    control(&["passport", "set", "coder", "-"], r#"{"status": "active"}"#);
+    control(&["suspend", "--kind", "thread", "--id", "nightly-deploy", "--by", "alice"], "");
+    control(&["passport", "set", "coder", "-", "--by", "alice"], r#"{"spec_version": "oap/1.0", "status": "active"}"#);
     let list = |arguments: &[&str], columns| {
         let mut terminal = Terminal::start(&[&["control", "list", "-b", &dev.brokers], arguments].concat(), (columns, 40), &[]);
         assert!(terminal.wait().success());
         let shown = terminal.wait_for("controls in force: 3");
-        // The end of the suspension is as far away as the calendar says.
-        shown.lines().map(|line| line.split(" (in ").next().unwrap().trim_end()).collect::<Vec<_>>().join("\n")
+        // The end of the suspension is as far away as the calendar says, and the others began just now.
+        let known = |line: &str| line.split(" (in ").next().unwrap().split_inclusive("alice ").next().unwrap().trim_end().to_owned();
+        shown.lines().map(known).collect::<Vec<_>>().join("\n")
     };
     assert_snapshot("control-list", &list(&[], 120));
     let piped = control(&["list"], "");

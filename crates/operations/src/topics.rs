@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail, ensure};
+use rdkafka::ClientConfig;
 use rdkafka::Offset as KafkaOffset;
 use rdkafka::consumer::Consumer;
 use rdkafka::error::KafkaError;
@@ -77,7 +78,19 @@ impl<'s> Topics<'s> {
     /// # Errors
     /// librdkafka does not take a property of the configuration.
     pub fn new(kafka: &'s KafkaSettings) -> anyhow::Result<Self> {
-        let reader = Inquirer::new(reader_config(kafka, &kafka.group_id)).map_err(|error| PropertyFault::of(&error, kafka))?;
+        Self::with(kafka, reader_config(kafka, &kafka.group_id))
+    }
+
+    /// Returns a reader that does not wait for commits.
+    ///
+    /// # Errors
+    /// librdkafka does not take a property of the configuration.
+    pub fn uncommitted(kafka: &'s KafkaSettings) -> anyhow::Result<Self> {
+        Self::with(kafka, reader_config(kafka, &kafka.group_id).set("isolation.level", "read_uncommitted").clone())
+    }
+
+    fn with(kafka: &'s KafkaSettings, config: ClientConfig) -> anyhow::Result<Self> {
+        let reader = Inquirer::new(config).map_err(|error| PropertyFault::of(&error, kafka))?;
         Ok(Self { kafka, reader, stop: Stop::default(), said: Cell::default() })
     }
 

@@ -20,6 +20,8 @@ use clap::Subcommand;
 
 use tollgate_config::settings::Settings;
 
+pub(super) use subject::{SubjectParser, resolve};
+
 use crate::commands::shared::{Hints, Screen, start_quiet_logging};
 
 #[derive(Debug, Subcommand)]

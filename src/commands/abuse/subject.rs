@@ -31,7 +31,7 @@ pub(crate) struct SubjectArgs {
 
 /// Takes any text, so that no error repeats an id, and shows the kinds in completions.
 #[derive(Debug, Clone)]
-pub(super) struct SubjectParser;
+pub(crate) struct SubjectParser;
 
 impl TypedValueParser for SubjectParser {
     type Value = String;
@@ -47,9 +47,9 @@ impl TypedValueParser for SubjectParser {
 
 /// A subject, as signals, alerts and controls name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Resolved {
+pub(crate) struct Resolved {
     /// Its names: one under each configured key, that of the first key first. A hash is one name.
-    pub(super) keys: Vec<SubjectKey>,
+    pub(crate) keys: Vec<SubjectKey>,
 }
 
 impl Resolved {
@@ -83,7 +83,7 @@ impl SubjectArgs {
 ///
 /// # Errors
 /// It names nobody. The error does not repeat it.
-pub(super) fn resolve(subject: &str, tenant: Option<&str>, settings: &Settings) -> anyhow::Result<Resolved> {
+pub(crate) fn resolve(subject: &str, tenant: Option<&str>, settings: &Settings) -> anyhow::Result<Resolved> {
     let wrong = |text: String| anyhow::Error::from(UsageError(text));
     let Some((kind, id)) = subject.split_once(':').filter(|(kind, _)| !kind.contains('/')) else {
         let key = SubjectKey::parse(subject).ok_or_else(|| wrong(no_subject(subject)))?;

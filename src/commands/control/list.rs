@@ -7,12 +7,12 @@ use clap::Args;
 
 use tollgate_config::settings::KafkaSettings;
 
-use super::super::output::{OutputArgs, OutputFormat, Screen};
 use super::table::table;
 use super::written::read;
+use crate::commands::shared::{OutputArgs, OutputFormat, Screen};
 
 #[derive(Debug, Args)]
-pub(in crate::commands) struct ListArgs {
+pub(crate) struct ListArgs {
     #[command(flatten)]
     output: OutputArgs,
 }

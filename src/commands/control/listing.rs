@@ -4,11 +4,18 @@ use std::collections::BTreeMap;
 
 use tollgate_core::decide::controls::{Control, ControlId, ControlRejection, decode};
 use tollgate_core::event::record::{Offset, Partition};
+use tollgate_worker::control_feed::WorkerReport;
 
 /// The controls and refusals by key. It is fed every record, partition by partition from the beginning.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     controls: BTreeMap<Key, KeyRecords>,
+    /// What workers and commands have noted, by key.
+    notes: BTreeMap<String, Vec<u8>>,
+    /// The offset behind the last record of each partition.
+    next: BTreeMap<Partition, Offset>,
+    /// Whether an open transaction hides records.
+    is_partial: bool,
 }
 
 /// A record's key and its partition. If producers do not agree on a partitioner, a key stands on two partitions and is shown twice.
@@ -26,8 +33,9 @@ impl Listing {
     /// Takes one record of the topic.
     pub(super) fn take(&mut self, partition: Partition, offset: Offset, key: Option<&[u8]>, value: Option<&[u8]>) {
         let place = (key.unwrap_or_default().to_vec(), partition);
+        self.next.insert(partition, offset.next());
         match (decode(key, value), value) {
-            (Ok(Control::Note), _) => {}
+            (Ok(Control::Note), _) => self.take_note(partition, offset.0, key, value),
             (Ok(_), Some(value)) => {
                 self.controls.insert(place, KeyRecords { in_force: Some((offset, value.to_vec())), refused: None });
             }
@@ -39,10 +47,57 @@ impl Listing {
         }
     }
 
+    /// Takes a record if it is a note.
+    pub(super) fn take_note(&mut self, partition: Partition, offset: i64, key: Option<&[u8]>, value: Option<&[u8]>) {
+        self.next.insert(partition, Offset(offset).next());
+        match (ControlId::read(key), value) {
+            (Ok(ControlId::Note(key)), Some(value)) => _ = self.notes.insert(key, value.to_vec()),
+            (Ok(ControlId::Note(key)), None) => _ = self.notes.remove(&key),
+            _ => {}
+        }
+    }
+
+    /// Returns the offset of a partition behind what was taken.
+    pub(super) fn next(&self, partition: Partition) -> Offset {
+        self.next.get(&partition).copied().unwrap_or_default()
+    }
+
+    /// Sets whether an open transaction hides records.
+    pub(super) fn set_partial(&mut self, is_partial: bool) {
+        self.is_partial = is_partial;
+    }
+
+    /// Returns whether an open transaction hides records: more may be in force than can be seen.
+    pub(super) fn is_partial(&self) -> bool {
+        self.is_partial
+    }
+
+    /// Returns the note under a key.
+    pub(super) fn note(&self, key: &str) -> Option<&[u8]> {
+        self.notes.get(key).map(Vec::as_slice)
+    }
+
+    /// Returns the notes whose keys begin so, each with its key.
+    pub(super) fn notes(&self, prefix: &str) -> impl Iterator<Item = (&str, &[u8])> {
+        self.notes.iter().filter(move |(key, _)| key.starts_with(prefix)).map(|(key, value)| (key.as_str(), value.as_slice()))
+    }
+
+    /// Returns what the workers say of themselves.
+    pub(super) fn reports(&self) -> impl Iterator<Item = WorkerReport> {
+        self.notes("worker/").filter_map(|(_, value)| serde_json::from_slice(value).ok())
+    }
+
+    /// Returns the controls in force, each with its place and its value.
+    pub(super) fn in_force(&self) -> impl Iterator<Item = (ControlId, (Partition, Offset), &[u8])> {
+        self.controls.iter().filter_map(|((key, partition), records)| {
+            let (offset, value) = records.in_force.as_ref()?;
+            Some((ControlId::read(Some(key)).ok()?, (*partition, *offset), value.as_slice()))
+        })
+    }
+
     /// Returns whether a control is in force.
     pub(super) fn is_in_force(&self, id: &ControlId) -> bool {
-        let key = id.to_string().into_bytes();
-        self.controls.iter().any(|((found, _), records)| *found == key && records.in_force.is_some())
+        self.in_force().any(|(found, ..)| found == *id)
     }
 
     /// Returns how many controls are in force, and how many records were refused.

@@ -1,5 +1,7 @@
 //! `tollgate control`: switches for the whole fleet, as records of the controls topic. Each acts at once, in every worker.
 
+mod fleet;
+mod history;
 mod list;
 mod listing;
 mod passport;
@@ -13,16 +15,15 @@ use clap::Subcommand;
 
 use tollgate_config::settings::Settings;
 
-use self::subject::Switch;
-use super::hints::Hints;
-use super::output::Screen;
+use crate::commands::shared::Hints;
+use crate::commands::shared::Screen;
 pub(super) use subject::read_id;
 use tollgate_worker::logging::start_logging;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ControlCommand {
     /// Block every tool call of a subject from now on; its id is hashed here and never leaves this process
-    Suspend(subject::SwitchArgs),
+    Suspend(subject::SuspendArgs),
     /// Let the abuse stage not suspend a subject, whatever its rules say
     Exempt(subject::SwitchArgs),
     /// Lift a subject's suspension, or its exemption
@@ -34,6 +35,8 @@ pub(super) enum ControlCommand {
     },
     /// What is in force, and what was refused
     List(list::ListArgs),
+    /// Who has switched what, when and why, for one subject or for all
+    History(history::HistoryArgs),
 }
 
 pub(super) fn execute(command: &ControlCommand, mut settings: Settings, hints: &Hints, screen: Screen) -> anyhow::Result<ExitCode> {
@@ -43,10 +46,11 @@ pub(super) fn execute(command: &ControlCommand, mut settings: Settings, hints: &
     }
     start_logging(&settings.log)?;
     match command {
-        ControlCommand::Suspend(args) => subject::switch(Switch::Suspended, args, &settings),
-        ControlCommand::Exempt(args) => subject::switch(Switch::Exempt, args, &settings),
+        ControlCommand::Suspend(args) => subject::suspend(args, &settings),
+        ControlCommand::Exempt(args) => subject::exempt(args, &settings),
         ControlCommand::Resume(args) => subject::resume(args, &settings, hints),
         ControlCommand::Passport { command } => passport::execute(command, &settings.kafka, hints),
         ControlCommand::List(args) => list::execute(args, &settings.kafka, screen),
+        ControlCommand::History(args) => history::execute(args, &settings, screen),
     }
 }

@@ -9,13 +9,15 @@ use clap::Subcommand;
 
 use tollgate_config::settings::KafkaSettings;
 use tollgate_core::decide::controls::{CONTROL_BYTES_MAX, ControlId, decode};
-use tollgate_passport::Passport;
+use tollgate_passport::{Passport, check_schema};
 
-use super::super::hints::Hints;
-use super::written::{is_in_force, write};
+use super::history::{AuditArgs, Change, Signed};
+use super::written::{read, write};
+use crate::commands::passport::{denies_every_call, fault_lines};
+use crate::commands::shared::Hints;
 
 #[derive(Debug, Subcommand)]
-pub(in crate::commands) enum PassportCommand {
+pub(crate) enum PassportCommand {
     /// Set an agent's passport
     Set {
         /// The agent_id that its events carry
@@ -23,42 +25,61 @@ pub(in crate::commands) enum PassportCommand {
         agent: String,
         /// The passport as JSON; `-` is stdin
         file: PathBuf,
+        /// Set it even if every call under it is denied
+        #[arg(long)]
+        force: bool,
+        #[command(flatten)]
+        audit: AuditArgs,
     },
     /// Remove an agent's passport
     Remove {
         /// The agent_id that its events carry
         #[arg(value_parser = read_agent)]
         agent: String,
+        #[command(flatten)]
+        audit: AuditArgs,
     },
 }
 
 pub(super) fn execute(command: &PassportCommand, kafka: &KafkaSettings, hints: &Hints) -> anyhow::Result<ExitCode> {
     match command {
-        PassportCommand::Set { agent, file } => {
+        PassportCommand::Set { agent, file, force, audit } => {
             let text = read_file(file)?;
             let passport = Passport::read(&text).map_err(|fault| anyhow!("{}: no passport: {fault}", file.display()))?;
-            write(kafka, &ControlId::Passport(agent.clone()), Some(&value(agent, &text)?))?;
-            say!("its digest is sha256:{}", passport.digest);
+            check_schema(&text)?.iter().for_each(|fault| say!("{}", fault_lines(fault)));
+            let denied = denies_every_call(&passport)?;
+            if let Some(why) = denied.filter(|_| !force) {
+                bail!("{}: every call of {agent} would be denied: {why}; mend it, or write --force to set it all the same", file.display());
+            }
+            let digest = format!("sha256:{}", passport.digest);
+            let change = Change { digest: Some(digest.clone()), ..audit.change("set") };
+            write(kafka, &read(kafka), &ControlId::Passport(agent.clone()), Some(&value(agent, &text, &change.signed)?), &change)?;
+            say!("its digest is {digest}");
         }
-        PassportCommand::Remove { agent } => {
-            let id = ControlId::Passport(agent.clone());
-            let was_in_force = is_in_force(kafka, &id);
-            write(kafka, &id, None)?;
-            match was_in_force {
-                Ok(true) => {}
-                Ok(false) => say!("there was no passport of {agent}; `{}` tells whose there are", hints.command("control list")),
+        PassportCommand::Remove { agent, audit } => {
+            let (id, listing) = (ControlId::Passport(agent.clone()), read(kafka));
+            match &listing {
+                Ok(listing) if listing.is_in_force(&id) || listing.is_partial() => {}
+                Ok(_) => {
+                    let list = hints.command("control list");
+                    say!("nothing was written: there is no passport of {agent}; `{list}` tells whose there are");
+                    return Ok(ExitCode::FAILURE);
+                }
                 // The passport is removed all the same.
                 Err(error) => say!("whether there was one cannot be told: {error:#}"),
             }
+            write(kafka, &listing, &id, None, &audit.change("removed"))?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the record's value. The passport stands in it byte for byte as in the file, so that its digest is the file's.
-fn value(agent: &str, text: &[u8]) -> anyhow::Result<Vec<u8>> {
-    let agent_id = serde_json::to_string(agent)?;
-    let value = [br#"{"type":"passport","agent_id":"#, agent_id.as_bytes(), br#","passport":"#, text, b"}"].concat();
+fn value(agent: &str, text: &[u8], signed: &Signed) -> anyhow::Result<Vec<u8>> {
+    let (agent_id, signed) = (serde_json::to_string(agent)?, serde_json::to_string(signed)?);
+    // Of an object with fields, what follows its brace goes on with ours.
+    let signed = signed.strip_prefix('{').unwrap_or("}");
+    let value = [br#"{"type":"passport","agent_id":"#, agent_id.as_bytes(), br#","passport":"#, text, b",", signed.as_bytes()].concat();
     let key = ControlId::Passport(agent.to_owned()).to_string();
     match decode(Some(key.as_bytes()), Some(&value)) {
         Ok(_) => Ok(value),
@@ -90,11 +111,16 @@ mod tests {
     use super::*;
     use tollgate_core::decide::controls::Control;
 
+    fn signed() -> Signed {
+        AuditArgs { by: Some("alice".to_owned()), reason: None }.change("set").signed
+    }
+
     #[test]
     fn a_passport_keeps_its_text() {
         let text = b"{ \"status\": \"active\", \"limit\": 1.10 }";
-        let value = value("team \"a\"/coder", text).unwrap();
-        assert!(value.ends_with(b"\"passport\":{ \"status\": \"active\", \"limit\": 1.10 }}"));
+        let value = value("team \"a\"/coder", text, &signed()).unwrap();
+        let written = String::from_utf8_lossy(&value);
+        assert!(written.contains(r#""passport":{ "status": "active", "limit": 1.10 },"by":"alice","at":"#), "{written}");
         let read = decode(Some(b"passport/team \"a\"/coder"), Some(&value)).unwrap();
         let expected = Passport::read(text).unwrap();
         assert_eq!(read, Control::Passport("team \"a\"/coder".to_owned(), Some(std::sync::Arc::new(expected))));
@@ -103,10 +129,10 @@ mod tests {
     #[test]
     fn what_is_no_passport_is_not_written() {
         for bad in ["[]", "null", "{", ""] {
-            assert!(value("coder", bad.as_bytes()).is_err(), "{bad}");
+            assert!(value("coder", bad.as_bytes(), &signed()).is_err(), "{bad}");
         }
         let large = format!("{{\"x\":\"{}\"}}", "x".repeat(CONTROL_BYTES_MAX));
-        assert!(value("coder", large.as_bytes()).unwrap_err().to_string().contains("at most 1 MiB"));
+        assert!(value("coder", large.as_bytes(), &signed()).unwrap_err().to_string().contains("at most 1 MiB"));
         assert!(read_agent("").is_err() && read_agent(&"x".repeat(513)).is_err() && read_agent("a/b").is_ok());
     }
 }

@@ -2,27 +2,32 @@
 
 use std::io::Read;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
-use time::OffsetDateTime;
 
 use tollgate_config::settings::Settings;
-use tollgate_core::decide::controls::{Control, ControlId, Subject, SubjectHasher, SubjectState, decode, parse_hash};
+use tollgate_core::decide::controls::{ControlId, Subject, SubjectHasher, decode, parse_hash};
 use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_json::digest::Digest;
 
-use super::super::hints::Hints;
+use super::fleet::{Fleet, await_applied};
+use super::history::{AuditArgs, Change};
+use super::listing::Listing;
 use super::written::{read, write};
+use crate::commands::shared::Hints;
+use crate::commands::shared::{now_ms, read_duration, read_until, stamp};
+use tollgate_operations::Place;
 
 /// The longest id that is read from stdin, in bytes.
 const ID_BYTES_MAX: u64 = 65_536;
 
 /// Who is meant.
 #[derive(Debug, Args)]
-pub(in crate::commands) struct SubjectArgs {
+pub(crate) struct SubjectArgs {
     /// What it is: user, tenant, agent or thread
     #[arg(long, value_name = "KIND", value_parser = kinds())]
     kind: SubjectKind,
@@ -31,6 +36,9 @@ pub(in crate::commands) struct SubjectArgs {
     tenant: Option<String>,
     #[command(flatten)]
     name: Name,
+    /// Write it even if the workers do not have this subject key, and so do not find it
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -45,21 +53,31 @@ struct Name {
 }
 
 #[derive(Debug, Args)]
-pub(in crate::commands) struct SwitchArgs {
+pub(crate) struct SwitchArgs {
     #[command(flatten)]
     subject: SubjectArgs,
-    /// Why, in up to 256 bytes; the agent of a suspended subject is told
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
-    /// From when on it is so no more, by the time of the events, as RFC 3339 writes it [default: until it is resumed]
-    #[arg(long, value_name = "TIME")]
-    until: Option<String>,
+    #[command(flatten)]
+    audit: AuditArgs,
+    /// From when on it is so no more, by the time of the events: in 90s, 10m, 2h or 1d, or RFC 3339 [default: until it is resumed]
+    #[arg(long, value_name = "TIME", value_parser = read_until)]
+    until: Option<i64>,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::commands) struct ResumeArgs {
+pub(crate) struct SuspendArgs {
+    #[command(flatten)]
+    switch: SwitchArgs,
+    /// Wait until every worker has applied it, for so long at most, and say how long that took; fail if a worker has not [default: 30s]
+    #[arg(long, value_name = "DURATION", value_parser = read_duration, num_args = 0..=1, default_missing_value = "30s")]
+    wait: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
     #[command(flatten)]
     subject: SubjectArgs,
+    #[command(flatten)]
+    audit: AuditArgs,
 }
 
 /// What an operator sets for a subject.
@@ -76,34 +94,54 @@ struct Written<'a> {
     control_type: &'static str,
     kind: &'static str,
     hash: Digest,
-    state: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    until: Option<&'a str>,
+    #[serde(flatten)]
+    change: &'a Change,
 }
 
-pub(super) fn switch(switch: Switch, args: &SwitchArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+pub(super) fn suspend(args: &SuspendArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let (written, listing) = switch(Switch::Suspended, &args.switch, settings)?;
+    match args.wait {
+        None => Ok(ExitCode::SUCCESS),
+        Some(wait) => {
+            await_applied(settings, written, listing.context("it is written, and whether workers apply it cannot be told")?, wait)
+        }
+    }
+}
+
+pub(super) fn exempt(args: &SwitchArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
+    switch(Switch::Exempt, args, settings).map(|_| ExitCode::SUCCESS)
+}
+
+/// Writes a subject's record. Returns its place and when the writing began, and what the topic held before if that could be read.
+fn switch(switch: Switch, args: &SwitchArgs, settings: &Settings) -> anyhow::Result<((Place, Instant), anyhow::Result<Listing>)> {
     let (kind, hash) = args.subject.resolve(settings)?.first();
-    let value = args.value(switch, kind, hash, OffsetDateTime::now_utc())?;
-    write(&settings.kafka, &ControlId::Subject(kind, hash), Some(&value))?;
-    Ok(ExitCode::SUCCESS)
+    let (value, change) = args.value(switch, kind, hash, now_ms())?;
+    let listing = args.subject.read(settings)?;
+    if let Err(error) = &listing {
+        // Nobody is let go on for that.
+        say!("tollgate: whether the workers have this subject key cannot be told: {error:#}");
+    }
+    let begun = Instant::now();
+    let place = write(&settings.kafka, &listing, &ControlId::Subject(kind, hash), Some(&value), &change)?;
+    Ok(((place, begun), listing))
 }
 
 pub(super) fn resume(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> anyhow::Result<ExitCode> {
     let found = args.subject.resolve(settings)?;
-    let (kind, first) = found.first();
-    let listing = read(&settings.kafka);
+    let (kind, listing) = (found.kind, args.subject.read(settings)?);
     let is_in_force = |id: &ControlId| listing.as_ref().is_ok_and(|listing| listing.is_in_force(id));
-    // What stands under an earlier key would go on. Where the topic could not be read, it may be there.
-    let ids: Vec<_> = found.hashes().map(|hash| ControlId::Subject(kind, hash)).collect();
-    let is_written = |id: &&ControlId| listing.is_err() || **id == ControlId::Subject(kind, first) || is_in_force(id);
-    ids.iter().filter(is_written).try_for_each(|id| write(&settings.kafka, id, None))?;
-    match &listing {
-        Ok(_) if ids.iter().any(is_in_force) => {}
-        Ok(_) => say!("this {} was neither suspended nor exempt; `{}` tells who is", kind.as_str(), hints.command("control list")),
-        // It is lifted all the same.
-        Err(error) => say!("whether it was suspended or exempt cannot be told: {error:#}"),
+    // What could not be read may be in force, under an earlier key too.
+    let is_known = listing.as_ref().is_ok_and(|listing| !listing.is_partial());
+    let ids = found.hashes().map(|hash| ControlId::Subject(kind, hash));
+    let lifted: Vec<_> = ids.filter(|id| !is_known || is_in_force(id)).collect();
+    let change = args.audit.change("resumed");
+    lifted.iter().try_for_each(|id| write(&settings.kafka, &listing, id, None, &change).map(drop))?;
+    if lifted.is_empty() {
+        let list = hints.command("control list");
+        say!("nothing was lifted, and nothing was written: this {} is neither suspended nor exempt; `{list}` tells who is", kind.as_str());
+    } else if !lifted.iter().any(is_in_force) {
+        let why = listing.as_ref().err().map(|error| format!(": {error:#}")).unwrap_or_default();
+        say!("it is lifted; whether it was suspended or exempt cannot be told{why}");
     }
     if let Some(hash) = found.hashes().find(|hash| is_in_force(&ControlId::Abuse(kind, *hash))) {
         let kind = kind.as_str();
@@ -113,7 +151,7 @@ pub(super) fn resume(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> a
             "the abuse stage has suspended this {kind} too, which stays in force; pardon it with: {pardon}; or let no rule suspend it: {exempt}"
         );
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if lifted.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 impl Switch {
@@ -126,24 +164,20 @@ impl Switch {
 }
 
 impl SwitchArgs {
-    /// Returns the record's value, checked as workers check it.
-    fn value(&self, switch: Switch, kind: SubjectKind, hash: Digest, now: OffsetDateTime) -> anyhow::Result<Vec<u8>> {
-        let (reason, until) = (self.reason.as_deref(), self.until.as_deref());
-        let written = Written { control_type: "subject", kind: kind.as_str(), hash, state: switch.as_str(), reason, until };
-        let value = serde_json::to_vec(&written)?;
-        let key = ControlId::Subject(kind, hash).to_string();
-        let until_ms = match decode(Some(key.as_bytes()), Some(&value)) {
-            Err(rejection) => bail!("--{rejection}"),
-            Ok(Control::Subject(_, _, Some(SubjectState::Suspended(holds) | SubjectState::Exempt(holds)))) => holds.until_ms,
-            Ok(_) => None,
-        };
-        let now_ms = i128::from(now.unix_timestamp()) * 1_000;
+    /// Returns the record's value, checked as workers check it, and the change that it is.
+    fn value(&self, switch: Switch, kind: SubjectKind, hash: Digest, now_ms: i64) -> anyhow::Result<(Vec<u8>, Change)> {
         ensure!(
-            until_ms.is_none_or(|until_ms| i128::from(until_ms) > now_ms),
+            self.until.is_none_or(|until_ms| until_ms > now_ms),
             "--until: that moment has passed, so nobody would be {}; write a later one",
             switch.as_str()
         );
-        Ok(value)
+        let change = Change { until: self.until.map(stamp), ..self.audit.change(switch.as_str()) };
+        let value = serde_json::to_vec(&Written { control_type: "subject", kind: kind.as_str(), hash, change: &change })?;
+        let key = ControlId::Subject(kind, hash).to_string();
+        match decode(Some(key.as_bytes()), Some(&value)) {
+            Err(rejection) => bail!("--{rejection}"),
+            Ok(_) => Ok((value, change)),
+        }
     }
 }
 
@@ -181,9 +215,7 @@ impl SubjectArgs {
         ensure!(!id.is_empty(), "--id: it is empty; write the id that the events carry");
         let hasher = SubjectHasher::new(settings.subject_keys.first());
         if !hasher.is_keyed() {
-            say!(
-                "tollgate: privacy.subject_key is not set: whoever can guess this id can tell its hash, and workers that have a key do not match it"
-            );
+            say!("tollgate: privacy.subject_key is not set: whoever can guess this id can tell its hash");
         }
         let tenant = self.tenant.as_deref().unwrap_or_default();
         if tenant.is_empty() && !is_tenant {
@@ -193,10 +225,25 @@ impl SubjectArgs {
         let earlier = settings.subject_keys.iter().skip(1).map(|key| SubjectHasher::new(Some(key)).hash(&subject)).collect();
         Ok(Resolved { kind: self.kind, first: hasher.hash(&subject), earlier })
     }
+
+    /// Reads the controls topic, which may fail.
+    ///
+    /// # Errors
+    /// The id was hashed under a key that the workers do not have.
+    fn read(&self, settings: &Settings) -> anyhow::Result<anyhow::Result<Listing>> {
+        let listing = read(&settings.kafka);
+        if let Some(listing) = listing.as_ref().ok().filter(|_| self.name.id.is_some()) {
+            match Fleet::of(listing.reports()).check_key(settings.subject_keys.first()) {
+                Err(error) if self.force => say!("tollgate: {error:#}: it was written"),
+                checked => checked?,
+            }
+        }
+        Ok(listing)
+    }
 }
 
 /// Reads an id: all of the input without its line end. `option` is what asked for it, for errors.
-pub(in crate::commands) fn read_id(input: impl Read, option: &str) -> anyhow::Result<String> {
+pub(crate) fn read_id(input: impl Read, option: &str) -> anyhow::Result<String> {
     let mut id = String::new();
     input.take(ID_BYTES_MAX + 1).read_to_string(&mut id).with_context(|| format!("{option}: stdin cannot be read"))?;
     ensure!(id.len() as u64 <= ID_BYTES_MAX, "{option}: stdin has more than {ID_BYTES_MAX} bytes; write one id");
@@ -219,21 +266,22 @@ fn read_hash(text: &str) -> Result<Digest, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tollgate_core::decide::controls::HoldsUntil;
+    use serde_json::Value;
+    use tollgate_core::decide::controls::{Control, HoldsUntil, SubjectState};
 
-    fn args(reason: Option<&str>, until: Option<&str>) -> SwitchArgs {
-        let subject = SubjectArgs { kind: SubjectKind::User, tenant: None, name: Name { id: None, hash: None } };
-        SwitchArgs { subject, reason: reason.map(str::to_owned), until: until.map(str::to_owned) }
+    fn args(reason: Option<&str>, until: Option<i64>) -> SwitchArgs {
+        let subject = SubjectArgs { kind: SubjectKind::User, tenant: None, name: Name { id: None, hash: None }, force: false };
+        let audit = AuditArgs { by: Some("alice".to_owned()), reason: reason.map(str::to_owned) };
+        SwitchArgs { subject, audit, until }
     }
 
     #[test]
-    fn what_is_written_is_a_control_that_workers_take() {
-        let now = OffsetDateTime::from_unix_timestamp(1_767_225_600).unwrap();
-        let hash = Digest::of(b"x");
-        let value = |switch, args: &SwitchArgs| args.value(switch, SubjectKind::User, hash, now);
+    fn what_is_written_is_a_control_that_workers_take_and_says_who_wrote_it() {
+        let (now, hash) = (1_767_225_600_000, Digest::of(b"x"));
+        let value = |switch, args: &SwitchArgs| args.value(switch, SubjectKind::User, hash, now).map(|(value, _)| value);
         let key = ControlId::Subject(SubjectKind::User, hash).to_string();
-        let written = |switch| value(switch, &args(Some("\"chargeback\" é"), Some("2026-01-01T00:00:01Z"))).unwrap();
-        let holds = HoldsUntil { reason: Some("\"chargeback\" é".to_owned()), until_ms: Some(1_767_225_601_000) };
+        let written = |switch| value(switch, &args(Some("\"chargeback\" é"), Some(now + 1_000))).unwrap();
+        let holds = HoldsUntil { reason: Some("\"chargeback\" é".to_owned()), until_ms: Some(now + 1_000) };
         for (switch, state) in
             [(Switch::Suspended, SubjectState::Suspended(holds.clone())), (Switch::Exempt, SubjectState::Exempt(holds.clone()))]
         {
@@ -241,10 +289,12 @@ mod tests {
             assert_eq!(decode(Some(key.as_bytes()), Some(&written(switch))), Ok(expected));
             assert!(value(switch, &args(None, None)).is_ok());
         }
+        let said: Value = serde_json::from_slice(&written(Switch::Suspended)).unwrap();
+        assert_eq!((&said["by"], &said["until"]), (&Value::from("alice"), &Value::from("2026-01-01T00:00:01Z")));
+        assert!(said["tool"].as_str().unwrap().starts_with("tollgate ") && said["at"].is_string());
         for (bad, says) in [
             (args(Some(&"x".repeat(257)), None), "--reason: found a string of 257 bytes"),
-            (args(None, Some("tomorrow")), "--until: found a string of 8 bytes"),
-            (args(None, Some("2026-01-01T00:00:00Z")), "--until: that moment has passed"),
+            (args(None, Some(now)), "--until: that moment has passed"),
         ] {
             let error = value(Switch::Exempt, &bad).unwrap_err().to_string();
             assert!(error.starts_with(says), "{error}");

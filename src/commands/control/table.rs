@@ -1,8 +1,8 @@
-//! The listing of the controls as a table.
+//! The listing of the controls, and the history, as tables.
 
 use serde_json::Value;
 
-use super::super::output::{Column, Table, ago, now_ms};
+use crate::commands::shared::{Column, Table, ago, now_ms};
 
 /// The digits of a subject's hash that are shown unless every column is asked for.
 const DIGITS: usize = 16;
@@ -12,6 +12,20 @@ const COLUMNS: &[Column] = &[
     Column::text("of"),
     Column::text("state"),
     Column::text("says"),
+    Column::text("by"),
+    Column::text("since"),
+    Column::number("partition").wide(),
+    Column::number("offset").wide(),
+];
+
+const HISTORY_COLUMNS: &[Column] = &[
+    Column::text("at"),
+    Column::text("by"),
+    Column::text("control"),
+    Column::text("of"),
+    Column::text("change"),
+    Column::text("says"),
+    Column::text("tool").wide(),
     Column::number("partition").wide(),
     Column::number("offset").wide(),
 ];
@@ -21,16 +35,38 @@ pub(super) fn table(lines: impl Iterator<Item = String>, is_wide: bool) -> Table
     let mut table = Table::new(COLUMNS);
     for line in lines {
         let line: Value = serde_json::from_str(&line).unwrap_or_default();
-        let text = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or("-").to_owned();
-        let number = |key: &str| line.get(key).map_or_else(|| "-".to_owned(), Value::to_string);
+        let (text, number) = (|key: &str| text(&line, key), |key: &str| number(&line, key));
         let (control, of) = named(line.get("key").and_then(Value::as_str), is_wide);
         let (state, says) = match text("state").as_str() {
             "in_force" => in_force(line.get("value").unwrap_or(&Value::Null)),
             state => (state.to_owned(), format!("{}: {}: found {}; {}", text("code"), text("field"), text("found"), text("fix"))),
         };
-        table.row(vec![control, of, state, says, number("partition"), number("offset")]);
+        let value = line.get("value").unwrap_or(&Value::Null);
+        let since = value.get("at").and_then(Value::as_str).and_then(tollgate_json::time::parse_timestamp);
+        let since = since.map_or_else(|| "-".to_owned(), |at| ago(at, now_ms()));
+        table.row(vec![control, of, state, says, self::text(value, "by"), since, number("partition"), number("offset")]);
     }
     table
+}
+
+/// Returns the table of changes.
+pub(super) fn history_table(changes: &[Value], is_wide: bool) -> Table {
+    let mut table = Table::new(HISTORY_COLUMNS);
+    for change in changes {
+        let (text, number) = (|key: &str| text(change, key), |key: &str| number(change, key));
+        let (control, of) = named(change.get("key").and_then(Value::as_str), is_wide);
+        let (_, says) = in_force(change);
+        table.row(vec![text("at"), text("by"), control, of, text("state"), says, text("tool"), number("partition"), number("offset")]);
+    }
+    table
+}
+
+fn text(line: &Value, key: &str) -> String {
+    line.get(key).and_then(Value::as_str).unwrap_or("-").to_owned()
+}
+
+fn number(line: &Value, key: &str) -> String {
+    line.get(key).map_or_else(|| "-".to_owned(), Value::to_string)
 }
 
 /// Returns what a key names: the kind of control, and whom it is about.
@@ -72,13 +108,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn changes_are_rows() {
+        let key = format!("subject/user/{}", "6e1f".repeat(16));
+        let changes = [
+            json!({"key": key, "at": "2026-01-31T12:00:00Z", "by": "alice", "state": "resumed", "reason": "paid", "tool": "tollgate 9"}),
+            json!({"key": "passport/coder", "state": "set", "partition": 0, "offset": 7}),
+        ];
+        let rows = history_table(&changes, true).lines(true, 200);
+        let cells = |row: &str| row.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+        assert_eq!(cells(&rows[1]), format!("2026-01-31T12:00:00Z alice user {} resumed paid tollgate 9 - -", "6e1f".repeat(16)));
+        assert_eq!(cells(&rows[2]), "- - passport coder set - 0 7");
+    }
+
+    #[test]
     fn controls_and_refusals_are_rows() {
         let hash = "6e1f".repeat(16);
         let lines = [
             json!({"key": null, "state": "refused", "partition": 0, "offset": 6, "code": "key_invalid", "field": "key", "found": "a string of 5 bytes", "fix": "write x"}),
             json!({"key": "passport/coder", "state": "in_force", "partition": 0, "offset": 2, "value": {"type": "passport", "passport": {"status": "active"}}}),
             json!({"key": format!("subject/user/{hash}"), "state": "in_force", "partition": 0, "offset": 0,
-                   "value": {"type": "subject", "state": "suspended", "reason": "chargeback", "until": "2000-01-01T00:00:00Z"}}),
+                   "value": {"type": "subject", "state": "suspended", "reason": "chargeback", "until": "2000-01-01T00:00:00Z", "by": "alice", "at": "2999-01-01T00:00:00Z"}}),
             json!({"key": format!("subject/user/{hash}/abuse"), "state": "in_force", "partition": 0, "offset": 1,
                    "value": {"type": "subject", "state": "suspended", "rule": "safety-stop-user", "step": 2, "until": "2000-01-01T00:00:00Z"}}),
             json!({"key": format!("subject/tenant/{hash}"), "state": "in_force", "partition": 0, "offset": 3,
@@ -86,10 +135,8 @@ mod tests {
         ];
         let rows = |is_wide| table(lines.iter().map(Value::to_string), is_wide).lines(is_wide, 200);
         let narrow = rows(false);
-        assert_eq!(
-            narrow[1].trim_end(),
-            "-         a key that names no control  refused    key_invalid: key: found a string of 5 bytes; write x"
-        );
+        let refused = "-         a key that names no control  refused    key_invalid: key: found a string of 5 bytes; write x  ";
+        assert!(narrow[1].starts_with(refused), "{narrow:?}");
         assert!(narrow[2].contains("passport  coder") && narrow[2].contains("in force   status active"), "{narrow:?}");
         let suspended = &narrow[3];
         assert!(
@@ -102,7 +149,8 @@ mod tests {
                 && narrow[4].contains("suspended  abuse rule safety-stop-user, step 2, until 2000-01-01T00:00:00Z ("),
             "{narrow:?}"
         );
-        assert!(narrow[5].starts_with("tenant    6e1f6e1f6e1f6e1f ") && narrow[5].trim_end().ends_with(" exempt"), "{narrow:?}");
+        assert!(narrow[5].starts_with("tenant    6e1f6e1f6e1f6e1f ") && narrow[5].contains(" exempt  "), "{narrow:?}");
+        assert!(suspended.contains("  alice  in ") && narrow[4].trim_end().ends_with("-  -"), "{narrow:?}");
         let wide = rows(true);
         assert!(
             wide[0].ends_with("partition  offset")

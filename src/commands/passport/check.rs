@@ -11,13 +11,16 @@ use time::OffsetDateTime;
 
 use bash_commands::Remark;
 use tollgate_core::decide::policy::PolicySettings;
-use tollgate_passport::{Passport, PassportFault, SchemaFault, check_schema};
+use tollgate_passport::{Passport, PassportFault, SchemaFault, Terms, check_schema};
 
 use super::explain::{Explanation, explain};
 use super::suggest::suggest;
 
+/// A tool that needs no capability, unless the configuration says otherwise.
+const NEEDS_NOTHING: &str = "todo";
+
 #[derive(Debug, Args)]
-pub(in crate::commands) struct CheckArgs {
+pub(crate) struct CheckArgs {
     /// The passport; `-` is stdin
     file: PathBuf,
     /// Show each check of a call in its order, and what it says. INPUT is the tool's arguments as a JSON object, or a command line
@@ -130,6 +133,17 @@ pub(super) fn execute(args: &CheckArgs, policy: &PolicySettings) -> anyhow::Resu
     Ok(if findings.is_passport && findings.faults.is_empty() && !is_open { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Returns a fault as two lines, for people.
+pub(crate) fn fault_lines(SchemaFault { path, found, expected, effect }: &SchemaFault) -> String {
+    format!("  {path}: found {found}, expected {expected}\n    {effect}")
+}
+
+/// Returns why every call under a passport is denied now, if it is: even a call that needs no capability.
+pub(crate) fn denies_every_call(passport: &Passport) -> anyhow::Result<Option<String>> {
+    let explanation = explain(Ok(passport), &Terms::default(), NEEDS_NOTHING, "{}", now())?;
+    Ok((!explanation.allow).then(|| explanation.denial()))
+}
+
 /// Proposes entries for the commands of a capture that the passport refuses.
 fn suggestions(capture: &Path, passport: Result<&Passport, &PassportFault>, policy: &PolicySettings) -> anyhow::Result<Vec<Suggestion>> {
     let terms = policy.passport_terms().unwrap_or_default();
@@ -181,9 +195,7 @@ impl Findings {
 
     fn as_text(&self, name: &str) -> String {
         let mut text = format!("{}\n", self.summary(name));
-        for SchemaFault { path, found, expected, effect } in &self.faults {
-            text.push_str(&format!("  {path}: found {found}, expected {expected}\n    {effect}\n"));
-        }
+        self.faults.iter().for_each(|fault| text.push_str(&format!("{}\n", fault_lines(fault))));
         for EntryRemark { path, entry, says, runs_anything, .. } in &self.remarks {
             let mark = if *runs_anything { "WARNING" } else { "note" };
             text.push_str(&format!("  {mark}: {path}: '{entry}' {says}\n"));

@@ -35,6 +35,13 @@ struct Check {
     message: Option<Cow<'static, str>>,
 }
 
+impl Explanation {
+    /// Returns the code and the message of the first denial.
+    pub(super) fn denial(&self) -> String {
+        format!("{}: {}", self.code, self.message)
+    }
+}
+
 /// A simple command that a command line may run.
 #[derive(Debug, Serialize)]
 struct Reached {

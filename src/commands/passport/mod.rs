@@ -4,6 +4,8 @@ mod check;
 mod explain;
 mod suggest;
 
+pub(super) use check::{denies_every_call, fault_lines};
+
 use std::process::ExitCode;
 
 use clap::Subcommand;

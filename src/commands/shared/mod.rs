@@ -23,7 +23,7 @@ pub(super) use hints::{Hints, quoted};
 pub(super) use interrupt::Interrupt;
 pub(super) use output::{
     Column, DIM, LiveLine, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, bytes, check_output, clock, count, create_output, fit,
-    now_ms, number, read_duration, read_since, seconds, shown, stamp, style_of, text,
+    now_ms, number, read_duration, read_since, read_until, seconds, shown, stamp, style_of, text,
 };
 pub(super) use ready::Readiness;
 

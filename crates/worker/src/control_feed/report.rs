@@ -131,7 +131,7 @@ impl Reporter {
         if self.outcome.state.compare_exchange(FAILED, SETTLED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             (self.is_due, self.pause_until) = (true, Some(now + FAILED_PAUSE));
         }
-        let partitions = parts.health.held(None).into_iter().map(|(_, partition)| partition.0).collect();
+        let partitions: Vec<i32> = parts.health.held(None).into_iter().map(|(_, partition)| partition.0).collect();
         let is_due = self.is_due || partitions != self.partitions;
         let is_free = self.outcome.state.load(Ordering::Acquire) == SETTLED && self.pause_until.is_none_or(|until| now >= until);
         if !is_due || !is_free {

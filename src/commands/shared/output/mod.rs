@@ -18,7 +18,7 @@ pub(crate) use file::{check as check_output, create as create_output};
 pub(crate) use live::LiveLine;
 pub(crate) use table::{Column, Table, number, text};
 pub(crate) use text::{fit, shown};
-pub(crate) use time::{ago, clock, read_duration, read_since};
+pub(crate) use time::{ago, clock, read_duration, read_since, read_until};
 pub(crate) use tollgate_operations::units::{bytes, count, seconds, stamp};
 pub(crate) use tollgate_worker::host_time::now_ms;
 

@@ -27,16 +27,26 @@ pub(crate) fn ago(time_ms: i64, now_ms: i64) -> String {
 
 /// Reads a time in the past: a duration before now such as `90s`, `10m`, `2h`, `1d`, or RFC 3339. It returns milliseconds since 1970.
 pub(crate) fn read_since(text: &str) -> Result<i64, String> {
+    read_moment(text, -1)
+}
+
+/// Reads a time to come: a duration from now such as `90s`, `10m`, `2h`, `1d`, or RFC 3339. It returns milliseconds since 1970.
+pub(crate) fn read_until(text: &str) -> Result<i64, String> {
+    read_moment(text, 1)
+}
+
+/// Reads RFC 3339, or a duration, which is added to the time now as often as `times` says.
+fn read_moment(text: &str, times: i64) -> Result<i64, String> {
     const FIX: &str = "write a duration such as 90s, 10m, 2h or 1d, or a time such as 2026-01-01T00:00:00Z";
     if let Some(time) = tollgate_json::time::parse_timestamp(text) {
         return Ok(time);
     }
-    let before = duration_ms(text).map_err(|fault| match fault {
+    let duration = duration_ms(text).map_err(|fault| match fault {
         DurationFault::Form if is_date(text) => format!("a date alone is no time; write {text}T00:00:00Z for its beginning in UTC"),
         DurationFault::Form => format!("it is neither a duration nor RFC 3339; {FIX}"),
         fault => format!("{fault}; {FIX}"),
     })?;
-    Ok(now_ms().saturating_sub(before).max(0))
+    Ok(now_ms().saturating_add(duration.saturating_mul(times)).max(0))
 }
 
 /// Returns whether a text is a date without a time of day, such as `2026-01-31`.
@@ -101,10 +111,13 @@ mod tests {
         for (text, age_ms) in [("90s", 90_000), ("10m", 600_000), ("2h", 7_200_000), ("1d", 86_400_000), ("0s", 0)] {
             let (before, read, after) = (now_ms(), read_since(text).unwrap(), now_ms());
             assert!((before - age_ms..=after - age_ms).contains(&read), "{text}");
+            let (before, read, after) = (now_ms(), read_until(text).unwrap(), now_ms());
+            assert!((before + age_ms..=after + age_ms).contains(&read), "{text}");
         }
+        assert_eq!(read_until("2999-01-01T00:00:00Z"), read_since("2999-01-01T00:00:00Z"));
         assert!(read_since("2026-11-22").unwrap_err().contains("write 2026-11-22T00:00:00Z"));
         for text in ["", "10", "10x", "m", "-3m", "1.5h", "3 m", "日", "9999999999999999d", "yesterday"] {
-            assert!(read_since(text).unwrap_err().contains("10m"), "{text}");
+            assert!(read_since(text).unwrap_err().contains("10m") && read_until(text).is_err(), "{text}");
         }
     }
 

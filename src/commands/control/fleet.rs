@@ -1,0 +1,172 @@
+//! The workers, as their reports in the controls topic show them: whether they look subjects up under the key of this command, and whether
+//! each has applied a control.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+
+use tollgate_config::settings::Settings;
+use tollgate_core::decide::controls::SubjectHasher;
+use tollgate_json::time::parse_timestamp;
+use tollgate_worker::control_feed::WorkerReport;
+
+use super::listing::Listing;
+use super::written::read_notes;
+use tollgate_operations::Place;
+use tollgate_operations::Topics;
+
+/// How often to look for new reports.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The report of each event partition's worker, by group and partition. If two workers name a partition, the later report counts: so the
+/// report of a worker that was killed goes as soon as other workers have its partitions.
+pub(super) struct Fleet(BTreeMap<(String, i32), WorkerReport>);
+
+impl Fleet {
+    /// Returns the fleet of these reports.
+    pub(super) fn of(reports: impl IntoIterator<Item = WorkerReport>) -> Self {
+        let mut reports: Vec<_> = reports.into_iter().collect();
+        reports.sort_by_key(|report| parse_timestamp(&report.at));
+        let named =
+            |report: WorkerReport| report.partitions.clone().into_iter().map(move |at| ((report.group.clone(), at), report.clone()));
+        Self(reports.into_iter().flat_map(named).collect())
+    }
+
+    /// Refuses a command whose first subject key is not among the keys of each worker, or that has none where workers have: they would not find
+    /// what the command writes.
+    ///
+    /// # Errors
+    /// The keys differ.
+    pub(super) fn check_key(&self, key: Option<&str>) -> anyhow::Result<()> {
+        let own = SubjectHasher::new(key).fingerprint();
+        let fits = |report: &&WorkerReport| own.as_ref().map_or(report.subject_keys.is_empty(), |own| report.subject_keys.contains(own));
+        let others: BTreeSet<_> = self.0.values().filter(|report| !fits(report)).map(|report| report.worker.as_str()).collect();
+        let names = others.into_iter().collect::<Vec<_>>().join(", ");
+        match own {
+            _ if self.0.is_empty() => {
+                say!("tollgate: no worker has said under which subject key it looks this id up: whether it is this key is not known")
+            }
+            _ if names.is_empty() => {}
+            Some(_) => bail!(
+                "privacy.subject_key: the workers do not have this key ({names}) and would not find what is written under it; give this command the workers' key, or write --force"
+            ),
+            None => bail!(
+                "privacy.subject_key is not set, and the workers have a key ({names}): they would not find what is written without it; give this command the workers' key (TOLLGATE__PRIVACY__SUBJECT_KEY_FILE), or write --force"
+            ),
+        }
+        Ok(())
+    }
+
+    /// Returns what keeps a control at this place from counting on each of so many partitions of a group: nobody has said that it holds a
+    /// partition, or its worker has not said that it has applied the control. Empty if it counts everywhere.
+    fn missing(&self, group: &str, partitions: u32, (at, offset): Place) -> BTreeMap<Option<&str>, Vec<i32>> {
+        let read = |report: &WorkerReport| usize::try_from(at.0).ok().and_then(|at| report.read.get(at)).copied().unwrap_or_default();
+        let mut missing: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for partition in 0..i32::try_from(partitions).unwrap_or(i32::MAX) {
+            match self.0.get(&(group.to_owned(), partition)) {
+                Some(report) if read(report) > offset.0 => {}
+                report => missing.entry(report.map(|report| report.worker.as_str())).or_default().push(partition),
+            }
+        }
+        missing
+    }
+
+    fn workers(&self, group: &str) -> usize {
+        self.0.iter().filter(|((of, _), _)| of == group).map(|(_, report)| &report.worker).collect::<BTreeSet<_>>().len()
+    }
+}
+
+/// Waits until a control that restricts counts in the worker of every event partition, and says how long that took since it was `begun`.
+/// `listing` is the topic as it was before.
+pub(super) fn await_applied(
+    settings: &Settings,
+    (place, begun): (Place, Instant),
+    mut listing: Listing,
+    wait: Duration,
+) -> anyhow::Result<ExitCode> {
+    let (kafka, deadline) = (&settings.kafka, Instant::now() + wait);
+    let topics = Topics::uncommitted(kafka)?;
+    let (controls, partitions) = (topics.controls()?, topics.events()?.partitions);
+    loop {
+        read_notes(&topics, controls, &mut listing)?;
+        let fleet = Fleet::of(listing.reports());
+        let missing = fleet.missing(&kafka.group_id, partitions, place);
+        if missing.is_empty() {
+            let (workers, seconds) = (fleet.workers(&kafka.group_id), begun.elapsed().as_secs_f64());
+            say!("every worker has applied it: workers: {workers}, partitions: {partitions}, after {seconds:.2} s");
+            return Ok(ExitCode::SUCCESS);
+        }
+        if Instant::now() >= deadline {
+            say!(
+                "it is written, and not every worker of group {} (kafka.group_id) has said within {} s that it has applied it:",
+                kafka.group_id,
+                wait.as_secs()
+            );
+            for (worker, partitions) in missing {
+                let numbers = partitions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                match worker {
+                    Some(worker) => say!("  worker {worker}, which holds the event partitions {numbers}"),
+                    None => say!("  event partitions {numbers}, of which no worker has said that it holds them"),
+                }
+            }
+            return Ok(ExitCode::FAILURE);
+        }
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_core::event::record::{Offset, Partition};
+
+    use super::*;
+
+    fn report(worker: &str, keys: &[&str], partitions: &[i32], read: i64, second: u32) -> WorkerReport {
+        WorkerReport {
+            group: "g".to_owned(),
+            worker: worker.to_owned(),
+            subject_keys: keys.iter().filter_map(|key| SubjectHasher::new(Some(key)).fingerprint()).collect(),
+            partitions: partitions.to_vec(),
+            read: vec![read],
+            at: format!("2026-01-01T00:00:{second:02}Z"),
+        }
+    }
+
+    fn check(fleet: &Fleet, key: Option<&str>) -> Result<(), String> {
+        fleet.check_key(key).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_key_that_a_worker_does_not_have_is_refused() {
+        let fleet = Fleet::of([report("a", &["new", "old"], &[0], 0, 1), report("b", &["old"], &[1], 0, 1)]);
+        assert_eq!(check(&fleet, Some("old")), Ok(()));
+        let refused = check(&fleet, Some("new")).unwrap_err();
+        assert!(refused.contains("the workers do not have this key (b) and") && refused.contains("--force"), "{refused}");
+        let refused = check(&fleet, None).unwrap_err();
+        assert!(refused.contains("is not set, and the workers have a key (a, b)"), "{refused}");
+        let keyless = Fleet::of([report("a", &[], &[0], 0, 1)]);
+        assert!(check(&keyless, None).is_ok() && check(&keyless, Some("old")).is_err());
+        // Without reports nobody is kept from stopping somebody.
+        assert_eq!(check(&Fleet::of([]), Some("old")), Ok(()));
+    }
+
+    #[test]
+    fn a_worker_whose_partitions_others_have_counts_no_more() {
+        let fleet = Fleet::of([report("new", &["k"], &[0, 1], 8, 9), report("killed", &[], &[0, 1], 1, 2)]);
+        assert!(check(&fleet, Some("k")).is_ok() && fleet.workers("g") == 1 && fleet.workers("h") == 0);
+        assert!(fleet.missing("g", 2, (Partition(0), Offset(7))).is_empty());
+    }
+
+    #[test]
+    fn a_control_counts_once_the_worker_of_every_partition_has_applied_it() {
+        let fleet = Fleet::of([report("a", &[], &[0, 2], 8, 1), report("b", &[], &[1], 7, 1)]);
+        let missing = |partitions, at, offset| fleet.missing("g", partitions, (Partition(at), Offset(offset)));
+        assert!(missing(3, 0, 6).is_empty());
+        assert_eq!(missing(3, 0, 7), BTreeMap::from([(Some("b"), vec![1])]));
+        assert_eq!(missing(5, 0, 6), BTreeMap::from([(None, vec![3, 4])]));
+        assert_eq!(missing(3, 1, 0).len(), 2, "of another partition of the controls nothing was said");
+        assert_eq!(fleet.missing("h", 1, (Partition(0), Offset(0))), BTreeMap::from([(None, vec![0])]));
+    }
+}

@@ -1,0 +1,107 @@
+//! Tests what `tollgate control` knows of the workers and of what was switched before: keys, waiting, history.
+
+use std::process::Output;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::controls::{control, keyed_deployment, switches, user, wait_for_code, written};
+use tollgate_testkit::{Cluster, Deployment};
+
+/// Returns what a command said to people, once it has ended with this code.
+fn said(output: &Output, code: i32) -> Result<String> {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.code() == Some(code), "{:?}: {said}", output.status);
+    Ok(said)
+}
+
+fn under_key(deployment: &Deployment, key: &str, arguments: &[&str]) -> Result<Output> {
+    Ok(deployment.command("control").env("TOLLGATE__PRIVACY__SUBJECT_KEY", key).args(arguments).output()?)
+}
+
+/// A command whose key the workers do not have is refused and writes nothing, unless it is forced.
+pub(crate) fn a_switch_that_no_worker_would_find_is_refused(cluster: &Cluster) -> Result<()> {
+    let deployment = keyed_deployment(cluster, 2)?;
+    let suspend = [&["suspend"], &user("bob")[..]].concat();
+    // Without a worker nobody knows the keys, and nobody is kept from suspending.
+    let unknown = said(&control(&deployment, &suspend)?, 0)?;
+    ensure!(unknown.contains("no worker has said under which subject key"), "{unknown}");
+    let worker = deployment.start()?;
+    said(&control(&deployment, &[&suspend[..], &["--wait", "120s"]].concat())?, 0)?;
+    let written_before = switches(cluster, &deployment)?.len();
+    for (key, says) in
+        [("null", "privacy.subject_key is not set, and the workers have a key"), ("another", "the workers do not have this key")]
+    {
+        for command in ["suspend", "exempt", "resume"] {
+            let refused = under_key(&deployment, key, &[&[command], &user("eve")[..]].concat())?;
+            let refusal = said(&refused, 1)?;
+            ensure!(refused.stdout.is_empty() && refusal.contains(says) && refusal.contains("--force"), "{refusal}");
+        }
+    }
+    ensure!(switches(cluster, &deployment)?.len() == written_before, "a refused command wrote something");
+    let forced = under_key(&deployment, "another", &[&["suspend", "--force"], &user("eve")[..]].concat())?;
+    ensure!(said(&forced, 0)?.contains("the workers do not have this key"), "it is forced in silence");
+    wait_for_code(cluster, &deployment, 2, "bob", "subject_suspended")?;
+    wait_for_code(cluster, &deployment, 2, "eve", "allow")?;
+    // A worker that has stopped says nothing any more.
+    ensure!(worker.stop()?.success());
+    let unknown = said(&under_key(&deployment, "another", &suspend)?, 0)?;
+    ensure!(unknown.contains("no worker has said under which subject key"), "{unknown}");
+    Ok(())
+}
+
+/// When the wait has ended every worker blocks the subject, and a worker that does not answer is named.
+pub(crate) fn a_suspension_waits_for_every_worker(cluster: &Cluster) -> Result<()> {
+    let deployment = keyed_deployment(cluster, 4)?;
+    let (first, second) = (deployment.start()?, deployment.start()?);
+    let wait = |id: &str, time: &str| control(&deployment, &[&["suspend", "--wait", time], &user(id)[..]].concat());
+    let told = said(&wait("bob", "120s")?, 0)?;
+    ensure!(told.contains("every worker has applied it: workers: ") && told.contains("partitions: 4, after "), "{told}");
+    wait_for_code(cluster, &deployment, 4, "bob", "subject_suspended")?;
+    // A frozen worker has applied nothing, and a killed worker neither before others have its partitions.
+    second.signal("STOP")?;
+    let told = said(&wait("eve", "2s")?, 1)?;
+    ensure!(told.contains(&format!("-{}, which holds the event partitions ", second.id())), "{told}");
+    ensure!(!told.contains(&format!("-{},", first.id())), "{told}");
+    second.signal("CONT")?;
+    said(&wait("eve", "120s")?, 0)?;
+    second.kill()?;
+    let told = said(&wait("mallory", "120s")?, 0)?;
+    ensure!(told.contains("workers: 1, partitions: 4"), "{told}");
+    ensure!(first.stop()?.success());
+    Ok(())
+}
+
+/// The list says who has switched what is in force, and the history what was switched before, also where compaction has removed it.
+pub(crate) fn the_history_says_who_switched_what(cluster: &Cluster) -> Result<()> {
+    let deployment = keyed_deployment(cluster, 1)?;
+    let bob = user("bob");
+    let first = written(&deployment, &[&["suspend", "--by", "alice", "--reason", "chargeback", "--until", "10m"], &bob[..]].concat())?;
+    ensure!(first["value"]["by"] == "alice" && first["value"]["until"].as_str().is_some_and(|until| until.ends_with('Z')), "{first}");
+    written(&deployment, &[&["resume", "--by", "carol", "--reason", "case 4711"], &bob[..]].concat())?;
+    written(&deployment, &[&["suspend"], &user("eve")[..]].concat())?;
+    // A record of another program, as older ones are.
+    let key = format!("subject/agent/{}", "ab".repeat(32));
+    let old = json!({"type": "subject", "kind": "agent", "hash": "ab".repeat(32), "state": "suspended"});
+    cluster.produce(&deployment.controls, &[tollgate_testkit::Outgoing::new(key.as_str(), old.to_string())])?;
+
+    let lines = |arguments: &[&str]| -> Result<Vec<Value>> {
+        let output = control(&deployment, arguments)?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8_lossy(&output.stdout).lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
+    };
+    let changes = lines(&["history", "user:bob", "--tenant", "acme"])?;
+    let told = |change: &Value| ["key", "state", "by", "reason"].map(|name| change[name].as_str().unwrap_or_default().to_owned());
+    let key_of_bob = first["key"].as_str().context("a key")?;
+    assert_eq!(
+        changes.iter().map(told).collect::<Vec<_>>(),
+        [[key_of_bob, "suspended", "alice", "chargeback"], [key_of_bob, "resumed", "carol", "case 4711"]]
+    );
+    assert_eq!((&changes[0]["offset"], &changes[0]["at"]), (&first["offset"], &first["value"]["at"]));
+    let all = lines(&["history"])?;
+    assert_eq!((all.len(), &all[0]["key"], &all[0]["by"]), (4, &json!(key), &Value::Null));
+    let listed = lines(&["list"])?;
+    assert_eq!(listed.len(), 2);
+    assert!(listed.iter().any(|line| line["value"]["by"].is_string() && line["value"]["tool"].is_string()), "{listed:?}");
+    Ok(())
+}
