@@ -8,14 +8,15 @@ use rdkafka::message::{Headers, Message, OwnedMessage};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::{Offset, TopicPartitionList};
 
-use super::process::{Process, TIME_MAX};
+use super::process::Process;
 use crate::support::{run, temporary, tollgate};
+use tollgate_testkit::TIME_MAX;
 
 /// How long to look for what should not come.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// Returns a reader of all of a topic.
-fn reader(brokers: &str, topic: &str) -> BaseConsumer {
+pub(crate) fn reader(brokers: &str, topic: &str) -> BaseConsumer {
     let mut config = ClientConfig::new();
     let reader: BaseConsumer =
         config.set("bootstrap.servers", brokers).set("group.id", "test").set("fetch.wait.max.ms", "1").create().unwrap();
@@ -29,7 +30,7 @@ fn reader(brokers: &str, topic: &str) -> BaseConsumer {
 }
 
 /// Returns the next record of a topic, if one comes in that time.
-fn next(reader: &BaseConsumer, time_max: Duration) -> Option<OwnedMessage> {
+pub(crate) fn next(reader: &BaseConsumer, time_max: Duration) -> Option<OwnedMessage> {
     let deadline = Instant::now() + time_max;
     while Instant::now() < deadline {
         if let Some(Ok(message)) = reader.poll(Duration::from_millis(50)) {

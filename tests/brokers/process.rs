@@ -3,10 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
-/// How long a line or an end may take. The tests are about what is said, and machines are slow at times.
-pub const TIME_MAX: Duration = Duration::from_secs(120);
+use anyhow::Context as _;
+use tollgate_testkit::eventually;
 
 /// A running process. It is killed when the handle is dropped.
 pub struct Process {
@@ -35,15 +34,12 @@ impl Process {
 
     /// Waits until a line holds all of these, and returns the line.
     pub fn line(&self, parts: &[&str]) -> String {
-        let deadline = Instant::now() + TIME_MAX;
-        loop {
+        let is_wanted = |line: &&str| parts.iter().all(|part| line.contains(part));
+        let found = eventually(|| {
             let said = self.said();
-            if let Some(line) = said.lines().find(|line| parts.iter().all(|part| line.contains(part))) {
-                return line.to_owned();
-            }
-            assert!(Instant::now() < deadline, "no line with {parts:?}:\n{said}");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+            said.lines().find(is_wanted).map(str::to_owned).with_context(|| format!("no line with {parts:?}:\n{said}"))
+        });
+        found.unwrap()
     }
 
     /// Presses Ctrl-C.
@@ -53,15 +49,9 @@ impl Process {
     }
 
     /// Waits until it has ended.
-    pub fn wait(&mut self, time_max: Duration) -> ExitStatus {
-        let deadline = Instant::now() + time_max;
-        loop {
-            if let Some(status) = self.child.try_wait().expect("its status is known") {
-                return status;
-            }
-            assert!(Instant::now() < deadline, "it did not end:\n{}", self.said());
-            std::thread::sleep(Duration::from_millis(10));
-        }
+    pub fn wait(&mut self) -> ExitStatus {
+        let said = Arc::clone(&self.said);
+        eventually(|| self.child.try_wait()?.with_context(|| format!("it did not end:\n{}", said.lock().unwrap()))).unwrap()
     }
 }
 

@@ -11,8 +11,9 @@ use openssl::pkey::PKey;
 use openssl::ssl::{SslAcceptor, SslMethod};
 use openssl::x509::{X509, X509NameBuilder};
 
-use super::process::{Process, TIME_MAX};
+use super::process::Process;
 use crate::support::{run, tollgate};
+use tollgate_testkit::TIME_MAX;
 
 /// Starts a server that treats every connection like this, and returns its address.
 fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
@@ -88,7 +89,7 @@ fn a_worker_says_why_it_reaches_no_broker() {
         let mut worker = worker(&brokers, &properties);
         worker.line(&[&["the brokers cannot be reached", &brokers], says].concat());
         worker.interrupt();
-        assert!(worker.wait(TIME_MAX).success(), "{}", worker.said());
+        assert!(worker.wait().success(), "{}", worker.said());
         let said = worker.said();
         // librdkafka may have a second sentence for the same trouble.
         let mut reasons: Vec<_> =

@@ -5,15 +5,12 @@ use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-use tollgate_testkit::{Broker, ProcessGuard, free_ports, lacking, test_cache};
+use tollgate_testkit::{Broker, ProcessGuard, TIME_MAX, free_ports, lacking, test_cache, wait_until};
 
 use super::compose::{Composition, texts};
 use crate::support::tollgate;
 
-/// How long to wait for what has to come.
-const TIME_MAX: Duration = Duration::from_secs(300);
 /// The same for the job that waits for the brokers.
 const PATIENCE: &str = "300s";
 /// How many verdicts the bundled sample gets each time.
@@ -103,14 +100,6 @@ impl Drop for Running {
     }
 }
 
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + TIME_MAX;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(100));
-    }
-}
-
 #[test]
 fn it_decides_and_shows_what_it_does() {
     if let Some(lacks) = lacking(&test_cache(Path::new(env!("CARGO_TARGET_TMPDIR")))) {
@@ -129,7 +118,7 @@ fn it_decides_and_shows_what_it_does() {
         command.env("TOLLGATE__ADMIN__LISTEN", places.here(&listen)).args(&check[2..]).stdout(Stdio::null()).stderr(Stdio::null());
         command.status().unwrap().success()
     };
-    wait_until("the worker gets healthy", is_healthy);
+    wait_until("the worker is healthy", || Ok(is_healthy())).unwrap();
     // The sample plays again and again; two times are enough.
     let verdicts = played(&composition, &places, 2);
     let denied = verdicts.iter().filter(|verdict| verdict["decided_by"] == "guardrail").count();
@@ -138,7 +127,7 @@ fn it_decides_and_shows_what_it_does() {
     let first: BTreeSet<_> = verdicts[..SAMPLE_VERDICTS].iter().map(|verdict| verdict["thread_id"].to_string()).collect();
     assert_eq!(threads.len(), 2 * first.len(), "each time has threads of its own");
     drop(worker);
-    wait_until("the worker that is gone is not healthy", || !is_healthy());
+    wait_until("the worker that is gone is not healthy", || Ok(!is_healthy())).unwrap();
 }
 
 /// Plays the sample as its service does until it has been played so many times, and returns the verdicts.

@@ -8,8 +8,8 @@ use rdkafka::ClientConfig;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use serde_json::{Value, json};
 
-use super::screen::TIME_MAX;
 use crate::support::tollgate;
+use tollgate_testkit::TIME_MAX;
 
 /// A running `tollgate dev` on an embedded broker. It ends with this value.
 pub struct Dev {

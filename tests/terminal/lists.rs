@@ -8,8 +8,9 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use serde_json::Value;
 
 use super::broker::Dev;
-use super::screen::{TIME_MAX, Terminal, assert_snapshot};
+use super::screen::{Terminal, assert_snapshot};
 use crate::support::{run, tollgate};
+use tollgate_testkit::TIME_MAX;
 
 /// Publishes the state that the core's golden of version 4 holds to partition 0.
 fn publish_state(brokers: &str) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::broker::{Dev, stuck};
-use super::screen::{TIME_MAX, Terminal};
+use super::screen::Terminal;
 use crate::brokers::process::Process;
 use crate::support::tollgate;
 
@@ -35,5 +35,5 @@ fn a_pipe_gets_no_such_line() {
     // A terminal would have two of them by then.
     std::thread::sleep(Duration::from_secs(25));
     worker.interrupt();
-    assert!(worker.wait(TIME_MAX).success() && !worker.said().contains("verdicts/s"), "{}", worker.said());
+    assert!(worker.wait().success() && !worker.said().contains("verdicts/s"), "{}", worker.said());
 }

@@ -6,15 +6,12 @@ use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
+use anyhow::{Context as _, ensure};
 use pty_process::Size;
 use pty_process::blocking::{Command, Pty, open};
+use tollgate_testkit::eventually;
 
-/// How long to wait for something to be shown. Machines are slow at times.
-pub const TIME_MAX: Duration = Duration::from_secs(120);
-/// How often to look at the screen.
-const POLL: Duration = Duration::from_millis(20);
 const UPDATE: &str = "TOLLGATE_UPDATE_FIXTURES";
 
 /// A process on a terminal. It ends with this value.
@@ -67,15 +64,12 @@ impl Terminal {
 
     /// Waits until the screen is as it should be, and returns its lines.
     pub fn wait_until(&self, what: &str, is_as_it_should_be: impl Fn(&str) -> bool) -> String {
-        let deadline = Instant::now() + TIME_MAX;
-        loop {
+        let found = eventually(|| {
             let shown = self.text();
-            if is_as_it_should_be(&shown) {
-                return shown;
-            }
-            assert!(Instant::now() < deadline, "the screen never showed {what}:\n{shown}");
-            std::thread::sleep(POLL);
-        }
+            ensure!(is_as_it_should_be(&shown), "the screen never showed {what}:\n{shown}");
+            Ok(shown)
+        });
+        found.unwrap()
     }
 
     /// Types this.
@@ -85,14 +79,8 @@ impl Terminal {
 
     /// Waits until the process has ended by itself and the screen shows all that it wrote.
     pub fn wait(&mut self) -> ExitStatus {
-        let deadline = Instant::now() + TIME_MAX;
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap().filter(|_| self.reader.is_finished()) {
-                return status;
-            }
-            assert!(Instant::now() < deadline, "it does not end:\n{}", self.text());
-            std::thread::sleep(POLL);
-        }
+        let ended = eventually(|| self.child.try_wait()?.filter(|_| self.reader.is_finished()).context("it does not end"));
+        ended.unwrap_or_else(|error| panic!("{error}:\n{}", self.text()))
     }
 }
 

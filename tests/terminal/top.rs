@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::broker::{Dev, stuck};
-use super::screen::{TIME_MAX, Terminal};
+use super::screen::Terminal;
 use crate::support::{run, tollgate};
+use tollgate_testkit::{TIME_MAX, wait_until};
 
 #[test]
 fn the_screen_is_redrawn_in_place_and_given_back() {
@@ -75,11 +76,7 @@ fn a_pipe_gets_one_look_at_the_topic_as_json() {
     // It counts on a thread, once it knows where the topic ends.
     let tasks = format!("/proc/{}/task", child.id());
     let counts = || std::fs::read_dir(&tasks).unwrap().flatten().any(|task| names_verdicts(&task.path()));
-    let deadline = Instant::now() + TIME_MAX;
-    while !counts() {
-        assert!(Instant::now() < deadline, "it does not count");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("it counts", || Ok(counts())).unwrap();
     dev.publish(&stuck("nightly-deploy"));
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

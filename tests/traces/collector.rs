@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use prost::Message;
+use tollgate_testkit::wait_until;
 use tollgate_worker::traces::message::{Answer, AnyValue, KeyValue, PartialSuccess, Request, Value, WireSpan};
 
 /// What the collector does with a request.
@@ -68,12 +68,8 @@ impl Collector {
     }
 
     /// Waits for this many spans, in the order of their offsets.
-    pub fn wait_for(&self, count: usize, time_max: Duration) -> Vec<WireSpan> {
-        let deadline = Instant::now() + time_max;
-        while self.spans().len() < count {
-            assert!(Instant::now() < deadline, "{} of {count} spans came", self.spans().len());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+    pub fn wait_for(&self, count: usize) -> Vec<WireSpan> {
+        wait_until("all spans came", || Ok(self.spans().len() >= count)).unwrap();
         let mut spans = self.spans();
         spans.sort_by_key(|span| (span.start_time_unix_nano, attribute(&span.attributes, "messaging.kafka.offset")));
         spans

@@ -6,15 +6,15 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use anyhow::ensure;
 use rdkafka::ClientConfig;
-use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::{Header, Message, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
-use rdkafka::{Offset, TopicPartitionList};
 use serde_json::{Value, json};
-use tollgate_testkit::PolicyServer;
+use tollgate_testkit::{PolicyServer, TIME_MAX, eventually, wait_until};
 
-use crate::brokers::process::{Process, TIME_MAX};
+use crate::brokers::embedded::{next, reader};
+use crate::brokers::process::Process;
 use crate::support::{run, temporary, tollgate};
 use collector::{Collector, Manner, attribute};
 
@@ -60,22 +60,9 @@ impl Gate {
 
     /// Returns the verdicts, as soon as there are this many.
     fn verdicts(&self, count: usize) -> Vec<Value> {
-        let mut config = ClientConfig::new();
-        let reader: BaseConsumer = config.set("bootstrap.servers", &self.brokers).set("group.id", "test").create().unwrap();
-        let metadata = reader.fetch_metadata(Some("agent.decisions"), TIME_MAX).unwrap();
-        let mut list = TopicPartitionList::new();
-        for partition in metadata.topics()[0].partitions() {
-            list.add_partition_offset("agent.decisions", partition.id(), Offset::Beginning).unwrap();
-        }
-        reader.assign(&list).unwrap();
-        let (mut found, deadline) = (Vec::new(), Instant::now() + TIME_MAX);
-        while found.len() < count {
-            assert!(Instant::now() < deadline, "{} of {count} verdicts came:\n{}", found.len(), self.worker.said());
-            if let Some(Ok(message)) = reader.poll(Duration::from_millis(50)) {
-                found.push(serde_json::from_slice(message.payload().unwrap()).unwrap());
-            }
-        }
-        found
+        let reader = reader(&self.brokers, "agent.decisions");
+        let next = || next(&reader, TIME_MAX).unwrap_or_else(|| panic!("no verdict came:\n{}", self.worker.said()));
+        (0..count).map(|_| serde_json::from_slice(next().payload().unwrap()).unwrap()).collect()
     }
 
     /// Returns a counter of `/metrics`.
@@ -89,11 +76,12 @@ impl Gate {
     }
 
     fn wait_for_metric(&self, series: &str, count: u64) {
-        let deadline = Instant::now() + TIME_MAX;
-        while self.metric(series) != count {
-            assert!(Instant::now() < deadline, "{series} is {} and not {count}:\n{}", self.metric(series), self.worker.said());
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        let found = eventually(|| {
+            let found = self.metric(series);
+            ensure!(found == count, "{series} is {found} and not {count}:\n{}", self.worker.said());
+            Ok(())
+        });
+        found.unwrap();
     }
 }
 
@@ -129,7 +117,7 @@ fn a_span_follows_its_event_and_says_what_was_decided() {
     gate.send(&call("behind it", "ls"), Some(&sampled));
     gate.send(&format!("{{\"type\":\"tool_call\",\"thread_id\":\"{MARKER}\",\"event_id\":\"bad\"}}"), Some(&sampled));
     let verdicts = gate.verdicts(6);
-    let spans = collector.wait_for(4, TIME_MAX);
+    let spans = collector.wait_for(4);
     assert_eq!(spans.len(), 4, "one verdict's sender was not sampled, and one has no context");
     let expected = [
         ("first", "block", vec!["consume", "decide", "publish"]),
@@ -173,7 +161,7 @@ fn spans_that_wait_are_sent_before_the_process_ends() {
     gate.send(&call("last", "ls"), None);
     gate.verdicts(1);
     gate.worker.interrupt();
-    assert!(gate.worker.wait(TIME_MAX).success(), "{}", gate.worker.said());
+    assert!(gate.worker.wait().success(), "{}", gate.worker.said());
     let spans = collector.spans();
     let [span] = spans.as_slice() else { panic!("{spans:?}") };
     assert!(span.parent_span_id.is_empty() && span.links.is_empty() && span.trace_state.is_empty(), "{span:?}");
@@ -196,12 +184,9 @@ fn no_verdict_waits_for_a_collector() {
         }
         gate.verdicts(usize::try_from(CALLS).unwrap());
         gate.worker.line(&["traces are lost"]);
-        let deadline = Instant::now() + TIME_MAX;
         let lost = || ["failed", "refused"].map(|why| gate.metric(&format!("tollgate_traces_dropped_total{{reason=\"{why}\"}}")));
-        while lost().iter().sum::<u64>() + gate.metric("tollgate_traces_exported_total") < CALLS {
-            assert!(Instant::now() < deadline, "{manner}: {:?}\n{}", lost(), gate.worker.said());
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        let counted = || lost().iter().sum::<u64>() + gate.metric("tollgate_traces_exported_total");
+        wait_until("every span is sent or lost", || Ok(counted() >= CALLS)).unwrap();
         let [failed, refused] = lost();
         assert_eq!((failed == CALLS, refused > 0), (manner != "TakesOne", manner == "TakesOne"), "{manner}");
         // It is said once a minute.
@@ -209,7 +194,7 @@ fn no_verdict_waits_for_a_collector() {
         assert!((said.matches("traces are lost").count() as u64) <= 1 + started.elapsed().as_secs() / 60, "{said}");
         assert!(!gate.worker.said().contains('\u{1b}'), "a collector's words are shown without control characters");
         gate.worker.interrupt();
-        assert!(gate.worker.wait(TIME_MAX).success(), "{manner}: {}", gate.worker.said());
+        assert!(gate.worker.wait().success(), "{manner}: {}", gate.worker.said());
     }
 }
 
@@ -220,9 +205,9 @@ fn no_end_waits_for_a_collector() {
     let mut gate = Gate::start(&format!("{{endpoint: '{}', sample_one_in: 1, timeout_ms: 600000}}", collector.url()), "{enabled: false}");
     gate.send(&call("last", "ls"), None);
     gate.verdicts(1);
-    collector.wait_for(1, TIME_MAX);
+    collector.wait_for(1);
     gate.worker.interrupt();
-    assert!(gate.worker.wait(TIME_MAX).success(), "{}", gate.worker.said());
+    assert!(gate.worker.wait().success(), "{}", gate.worker.said());
     gate.worker.line(&["the last traces could not be sent in time"]);
 }
 
