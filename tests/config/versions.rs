@@ -41,7 +41,7 @@ fn effective_settings_and_versions_are_what_they_were() {
         cases,
         |case| case["name"].to_string(),
         |case| {
-            let ran = check_case(&case);
+            let ran = check_case(case);
             assert_eq!(ran.stdout, format!("{}\n", serde_json::to_string_pretty(&case["effective"]).unwrap()));
             let version = format!("; policy_version {}\n", case["policy_version"].as_str().unwrap());
             // One names files that are not there: a worker would not start with them.

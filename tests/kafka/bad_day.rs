@@ -72,7 +72,7 @@ pub(crate) fn a_broker_that_is_away_is_named_and_the_lag_unknown(cluster: &Clust
     let deployment = Deployment::new(cluster, 2)?;
     let worker = deployment.start()?;
     cluster.produce(&deployment.events, &calls(0, 20))?;
-    deployment.verdicts(cluster, 20, TIME_MAX)?;
+    deployment.verdicts(cluster, 20)?;
     let has_lag = || Ok(worker.get("/metrics")?.1.contains("tollgate_lag_records{"));
     wait_until("the lag is known", has_lag)?;
     let problems = || {

@@ -208,6 +208,10 @@ pub(crate) fn a_refused_control_leaves_the_last_good_one_in_force(cluster: &Clus
     {
         assert!(said.contains(part), "{said}");
     }
+    // Stopping an agent asks for no second word.
+    std::fs::write(file.path(), "{ \"spec_version\": \"oap/1.0\", \"status\": \"suspended\" }")?;
+    let stopped = control(&deployment, &["passport", "set", "coder", path])?;
+    ensure!(stopped.status.success(), "{}", String::from_utf8_lossy(&stopped.stderr));
     let text = "{ \"spec_version\": \"oap/1.0\", \"status\": \"active\",\n  \"limit\": 1.10 }";
     std::fs::write(file.path(), format!("{text}\n"))?;
     let set = control(&deployment, &["passport", "set", "coder", path])?;

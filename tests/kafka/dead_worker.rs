@@ -86,7 +86,7 @@ fn calls_through(cluster: &Cluster, kind: Kind, fault: Fault, is_over: impl Fn(&
         let due = Duration::from_secs(1) * u32::try_from(sent)? / u32::try_from(CALLS_PER_SECOND)?;
         sleep(due.saturating_sub(started.elapsed()));
     }
-    let verdicts = deployment.verdicts(cluster, sent, TIME_MAX)?;
+    let verdicts = deployment.verdicts(cluster, sent)?;
     stopping.map_or(Ok(true), |thread| thread.join().expect("it does not panic").map(|status| status.success()))?;
     let (mut longest, mut over_a_second) = (0, 0);
     let sent_at: std::collections::BTreeMap<_, _> =
@@ -143,7 +143,7 @@ pub(crate) fn a_worker_that_thaws_joins_again(cluster: &Cluster) -> Result<()> {
     wait_until("each has half of them again", shares)?;
     let calls: Vec<_> = (0..50).map(call).collect();
     cluster.produce(&deployment.events, &calls)?;
-    deployment.verdicts(cluster, calls.len(), TIME_MAX)?;
+    deployment.verdicts(cluster, calls.len())?;
     ensure!(first.stop()?.success() && second.stop()?.success());
     Ok(())
 }

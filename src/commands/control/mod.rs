@@ -15,10 +15,8 @@ use clap::Subcommand;
 
 use tollgate_config::settings::Settings;
 
-use crate::commands::shared::Hints;
-use crate::commands::shared::Screen;
+use crate::commands::shared::{Hints, Screen, start_quiet_logging};
 pub(super) use subject::read_id;
-use tollgate_worker::logging::start_logging;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ControlCommand {
@@ -39,12 +37,8 @@ pub(super) enum ControlCommand {
     History(history::HistoryArgs),
 }
 
-pub(super) fn execute(command: &ControlCommand, mut settings: Settings, hints: &Hints, screen: Screen) -> anyhow::Result<ExitCode> {
-    // librdkafka's lines about its connections would mix with the output of the command.
-    if settings.log.filter == "info" {
-        "error".clone_into(&mut settings.log.filter);
-    }
-    start_logging(&settings.log)?;
+pub(super) fn execute(command: &ControlCommand, settings: Settings, hints: &Hints, screen: Screen) -> anyhow::Result<ExitCode> {
+    start_quiet_logging(settings.log.clone(), "error")?;
     match command {
         ControlCommand::Suspend(args) => subject::suspend(args, &settings),
         ControlCommand::Exempt(args) => subject::exempt(args, &settings),

@@ -150,7 +150,7 @@ mod tests {
             "{narrow:?}"
         );
         assert!(narrow[5].starts_with("tenant    6e1f6e1f6e1f6e1f ") && narrow[5].contains(" exempt  "), "{narrow:?}");
-        assert!(suspended.contains("  alice  in ") && narrow[4].trim_end().ends_with("-  -"), "{narrow:?}");
+        assert!(suspended.contains("  alice  in ") && narrow[4].trim_end().ends_with('-'), "{narrow:?}");
         let wide = rows(true);
         assert!(
             wide[0].ends_with("partition  offset")

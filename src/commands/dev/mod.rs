@@ -152,14 +152,9 @@ impl Dev {
         let controls = Arc::new(Controls::new(settings.subject_keys.iter()));
         let policy = Policy::under(&settings.policy, Arc::clone(&controls));
         let policy = Arc::new(if needs.writes_signals { policy.with_signals(settings.abuse.rules.interest()) } else { policy });
-        let feed = FeedParts {
-            worker: worker_name(settings.worker.instance_id.as_deref()),
-            kafka: Arc::clone(&kafka),
-            controls,
-            metrics: metrics.clone(),
-            health: Arc::clone(&health),
-            stop: stop.clone(),
-        };
+        let (worker, brokers) = (worker_name(settings.worker.instance_id.as_deref()), Arc::clone(&kafka));
+        let feed =
+            FeedParts { worker, kafka: brokers, controls, metrics: metrics.clone(), health: Arc::clone(&health), stop: stop.clone() };
         let feed = ControlFeed::start(feed)?;
         let parts = WorkerParts {
             kafka: Arc::clone(&kafka),

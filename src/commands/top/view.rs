@@ -177,8 +177,8 @@ impl View {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::output::ColorChoice;
     use super::*;
+    use crate::commands::ColorChoice;
 
     fn rate(action: &str, count: f64, per_second: f64) -> ActionRate {
         ActionRate { action: action.to_owned(), count, per_second }

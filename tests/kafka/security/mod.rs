@@ -30,7 +30,8 @@ const TOKEN_SECONDS: i64 = 20;
 /// The user of each mechanism.
 const USERS: [&str; 3] = ["plain-user", "scram-user", "oauth-user"];
 /// The users of the table of rights.
-const WANTING: [&str; 8] = ["wanting-0", "wanting-1", "wanting-2", "wanting-3", "wanting-4", "wanting-5", "wanting-6", "wanting-7"];
+const WANTING: [&str; 9] =
+    ["wanting-0", "wanting-1", "wanting-2", "wanting-3", "wanting-4", "wanting-5", "wanting-6", "wanting-7", "wanting-8"];
 
 /// Returns the password of a user.
 pub(crate) fn password(user: &str) -> String {
@@ -135,6 +136,7 @@ pub(crate) fn documented_rights(deployment: &Deployment) -> Vec<String> {
         topic("Write", state),
         topic("Write", decisions),
         topic("Write", dlq),
+        topic("Write", controls),
         format!("--operation Read --group {group}"),
         format!("--operation Write --transactional-id {group}/ --resource-pattern-type prefixed"),
     ]

@@ -62,8 +62,8 @@ pub fn worker_name(instance_id: Option<&str>) -> String {
 /// Returns the name of this host; `host` if the system does not tell it.
 #[must_use]
 pub fn host_name() -> String {
-    let told = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
-    told.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).unwrap_or_else(|| "host".to_owned())
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
+    name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).unwrap_or_else(|| "host".to_owned())
 }
 
 /// Publishes the reports of a feed.

@@ -20,18 +20,12 @@ pub fn schema() -> Value {
         }
         properties
     };
-    // Whatever these hold, the control counts.
-    let [by, at, tool] = ["Who wrote it.", "When it was written, as RFC 3339.", "The program that wrote it, and its version."]
-        .map(|description| json!({"description": description}));
     let operators = json!({
         "properties": about(json!({
             "state": {"enum": ["suspended", "exempt"], "description": "Of a suspended subject, every tool call is blocked. An exempt one is not suspended by the abuse stage."},
             "reason": {"type": ["string", "null"], "maxLength": REASON_BYTES_MAX, "description": "Why, in the operator's words: up to 256 bytes."},
             "until": {"type": ["string", "null"], "format": "date-time", "description": "Until when; without it, until the control is removed."},
             "rule": false,
-            "by": by,
-            "at": at,
-            "tool": tool,
         })),
         "required": ["type", "kind", "hash", "state"],
     });
@@ -53,22 +47,31 @@ pub fn schema() -> Value {
             "type": {"const": "passport", "description": "An agent gets a passport."},
             "agent_id": {"type": "string", "minLength": 1, "maxLength": AGENT_ID_BYTES_MAX, "description": "The agent. It is the key's."},
             "passport": {"type": "object", "description": "The passport: `tollgate passport check` says what is wrong with one."},
-            "by": by,
-            "at": at,
-            "tool": tool,
         },
         "required": ["type", "agent_id", "passport"],
-    });
-    let note = json!({
-        "description": "What a worker or a command notes for commands, under a key that begins with worker/ or history/. It switches nothing.",
-        "properties": {"type": {"enum": ["worker", "history"]}},
-        "required": ["type"],
     });
     json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "The value of a control record",
         "type": ["object", "null"],
         "if": {"type": "object"},
-        "then": {"anyOf": [operators, machines, passport, note]},
+        "then": {"anyOf": [operators, machines, passport, note()], "properties": written()},
+    })
+}
+
+fn note() -> Value {
+    json!({
+        "description": "What a worker or a command notes for commands, under a key that begins with worker/ or history/. It switches nothing.",
+        "properties": {"type": {"enum": ["worker", "history"]}},
+        "required": ["type"],
+    })
+}
+
+/// Returns what operators' records say of their writer. Whatever that is, the control counts.
+fn written() -> Value {
+    json!({
+        "by": {"description": "Who wrote it."},
+        "at": {"description": "When it was written, as RFC 3339."},
+        "tool": {"description": "The program that wrote it, and its version."},
     })
 }
