@@ -158,9 +158,14 @@ fn keep_running<R: StageRuntime>(member: &Member<R>) {
     }
 }
 
-/// Starts to watch the other workers of the group, where the members have names. Returns the sign of the watch.
+/// Returns whether the workers of a group watch each other. With KIP-848 no member can take the place of another, so it would be of no use.
+fn are_watched(membership: Membership, kafka: &KafkaSettings) -> bool {
+    membership == Membership::Group && !uses_consumer_protocol(kafka)
+}
+
+/// Starts to watch the other workers of the group, if they watch each other. Returns the sign of the watch.
 fn watch_peers(parts: &MemberParts, members: usize) -> std::io::Result<Option<Stop>> {
-    let Some(worker) = parts.worker.clone() else { return Ok(None) };
+    let Some(worker) = parts.worker.clone().filter(|_| are_watched(parts.membership, &parts.kafka)) else { return Ok(None) };
     let stop = parts.stop.part();
     let peers = Peers {
         kafka: Arc::clone(&parts.kafka),
@@ -177,11 +182,9 @@ fn watch_peers(parts: &MemberParts, members: usize) -> std::io::Result<Option<St
     Ok(Some(stop))
 }
 
-/// Returns the name of a worker: its instance id, or else a name that nobody had before. With KIP-848 no member can stand in for another, so
-/// that a name would only keep a member from leaving.
+/// Returns the name of a worker: its instance id, or else, where peers need one, a name that nobody had before.
 fn worker_name(parts: &WorkerParts) -> Option<String> {
-    let is_watched = parts.membership == Membership::Group && !uses_consumer_protocol(&parts.kafka);
-    let own = || is_watched.then(|| format!("tollgate-{:016x}", fastrand::u64(..)));
+    let own = || are_watched(parts.membership, &parts.kafka).then(|| format!("tollgate-{:016x}", fastrand::u64(..)));
     parts.settings.instance_id.clone().or_else(own)
 }
 
