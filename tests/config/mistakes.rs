@@ -135,6 +135,10 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
             "guardrails.provider.config.tool_capabilities.x: found a list; write a capability, `none` if the tool needs none, or null to forget the tool",
         ),
         (
+            "guardrails: {enabled: true, provider: {use: oap_passport, config: {hosts: [claude]}}}",
+            "guardrails.provider.config.hosts[0]: found the name of no host; write some of claude-code, codex, gemini-cli, cursor, langchain, openhands",
+        ),
+        (
             "guardrails: {enabled: true, provider: {use: oap_passport, config: {unenforced_limits: warn}}}",
             "guardrails.provider.config.unenforced_limits: found another word; write deny or ignore",
         ),

@@ -48,7 +48,7 @@ fn passport(case: &Value) -> Option<Vec<u8>> {
 
 fn answer(case: &Value) -> Answer {
     let capabilities = NAMES_OF_THE_REFERENCE.map(|(tool, capability)| (tool.to_owned(), Some(capability.to_owned())));
-    let terms = Terms { capabilities: CapabilityMap::new(&capabilities.into()), ..Terms::default() };
+    let terms = Terms { capabilities: CapabilityMap::new(Some(&[]), &capabilities.into()), ..Terms::default() };
     let read = passport(case).map(|text| Passport::read(&text).map(Arc::new));
     let (context, mut parser) = (case["context"].to_string(), Parser::new());
     let input = ToolInput::Value(parser.parse(context.as_bytes(), DEPTH_MAX).unwrap());

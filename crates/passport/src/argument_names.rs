@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::capabilities::Pack;
+use super::hosts::{AgentHost, WEB_SEARCHES, arguments_of};
 
 /// What an argument is to its tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -194,21 +195,33 @@ fn table(pack: Pack) -> &'static [Names] {
 /// Tools that look for a text in files: their `pattern` is a regular expression. What they call `target` says where to look.
 const TEXT_SEARCHES: [&str; 6] = ["grep", "searchfiles", "searchfilecontent", "searchcontent", "ripgrep", "grepsearch"];
 
-/// Tools that search the web.
-pub(super) const WEB_SEARCHES: [&str; 2] = ["web_search", "image_search"];
+/// Returns whether a tool searches the web.
+pub(super) fn is_web_search(tool: &str) -> bool {
+    ["web_search", "image_search"].contains(&tool) || WEB_SEARCHES.contains(&tool)
+}
 
-/// The names of arguments that a configuration adds, by tool.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The names of arguments that hosts and a configuration add, by tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolArguments(BTreeMap<String, BTreeMap<String, ArgumentRole>>);
 
+impl Default for ToolArguments {
+    fn default() -> Self {
+        Self::new(None, [])
+    }
+}
+
 impl ToolArguments {
-    /// Returns the roles that a configuration gives to arguments, each with its tool and its name.
+    /// Returns the roles that the tools of hosts have, and those that a configuration gives to arguments, each with its tool and its name.
     #[must_use]
-    pub fn new<'t>(arguments: impl IntoIterator<Item = (&'t str, &'t str, ArgumentRole)>) -> Self {
+    pub fn new<'t>(hosts: Option<&[AgentHost]>, arguments: impl IntoIterator<Item = (&'t str, &'t str, ArgumentRole)>) -> Self {
         let mut tools = BTreeMap::<String, BTreeMap<String, ArgumentRole>>::new();
-        for (tool, name, role) in arguments {
-            fold(name).map(|name| tools.entry(tool.to_owned()).or_default().insert(name, role));
-        }
+        let mut add = |tool: &str, name: &str, role| {
+            if let Some(name) = fold(name) {
+                tools.entry(tool.to_owned()).or_default().insert(name, role);
+            }
+        };
+        arguments_of(hosts).for_each(|(tool, name, role)| add(tool, name, role));
+        arguments.into_iter().for_each(|(tool, name, role)| add(tool, name, role));
         Self(tools)
     }
 }
@@ -239,7 +252,7 @@ impl<'c> ArgumentNames<'c> {
             "target" if self.pack == Pack::FileRead && is_search() => return None,
             _ => {}
         }
-        let is_web_search = self.pack == Pack::WebFetch && WEB_SEARCHES.contains(&self.tool);
+        let is_web_search = self.pack == Pack::WebFetch && is_web_search(self.tool);
         let others = match self.pack {
             Pack::WebBrowser => BROWSER_TOOLS,
             _ if is_web_search => SEARCHED_DOMAINS,
@@ -297,7 +310,7 @@ mod tests {
 
     #[test]
     fn configuration_adds_names_to_a_tool() {
-        let added = ToolArguments::new([("my_read", "Where", Path)]);
+        let added = ToolArguments::new(None, [("my_read", "Where", Path)]);
         let names = |tool| ArgumentNames::new(Pack::FileRead, tool, &added).role("where").map(|(role, _)| role);
         assert_eq!([names("my_read"), names("read_file")], [Some(Path), None]);
     }

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
+use super::hosts::{AgentHost, tools_of};
+
 /// A pack of rules for one capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pack {
@@ -174,16 +176,17 @@ pub struct CapabilityMap {
 
 impl Default for CapabilityMap {
     fn default() -> Self {
-        Self::new(&BTreeMap::new())
+        Self::new(None, &BTreeMap::new())
     }
 }
 
 impl CapabilityMap {
-    /// Returns the default table with these entries over it. An entry of `None` removes one.
+    /// Returns the default table and the tools of these hosts, with these entries over them. An entry of `None` removes one. Without hosts
+    /// those tools of all hosts count whose names mean one thing.
     #[must_use]
-    pub fn new(overrides: &BTreeMap<String, Option<String>>) -> Self {
-        let mut entries: HashMap<String, Need> =
-            DEFAULT_TOOL_CAPABILITIES.iter().map(|(tool, capability)| ((*tool).to_owned(), Need::read(capability))).collect();
+    pub fn new(hosts: Option<&[AgentHost]>, overrides: &BTreeMap<String, Option<String>>) -> Self {
+        let known = DEFAULT_TOOL_CAPABILITIES.into_iter().chain(tools_of(hosts));
+        let mut entries: HashMap<String, Need> = known.map(|(tool, capability)| (tool.to_owned(), Need::read(capability))).collect();
         for (tool, capability) in overrides {
             match capability {
                 Some(capability) => drop(entries.insert(tool.clone(), Need::read(capability))),
@@ -231,7 +234,8 @@ mod tests {
             ("browser_click", Some("web.browser")),
             ("mcp__github__create_issue", Some("mcp.tool.execute")),
             ("mcp__a__b__c", Some("mcp.tool.execute")),
-            ("Bash", None),
+            ("Bash", Some("system.command.execute")),
+            ("BASH", None),
             ("bash ", None),
             ("bashful_docs_reader", None),
             ("process_payment", None),
@@ -253,14 +257,17 @@ mod tests {
     #[test]
     fn entries_replace_single_ones_and_null_takes_them_away() {
         let entry = |tool: &str, capability: Option<&str>| (tool.to_owned(), capability.map(str::to_owned));
-        let map = CapabilityMap::new(&BTreeMap::from([
-            entry("bash", None),
-            entry("my_shell", Some("system.command.execute")),
-            entry("memory", Some("data.memory")),
-            entry("clock", Some("none")),
-            entry("mcp__*", None),
-            entry("mcp__files__read", Some("data.file.read")),
-        ]));
+        let map = CapabilityMap::new(
+            None,
+            &BTreeMap::from([
+                entry("bash", None),
+                entry("my_shell", Some("system.command.execute")),
+                entry("memory", Some("data.memory")),
+                entry("clock", Some("none")),
+                entry("mcp__*", None),
+                entry("mcp__files__read", Some("data.file.read")),
+            ]),
+        );
         assert_eq!(map.need("bash"), None);
         assert_eq!(map.need("my_shell"), Some(&Need::Pack(Pack::Command)));
         assert_eq!(map.need("memory"), Some(&Need::Capability("data.memory".to_owned())));

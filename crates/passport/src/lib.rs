@@ -13,6 +13,7 @@ mod document;
 mod examine;
 mod fields;
 mod glob;
+mod hosts;
 mod links;
 mod look_alike;
 mod names;
@@ -26,6 +27,7 @@ pub use argument_names::{ArgumentRole, ToolArguments};
 pub use capabilities::{BROWSER_FAMILY, CapabilityMap, DEFAULT_TOOL_CAPABILITIES, MCP_FAMILY, NO_CAPABILITY, Need, Pack};
 pub use document::PassportFault;
 pub use examine::{Call, Denial, Outcome, Report, Terms, UnenforcedLimits, examine};
+pub use hosts::{AgentHost, HOSTS};
 
 pub use tool_input::ToolInput;
 

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::super::argument_names::{ArgumentRole, WEB_SEARCHES};
+use super::super::argument_names::{ArgumentRole, is_web_search};
 use super::super::arguments::Sorted;
 use super::super::destination::{DomainSet, Host};
 use super::super::names::NameSet;
@@ -93,7 +93,7 @@ impl Rules for WebLimits {
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         let actions = actions(call);
         let needs_url = match (&self.kind, &actions) {
-            (Kind::Fetch { .. }, _) => !WEB_SEARCHES.contains(&call.tool_name),
+            (Kind::Fetch { .. }, _) => !is_web_search(call.tool_name),
             (Kind::Browser { .. }, Ok(actions)) => actions.iter().any(|action| action == NAVIGATE),
             (Kind::Browser { .. }, Err(_)) => false,
         };

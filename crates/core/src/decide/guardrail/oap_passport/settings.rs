@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::OapPassport;
@@ -11,13 +11,17 @@ use crate::decide::controls::Controls;
 use crate::decide::guardrail::{GuardrailProvider, NamedFile, ProviderSettings};
 use crate::settings::{Section, Spelling, shape};
 use tollgate_passport::{
-    ArgumentRole, BROWSER_FAMILY, CapabilityMap, MCP_FAMILY, Passport, PassportFault, Terms, ToolArguments, UnenforcedLimits,
+    AgentHost, ArgumentRole, BROWSER_FAMILY, CapabilityMap, HOSTS, MCP_FAMILY, Passport, PassportFault, Terms, ToolArguments,
+    UnenforcedLimits,
 };
 
 /// The settings of the passport provider: the loaded passport, and the terms that calls are examined under.
 #[derive(Debug, Serialize)]
 pub(super) struct PassportSettings {
     passport_path: Option<String>,
+    /// The hosts whose tools are known; `None` is all, as far as their names mean one thing.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "write_hosts")]
+    hosts: Option<Vec<AgentHost>>,
     tool_capabilities: BTreeMap<String, Option<String>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     tool_arguments: BTreeMap<String, ArgumentRole>,
@@ -32,11 +36,12 @@ pub(super) struct PassportSettings {
 
 impl PassportSettings {
     fn terms(&self) -> Terms {
-        let Self { tool_capabilities, tool_arguments, unenforced_limits, .. } = self;
+        let Self { tool_capabilities, tool_arguments, unenforced_limits, hosts, .. } = self;
+        let hosts = hosts.as_deref();
         let arguments = tool_arguments.iter().filter_map(|(key, role)| key.rsplit_once('.').map(|(tool, name)| (tool, name, *role)));
         Terms {
-            capabilities: CapabilityMap::new(tool_capabilities),
-            arguments: ToolArguments::new(arguments),
+            capabilities: CapabilityMap::new(hosts, tool_capabilities),
+            arguments: ToolArguments::new(hosts, arguments),
             unenforced_limits: *unenforced_limits,
         }
     }
@@ -90,6 +95,7 @@ pub(super) fn read(config: &Section<'_>, guardrails: &Section<'_>) -> PassportSe
     let unenforced_limits = config.word("unenforced_limits", &words).unwrap_or(UnenforcedLimits::Deny);
     PassportSettings {
         passport_path: file_path,
+        hosts: read_hosts(config),
         tool_capabilities: read_tool_capabilities(config),
         tool_arguments: read_tool_arguments(config),
         unenforced_limits,
@@ -101,6 +107,26 @@ pub(super) fn read(config: &Section<'_>, guardrails: &Section<'_>) -> PassportSe
 /// Returns whether a passport reference is a file's path rather than an agent's id.
 fn is_path(reference: &str) -> bool {
     reference.contains(['/', '\\']) || reference.ends_with(".json")
+}
+
+fn read_hosts(config: &Section<'_>) -> Option<Vec<AgentHost>> {
+    let names = config.strings("hosts")?;
+    let mut hosts = Vec::new();
+    for (index, name) in names.iter().enumerate() {
+        match AgentHost::of(name) {
+            Some(host) if hosts.contains(&host) => config.fault(&format!("hosts[{index}]"), "a host that stands there twice", "remove it"),
+            Some(host) => hosts.push(host),
+            None => {
+                let known = HOSTS.map(|host| host.name).join(", ");
+                config.fault(&format!("hosts[{index}]"), "the name of no host", format!("write some of {known}"));
+            }
+        }
+    }
+    Some(hosts)
+}
+
+fn write_hosts<S: Serializer>(hosts: &Option<Vec<AgentHost>>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(hosts.iter().flatten().map(|host| host.name))
 }
 
 fn read_tool_capabilities(config: &Section<'_>) -> BTreeMap<String, Option<String>> {

@@ -1,0 +1,193 @@
+//! The tools of common hosts of agents: what each needs, and what its arguments are where the tables of `argument_names` say otherwise.
+//!
+//! The names are those of the hosts' own documentation. A tool that two hosts mean differently, or whose name is a common word, counts only
+//! where the configuration names its host.
+
+use super::argument_names::ArgumentRole;
+use super::capabilities::NO_CAPABILITY;
+use ArgumentRole::{Command, Folder, Pattern, Refused, Text};
+
+const COMMAND: &str = "system.command.execute";
+const READ: &str = "data.file.read";
+const WRITE: &str = "data.file.write";
+const FETCH: &str = "web.fetch";
+const SESSION: &str = "agent.session.create";
+
+/// A host of agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentHost {
+    /// Its name in configuration.
+    pub name: &'static str,
+    /// Its tools, by the capability that they need.
+    tools: &'static [(&'static str, &'static [&'static str])],
+    /// Those of its tools whose names are common words.
+    common: &'static [&'static str],
+    /// What arguments of its tools are: tool, argument, role.
+    arguments: &'static [(&'static str, &'static str, ArgumentRole)],
+}
+
+/// Every host, by name.
+pub const HOSTS: [AgentHost; 6] = [
+    AgentHost {
+        name: "claude-code",
+        tools: &[
+            (COMMAND, &["Bash"]),
+            (READ, &["Read", "Glob", "Grep", "LS"]),
+            (WRITE, &["Write", "Edit", "MultiEdit", "NotebookEdit"]),
+            (FETCH, &["WebFetch", "WebSearch"]),
+            (SESSION, &["Task", "Agent"]),
+            (NO_CAPABILITY, &["TodoWrite", "BashOutput", "KillShell", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"]),
+        ],
+        common: &[],
+        arguments: &[
+            ("Bash", "dangerouslyDisableSandbox", Refused),
+            ("Bash", "run_in_background", Text),
+            ("WebSearch", "allowed_domains", Text),
+            ("WebSearch", "blocked_domains", Text),
+        ],
+    },
+    AgentHost {
+        name: "codex",
+        tools: &[
+            (COMMAND, &["exec_command", "shell_command"]),
+            (READ, &["list_dir", "grep_files"]),
+            (NO_CAPABILITY, &["update_plan", "request_user_input"]),
+        ],
+        common: &[],
+        arguments: &[
+            ("exec_command", "cmd", Command),
+            ("exec_command", "sandbox_permissions", Refused),
+            ("shell_command", "sandbox_permissions", Refused),
+            ("grep_files", "pattern", Text),
+        ],
+    },
+    AgentHost {
+        name: "gemini-cli",
+        tools: &[
+            (COMMAND, &["run_shell_command"]),
+            (READ, &["list_directory", "read_many_files", "search_file_content", "grep_search", "glob"]),
+            (WRITE, &["replace"]),
+            (FETCH, &["google_web_search"]),
+            (NO_CAPABILITY, &["save_memory"]),
+        ],
+        common: &["glob", "replace"],
+        arguments: &[("run_shell_command", "dir_path", Folder)],
+    },
+    AgentHost {
+        name: "cursor",
+        tools: &[
+            (COMMAND, &["run_terminal_cmd"]),
+            (READ, &["list_dir", "grep_search", "file_search", "codebase_search"]),
+            (WRITE, &["edit_file", "search_replace", "delete_file"]),
+        ],
+        common: &[],
+        arguments: &[("file_search", "query", Pattern)],
+    },
+    AgentHost {
+        name: "langchain",
+        tools: &[
+            (COMMAND, &["execute"]),
+            (READ, &["list_directory", "glob", "grep"]),
+            (WRITE, &["edit_file", "copy_file", "move_file", "file_delete"]),
+            (FETCH, &["requests_get"]),
+        ],
+        common: &["execute", "glob", "grep"],
+        arguments: &[],
+    },
+    AgentHost {
+        name: "openhands",
+        tools: &[
+            (COMMAND, &["execute_bash"]),
+            // Its `command` says what it does with a file. To look at a file needs the right to write it, too.
+            (WRITE, &["str_replace_editor", "file_editor"]),
+            (NO_CAPABILITY, &["task_tracker", "think", "finish"]),
+        ],
+        common: &["think", "finish"],
+        arguments: &[
+            ("execute_bash", "is_input", Text),
+            ("str_replace_editor", "command", Text),
+            ("file_editor", "command", Text),
+            ("task_tracker", "command", Text),
+        ],
+    },
+];
+
+/// Tools of hosts that search the web.
+pub(super) const WEB_SEARCHES: [&str; 2] = ["WebSearch", "google_web_search"];
+
+impl AgentHost {
+    /// Returns the host of a name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        HOSTS.into_iter().find(|host| host.name == name)
+    }
+
+    /// Returns its tools, each with the capability that it needs.
+    pub fn tools(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.tools.iter().flat_map(|(capability, tools)| tools.iter().map(|tool| (*tool, *capability)))
+    }
+
+    fn capability(self, tool: &str) -> Option<&'static str> {
+        self.tools().find(|(name, _)| *name == tool).map(|(_, capability)| capability)
+    }
+
+    /// Returns whether a tool counts without the host's name in the configuration: its name is no common word, and no other host needs
+    /// something else for it or has another argument of it.
+    fn is_alone_with(self, tool: &str) -> bool {
+        let arguments = |host: Self| host.arguments.iter().filter(|(of, ..)| *of == tool).collect::<Vec<_>>();
+        let mut others = HOSTS.into_iter().filter_map(|host| Some((host, host.capability(tool)?)));
+        !self.common.contains(&tool)
+            && others.all(|(host, capability)| Some(capability) == self.capability(tool) && arguments(host) == arguments(self))
+    }
+}
+
+/// The tools of the named hosts, or without names those of all hosts that are no common words and mean one thing: each with what it needs.
+pub(super) fn tools_of(hosts: Option<&[AgentHost]>) -> impl Iterator<Item = (&'static str, &'static str)> {
+    chosen(hosts).flat_map(move |host| host.tools().filter(move |(tool, _)| counts(hosts, host, tool)))
+}
+
+/// What arguments of these tools are: tool, argument, role.
+pub(super) fn arguments_of(hosts: Option<&[AgentHost]>) -> impl Iterator<Item = (&'static str, &'static str, ArgumentRole)> {
+    chosen(hosts).flat_map(move |host| host.arguments.iter().copied().filter(move |(tool, ..)| counts(hosts, host, tool)))
+}
+
+fn chosen(hosts: Option<&[AgentHost]>) -> impl Iterator<Item = AgentHost> {
+    hosts.unwrap_or(&HOSTS).iter().copied()
+}
+
+fn counts(hosts: Option<&[AgentHost]>, host: AgentHost, tool: &str) -> bool {
+    hosts.is_some() || host.is_alone_with(tool)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DEFAULT_TOOL_CAPABILITIES, Pack};
+
+    #[test]
+    fn names_are_clear() {
+        let own: Vec<_> = HOSTS.into_iter().flat_map(|host| host.tools().map(move |(tool, _)| (host.name, tool))).collect();
+        for (host, tool) in &own {
+            assert!(DEFAULT_TOOL_CAPABILITIES.iter().all(|(known, _)| known != tool), "{host}: {tool} is in the table of all tools");
+            assert_eq!(own.iter().filter(|other| *other == &(*host, *tool)).count(), 1, "{host}: {tool} stands twice");
+        }
+        for host in HOSTS {
+            assert!(host.tools().all(|(_, capability)| capability == NO_CAPABILITY || Pack::of(capability).is_some()), "{}", host.name);
+            let known = |tool: &str| host.capability(tool).is_some();
+            assert!(host.common.iter().all(|tool| known(tool)) && host.arguments.iter().all(|(tool, ..)| known(tool)), "{}", host.name);
+        }
+    }
+
+    #[test]
+    fn common_words_and_names_of_two_meanings_need_their_host() {
+        let all: Vec<_> = tools_of(None).map(|(tool, _)| tool).collect();
+        for tool in ["Bash", "run_shell_command", "execute_bash", "list_directory", "edit_file"] {
+            assert!(all.contains(&tool), "{tool}");
+        }
+        for tool in ["glob", "grep", "execute", "replace", "think"] {
+            assert!(!all.contains(&tool), "{tool}");
+        }
+        let gemini: Vec<_> = tools_of(Some(&[AgentHost::of("gemini-cli").unwrap()])).collect();
+        assert!(gemini.contains(&("replace", WRITE)) && !gemini.iter().any(|(tool, _)| *tool == "Bash"));
+    }
+}
