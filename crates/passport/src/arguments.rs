@@ -184,6 +184,9 @@ impl<'v> Sorted<'v> {
                 Some(role) => self.valued(value, role, names)?,
                 None => {
                     self.unknown_names.push(key);
+                    if own.as_deref().is_some_and(is_place) {
+                        self.said.extend(value.as_text().and_then(Text::into_str).and_then(|said| address(&said)).map(Cow::Owned));
+                    }
                     self.unnamed(value, names)?;
                 }
             }
@@ -241,7 +244,7 @@ impl<'v> Sorted<'v> {
 }
 
 /// Returns the address that a route is, if it begins with the address of a host or the usual name of a private one.
-fn address(route: &str) -> Option<String> {
+pub(super) fn address(route: &str) -> Option<String> {
     let rest = route.trim().trim_start_matches('/');
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default().to_ascii_lowercase();
     let name = if host.starts_with('[') { host.as_str() } else { host.split(':').next().unwrap_or_default() };

@@ -8,7 +8,9 @@
 
 use std::borrow::Cow;
 
-use super::super::arguments::Sorted;
+use tollgate_json::{DEPTH_MAX, Parser, Text, Value};
+
+use super::super::arguments::{Sorted, address};
 use super::super::fields::without;
 use super::super::names::NameSet;
 use super::super::path::NormalPath;
@@ -98,13 +100,17 @@ fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut dyn Report
     let tool = call.tool_name.rsplit("__").next().unwrap_or_default();
     let writes = !READING.contains(&tool.split(['_', '-']).next().unwrap_or_default());
     for text in sorted.unknown.iter().flat_map(|text| texts_in(text)) {
+        let text = &*text;
         let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
         match scheme.as_deref() {
             Some("http" | "https" | "ws" | "wss") => {
                 call.files.check_address(&text.replacen("ws", "http", usize::from(text.starts_with("ws"))), to);
             }
             Some("file") => report(to, "path", read_path(text).map(drop)),
-            Some(_) => {}
+            Some(scheme) if is_scheme(scheme) => report(to, "private network", check_reached(text)),
+            // Readers differ in where such an address leads.
+            Some(_) => call.files.check_address(text, to),
+            None if is_address_without_slashes(text) => call.files.check_address(text, to),
             None => report(to, "path", check_path(call, text, writes)),
         }
     }
@@ -121,12 +127,51 @@ fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut dyn Report
 }
 
 /// Returns the texts that an argument holds: itself, or what stands in it if it is an object or a list that is written out.
-fn texts_in(text: &str) -> Vec<&str> {
+fn texts_in(text: &str) -> Vec<Cow<'_, str>> {
     let text = text.trim();
     if !text.starts_with(['{', '[']) {
-        return vec![text];
+        return vec![Cow::Borrowed(text)];
     }
-    text.split(|char: char| char.is_whitespace() || "{}[]\"',".contains(char)).filter(|part| !part.is_empty() && *part != ":").collect()
+    let mut parser = Parser::new();
+    if let Ok(value) = parser.parse(text.as_bytes(), DEPTH_MAX) {
+        return said_in(value);
+    }
+    let parts = text.split(|char: char| char.is_whitespace() || "{}[]\"',".contains(char));
+    parts.filter(|part| !part.is_empty() && *part != ":").map(Cow::Borrowed).collect()
+}
+
+/// Returns the texts and names at any depth of a value that is written out in a text.
+fn said_in(value: Value<'_>) -> Vec<Cow<'static, str>> {
+    let mut open = vec![value];
+    let mut found = Vec::new();
+    while let Some(value) = open.pop() {
+        // Half of a surrogate pair is no name of anything.
+        found.extend(value.as_text().and_then(Text::into_str).map(|text| Cow::Owned(text.trim().to_owned())));
+        open.extend(value.items());
+        open.extend(value.members().flat_map(|(key, value)| [key, value]));
+    }
+    found
+}
+
+/// Returns whether a text is a scheme of an address.
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+}
+
+/// Returns whether a text is an address of the web to readers that take any number of slashes.
+fn is_address_without_slashes(text: &str) -> bool {
+    let lower = text.get(..6).unwrap_or(text).to_ascii_lowercase();
+    let rest = lower.strip_prefix("https:").or_else(|| lower.strip_prefix("http:"));
+    rest.is_some() && text.len() > "https:".len() && !text.contains(char::is_whitespace)
+}
+
+/// Refuses an address of another scheme than the web's that leads to a private host.
+fn check_reached(text: &str) -> Result<(), Denial> {
+    let (_, rest) = text.split_once("://").unwrap_or_default();
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    check_said(&address(host).map(Cow::Owned).into_iter().collect::<Vec<_>>())
 }
 
 fn secret() -> Denial {
