@@ -14,10 +14,18 @@ pub fn is_found(list: &List) -> bool {
 
 /// Returns whether the output of these commands, which are a pipeline, is names of files that the first of them has found.
 #[must_use]
-pub fn are_found(pipeline: &[Command]) -> bool {
-    let Some((finder, filters)) = pipeline.split_first() else { return false };
-    words(finder).is_some_and(|words| is_finder(&words))
-        && filters.iter().all(|filter| words(filter).is_some_and(|words| is_filter(&words)))
+fn are_found(pipeline: &[Command]) -> bool {
+    !pipeline.is_empty() && found_up_to(pipeline) == pipeline.len()
+}
+
+/// Returns how many of the first commands of a pipeline print names of files that the first of them has found.
+#[must_use]
+pub fn found_up_to(pipeline: &[Command]) -> usize {
+    let Some((finder, filters)) = pipeline.split_first() else { return 0 };
+    if !words(finder).is_some_and(|words| is_finder(&words)) {
+        return 0;
+    }
+    1 + filters.iter().take_while(|filter| words(filter).is_some_and(|words| is_filter(&words))).count()
 }
 
 /// Returns whether these commands are a `find` or a `grep -rlZ` that ends names by a NUL, and begins each with a folder that is written out: whole
@@ -72,8 +80,8 @@ pub fn is_finder(words: &[&str]) -> bool {
     let has = |names: &[&str]| arguments.iter().any(|word| names.contains(word));
     match *program {
         "find" | "fd" | "fdfind" => true,
-        // The long form prints more than names.
-        "ls" => arguments.iter().all(|word| has_only(word, "1acrtAS") || !word.starts_with('-')),
+        // The long form prints more than names, and `-a` names the folder above too.
+        "ls" => arguments.iter().all(|word| has_only(word, "1crtAS") || !word.starts_with('-')),
         "rg" => has(&["--files", "--files-with-matches", "-l"]),
         "grep" | "egrep" | "fgrep" => arguments.first().is_some_and(|word| has_only(word, "rRnilwEFIsvZ") && word.contains('l')),
         "git" => match arguments.split_first() {
@@ -167,6 +175,7 @@ mod tests {
             "git log",
             "cat < x",
             "ls -l",
+            "ls -a",
             "ls | sort names",
             "ls | head names",
             "ls | head -c 4",

@@ -8,14 +8,14 @@ pub(super) fn reads_elsewhere(command: &Command) -> bool {
     command.redirects.iter().any(|redirect| !matches!(redirect, Redirect::File { access: Access::Write, .. }))
 }
 
-/// Returns whether commands behind a pipe only print what they read, or a part of it, and take none of it for a name.
-pub(super) fn only_print(commands: &[Command]) -> bool {
+/// Returns the place in a pipeline from which on all commands only print what they read, or a part of it, and take none of it for a name.
+pub(super) fn first_printing(pipeline: &[Command]) -> usize {
     const PRINTERS: [&str; 11] = ["cat", "column", "cut", "grep", "head", "less", "nl", "sort", "tail", "uniq", "wc"];
     let is_printer = |command: &Command| match &command.kind {
         Kind::Simple(simple) => simple.words.first().and_then(Word::as_text).is_some_and(|program| PRINTERS.contains(&program)),
         _ => false,
     };
-    commands.iter().all(is_printer)
+    pipeline.iter().rposition(|command| !is_printer(command)).map_or(0, |place| place + 1)
 }
 
 /// Returns whether a program only reads the files that it is given, so that one of them may be the output of commands. What reads scripts, names or

@@ -149,18 +149,20 @@ impl<'a> Walk<'a> {
     pub(super) fn list(&mut self, list: &List) {
         for pipeline in list {
             let (outer, is_read_on, is_fed) = (self.is_fed_found, self.is_read_on, self.is_fed);
+            let printing = streams::first_printing(pipeline);
+            let found = found::found_up_to(pipeline);
             for (place, command) in pipeline.iter().enumerate() {
                 if self.is_over() {
                     return self.doubt(Construct::TooMuch, 0);
                 }
                 if place > 0 {
-                    self.is_fed_found = found::are_found(pipeline.get(..place).unwrap_or_default());
+                    self.is_fed_found = place <= found;
                 }
                 self.is_fed_whole = found::are_whole(pipeline.get(..place).unwrap_or_default());
                 // What a command reads by a redirection is not what the pipe brings.
                 self.is_fed_found &= !streams::reads_elsewhere(command);
                 self.is_fed = is_fed || place > 0 || streams::reads_elsewhere(command);
-                self.is_read_on = is_read_on || !streams::only_print(pipeline.get(place + 1..).unwrap_or_default());
+                self.is_read_on = is_read_on || place + 1 < printing;
                 self.command(command);
             }
             (self.is_fed_found, self.is_read_on, self.is_fed) = (outer, is_read_on, is_fed);

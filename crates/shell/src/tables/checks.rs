@@ -74,3 +74,45 @@ fn is_word(text: &str) -> bool {
 pub fn accept(holds: bool, objection: &'static str) -> Checked {
     if holds { Ok(()) } else { Err(objection) }
 }
+
+/// The most operands of which every number is tried.
+const TRIED_MAX: usize = 16;
+
+/// Returns how many of the first operands a check accepts, if it does not accept all: behind them stands the first with which it does not hold
+/// any more. Each try looks at all of them, so that of many operands only some numbers are tried.
+pub fn held(operands: &[&Argument], check: fn(&[&Argument]) -> Checked) -> usize {
+    let holds = |count: usize| operands.get(..count).is_some_and(|some| check(some).is_ok());
+    if operands.len() <= TRIED_MAX {
+        return (0..operands.len()).rev().find(|count| holds(*count)).unwrap_or_default();
+    }
+    let (mut held, mut refused) = (0, operands.len());
+    while refused - held > 1 {
+        let middle = usize::midpoint(held, refused);
+        if holds(middle) { held = middle } else { refused = middle }
+    }
+    held
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    static TRIES: AtomicUsize = AtomicUsize::new(0);
+
+    fn no_x(operands: &[&Argument]) -> Checked {
+        TRIES.fetch_add(1, Ordering::Relaxed);
+        accept(operands.iter().all(|operand| operand.text != "x"), "an x")
+    }
+
+    #[test]
+    fn the_first_refused_of_many_operands_is_found_by_few_tries() {
+        for place in [0, 1, 9_000, 29_999] {
+            let words: Vec<Argument> = (0..30_000).map(|at| Argument::known(if at == place { "x" } else { "a" })).collect();
+            assert_eq!(held(&words.iter().collect::<Vec<_>>(), no_x), place);
+        }
+        let tries = TRIES.load(Ordering::Relaxed);
+        assert!(tries <= 4 * 15, "{tries}");
+    }
+}

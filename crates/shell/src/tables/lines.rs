@@ -69,6 +69,13 @@ pub const PROGRAMS: &[Program] = &[
         ..PROGRAM
     },
     Program {
+        names: &["strings"],
+        operands: Operands::Checked(no_file_of_arguments),
+        options: "-a -d -f -w -NUM -n=NUM -t=RADIX -e=ENCODING --all --data --print-file-name --include-all-whitespace --bytes=NUM
+            --radix=RADIX --encoding=ENCODING",
+        ..PROGRAM
+    },
+    Program {
         // Letters that take a value take the next argument, wherever in the bundle they stand.
         names: &["tree"],
         options: "-a -d -f -i -l -x -q -N -Q -p -u -g -s -h -D -F -v -t -c -U -r -n -C -A -S -X -J -L=NEXT -I=NEXT -P=NEXT --noreport

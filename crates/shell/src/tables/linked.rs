@@ -40,6 +40,37 @@ pub(super) fn seen_from_link(touched: &mut Vec<Touch>) {
     touched.append(&mut below);
 }
 
+/// What `tar` writes, if it does not only list: the archive, or else the members that are named. Where its letters take other values too, any of
+/// its words may be the one that is written.
+pub(super) fn of_archive(arguments: &[Argument]) -> Vec<Touch> {
+    const VALUED: &str = "bFgHIKLNTVX";
+    let texts = || arguments.iter().map(|argument| argument.text.as_str()).enumerate();
+    let bundles = || texts().filter(|(index, text)| !text.starts_with("--") && (*index == 0 || text.starts_with('-')));
+    let has = |letters: &[char], words: &[&str]| {
+        bundles().any(|(_, text)| text.contains(letters)) || texts().any(|(_, text)| words.contains(&text))
+    };
+    if has(&['t'], &["--list"]) {
+        return Vec::new();
+    }
+    let archives: Vec<usize> = bundles().filter(|(_, text)| text.ends_with('f')).map(|(index, _)| index + 1).collect();
+    let is_bundle = |text: &str| match text.strip_suffix('f') {
+        Some(rest) => !rest.contains(['C', 'f']),
+        None => !text.contains('f'),
+    };
+    let is_plain = bundles().all(|(_, text)| is_bundle(text) && !text.contains(|letter| VALUED.contains(letter)));
+    let (is_read, is_made) = (has(&['x'], &["--extract", "--get"]), has(&['c', 'r', 'u', 'A'], &["--create", "--append", "--update"]));
+    let is_written = |index: &usize| match (is_read, is_made) {
+        (true, false) if is_plain => !archives.contains(index),
+        (false, true) if is_plain && !archives.is_empty() => archives.contains(index),
+        _ => true,
+    };
+    let file = |(index, text): (usize, &str)| match text.strip_prefix("--file=") {
+        Some(archive) => (!is_read || is_made).then(|| (index, archive.to_owned())),
+        None => (index > 0 && !text.starts_with('-') && is_written(&index)).then(|| (index, text.to_owned())),
+    };
+    texts().filter_map(file).map(|(index, path)| Touch::File { index, path, access: Access::Write }).collect()
+}
+
 /// What a builder enters by an option.
 pub(super) fn of_folder_option(arguments: &[Argument]) -> Vec<Touch> {
     let mut touched = Vec::new();

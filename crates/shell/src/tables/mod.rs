@@ -18,6 +18,7 @@ mod containers;
 mod files;
 mod find;
 mod git;
+mod git_files;
 mod git_options;
 mod github;
 mod golang;

@@ -2,7 +2,7 @@
 //! (GNU, BusyBox, BSD, and builtins of shells): whatever their arguments are, they only read files and print, or remove what
 //! they are given. Their arguments may be computed. `grep` is taken to be that of GNU, BSD or BusyBox, which start nothing.
 //!
-//! Left out: `arch` (starts a program on macOS), `sort`, `uniq`, `tree`, `xxd`, `shuf`, `iconv`, `base64` (write to files that they are given), `date`, `hostname` (set),
+//! Left out: `arch` (starts a program on macOS), `sort`, `uniq`, `tree`, `xxd`, `shuf`, `iconv`, `base64` (write to files that they are given), `strings` (takes arguments from a file), `date`, `hostname` (set),
 //! `file` (decompresses with programs), `diff` (starts `pr`), `printf`, `test`, `wait`, `exit` (evaluate in some shells), `less`, `man`, `nm`, `getconf`, `tput`, `lsof` (start or load).
 
 /// TABLE: their names.
@@ -65,7 +65,6 @@ const PLAIN: &[&str] = &[
     "shasum",
     "sleep",
     "stat",
-    "strings",
     "sum",
     "tac",
     "tail",

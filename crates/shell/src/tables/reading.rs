@@ -1,5 +1,6 @@
 //! Reads the arguments of a command by its program's table.
 
+use super::checks::held;
 use super::movers::{is_mover, movable};
 use super::options::{Known, Options, Role, Takes};
 use super::{Operands, Style, Value, builtins, plain, sed, values};
@@ -369,11 +370,7 @@ impl<'a> Reader<'a> {
             }
             Operands::Checked(check) => {
                 let found: Vec<&'a Argument> = all.iter().filter_map(|at| self.arguments.get(*at)).collect();
-                check(&found).map_err(|what| {
-                    // The first operand with which it does not hold any more.
-                    let held = (0..found.len()).rev().find(|count| found.get(..*count).is_some_and(|some| check(some).is_ok()));
-                    Unlisted { index: all.get(held.unwrap_or_default()).copied().unwrap_or(self.at), what }
-                })
+                check(&found).map_err(|what| Unlisted { index: all.get(held(&found, check)).copied().unwrap_or(self.at), what })
             }
         }
     }

@@ -6,10 +6,11 @@
 //!
 //! Where a word may be a file or the value of an option, it counts as a file.
 
-use super::linked::{hidden_targets, is_symbolic, of_folder_option, seen_from_link};
+use super::git_files::of_git;
+use super::linked::{hidden_targets, is_symbolic, of_archive, of_folder_option, seen_from_link};
 use super::looking::{of_fd, of_find};
 use super::patterns::braces;
-use super::reading::{Scan, scan, scan_subcommand};
+use super::reading::{Scan, scan};
 use super::texts::{git_subcommand, gives_script};
 use super::{Operands, runs, table};
 use crate::argument::Argument;
@@ -67,16 +68,6 @@ const ROWS: &[(&str, Kind)] = &[
     ("zip", Kind::Packs),
 ];
 
-/// TABLE: subcommands of `git` whose operands are written. Those of the others may be files, and are read.
-const GIT_WRITES: [&str; 8] = ["mv", "rm", "restore", "checkout", "clean", "clone", "init", "apply"];
-
-/// TABLE: subcommands of `git` whose operands are names of branches, tags and remotes, or patterns of them, and no files.
-const OF_NAMES: [&str; 6] = ["branch", "for-each-ref", "ls-remote", "push", "show-ref", "tag"];
-
-/// TABLE: subcommands of `git` that take names of branches and tags for what they are.
-const OF_REFERENCES: [&str; 12] =
-    ["describe", "diff", "fetch", "log", "merge", "merge-base", "pull", "rebase", "rev-list", "rev-parse", "shortlog", "show"];
-
 /// TABLE: long options whose value is a file that is read, whatever the program.
 const FILE_OPTIONS: [&str; 16] = [
     "--arg-file",
@@ -98,10 +89,11 @@ const FILE_OPTIONS: [&str; 16] = [
 ];
 
 /// TABLE: options of one letter whose value is a file that is read, by program.
-const FILE_LETTERS: [(&str, &str); 11] = [
+const FILE_LETTERS: [(&str, &str); 12] = [
     ("grep egrep fgrep ggrep rg", "f"),
     ("xargs gxargs", "a"),
     ("du diff gdiff", "X"),
+    ("hexdump", "f"),
     ("date gdate", "r"),
     ("touch", "r"),
     ("kubectl", "f"),
@@ -163,7 +155,7 @@ fn all_words(arguments: &[Argument], access: Access) -> Vec<Touch> {
 }
 
 /// Returns the places of the words that are no options, or stand behind `--`.
-fn words(arguments: &[Argument]) -> Vec<usize> {
+pub(super) fn words(arguments: &[Argument]) -> Vec<usize> {
     let end = arguments.iter().position(|argument| argument.text == "--").unwrap_or(arguments.len());
     let is_word =
         |(index, argument): &(usize, &Argument)| *index > end || *index < end && !argument.text.starts_with('-') || argument.text == "-";
@@ -214,6 +206,7 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     };
     touched.extend(operands.iter().enumerate().filter_map(|(at, index)| file(arguments, *index, access(at))));
     match program {
+        "tar" | "gtar" | "bsdtar" => touched.extend(of_archive(arguments)),
         "cp" | "mv" => touched.extend(hidden_targets(arguments)),
         "ln" if is_symbolic(arguments) => seen_from_link(&mut touched),
         _ => {}
@@ -292,6 +285,12 @@ fn abbreviated_patterns(arguments: &[Argument]) -> Vec<Touch> {
     arguments.iter().filter_map(value).flat_map(|value| braces(&value)).map(Touch::Pattern).collect()
 }
 
+/// Returns whether a text is an option whose value is a file, in full or shortened: programs without a table take its beginning too.
+fn is_file_option(text: &str) -> bool {
+    let is_long = text.strip_prefix("--").is_some_and(|name| name.len() > 1);
+    is_long && FILE_OPTIONS.iter().any(|option| option.starts_with(text))
+}
+
 /// The files that options name: `--file=PATH`, `--file PATH`, `-fPATH`, `-f PATH`.
 fn files_of_options(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     let letters =
@@ -315,8 +314,8 @@ fn files_of_options(program: &str, arguments: &[Argument]) -> Vec<Touch> {
             text.rsplit_once('=').into_iter().for_each(|(_, path)| note(index, path.to_owned()));
         }
         match text.split_once('=') {
-            Some((name, value)) if FILE_OPTIONS.contains(&name) => note(index, value.to_owned()),
-            _ if FILE_OPTIONS.contains(&text) => next(1).into_iter().for_each(|(at, path)| note(at, path)),
+            Some((name, value)) if is_file_option(name) => note(index, value.to_owned()),
+            _ if is_file_option(text) => next(1).into_iter().for_each(|(at, path)| note(at, path)),
             _ if text.starts_with('-') && !text.starts_with("--") => {
                 if let Some((at, letter)) = text.char_indices().skip(1).find(|(_, letter)| letters.contains(*letter)) {
                     let value = text.get(at + letter.len_utf8()..).unwrap_or_default();
@@ -328,51 +327,6 @@ fn files_of_options(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         }
     }
     touched
-}
-
-/// What `git` touches: the folders of `-C`, and operands that may be files or patterns of them.
-fn of_git(arguments: &[Argument]) -> Vec<Touch> {
-    let at = git_subcommand(arguments);
-    let folders = arguments.iter().take(at).enumerate().filter(|(_, argument)| argument.text == "-C");
-    let mut touched: Vec<Touch> = folders.filter_map(|(index, _)| file(arguments, index + 1, Access::Read)).collect();
-    let subcommand = arguments.get(at).map_or("", |argument| argument.text.as_str());
-    let access = if GIT_WRITES.contains(&subcommand) { Access::Write } else { Access::Read };
-    if OF_NAMES.contains(&subcommand) {
-        return touched;
-    }
-    let scanned = scan_subcommand("git", arguments);
-    let behind = |index: &usize| *index > at;
-    let mut operands = scanned.as_ref().map_or_else(|| words(arguments).into_iter().filter(behind).collect(), |scan| scan.operands.clone());
-    // The first operand of `git grep` is what it looks for, unless an option gives that.
-    if subcommand == "grep" && scanned.is_some_and(|scan| !scan.has(&["e", "f"])) && !operands.is_empty() {
-        operands.remove(0);
-    }
-    for index in operands {
-        let Some(argument) = arguments.get(index) else { continue };
-        // A name that is a file's and a branch's is refused by `git`.
-        if argument.is_reference && OF_REFERENCES.contains(&subcommand) {
-            continue;
-        }
-        let text = argument.text.as_str();
-        if subcommand == "clone" && text.contains(':') {
-            touched.extend(cloned(text).map(|path| Touch::File { index, path, access }));
-            continue;
-        }
-        touched.extend(file(arguments, index, access));
-        if text.contains(['*', '?', '[']) {
-            touched.push(Touch::Pattern(text.to_owned()));
-        }
-    }
-    touched
-}
-
-/// Returns the folders that `git clone` may make of an address, where it is given none.
-fn cloned(address: &str) -> impl Iterator<Item = String> {
-    let address = address.trim_end_matches('/');
-    let address = address.strip_suffix("/.git").unwrap_or(address);
-    let name = address.rsplit(['/', ':']).find(|name| !name.is_empty()).unwrap_or(".");
-    let short = name.strip_suffix(".git").or_else(|| name.strip_suffix(".bundle")).unwrap_or(name);
-    [name.to_owned(), short.to_owned(), format!("{short}.git")].into_iter()
 }
 
 /// Returns for how many of the first arguments a program takes away or changes all that lies below them. The last operand of `mv` is where

@@ -1,0 +1,73 @@
+//! What `git` reads and writes: folders, files and patterns of them among its operands.
+
+use super::reading::scan_subcommand;
+use super::texts::git_subcommand;
+use super::touches::{Touch, file, words};
+use crate::argument::Argument;
+use crate::grammar::Access;
+
+/// TABLE: subcommands of `git` whose operands are written. Those of the others may be files, and are read.
+const GIT_WRITES: [&str; 8] = ["mv", "rm", "restore", "checkout", "clean", "clone", "init", "apply"];
+
+/// TABLE: subcommands of `git` whose operands are names of branches, tags and remotes, or patterns of them, and no files.
+const OF_NAMES: [&str; 6] = ["branch", "for-each-ref", "ls-remote", "push", "show-ref", "tag"];
+
+/// TABLE: subcommands of `git` that take names of branches and tags for what they are.
+const OF_REFERENCES: [&str; 12] =
+    ["describe", "diff", "fetch", "log", "merge", "merge-base", "pull", "rebase", "rev-list", "rev-parse", "shortlog", "show"];
+
+/// What `git` touches: the folders of `-C`, and operands that may be files or patterns of them.
+pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
+    let at = git_subcommand(arguments);
+    let folders = arguments.iter().take(at).enumerate().filter(|(_, argument)| argument.text == "-C");
+    let mut touched: Vec<Touch> = folders.filter_map(|(index, _)| file(arguments, index + 1, Access::Read)).collect();
+    let subcommand = arguments.get(at).map_or("", |argument| argument.text.as_str());
+    let access = if GIT_WRITES.contains(&subcommand) { Access::Write } else { Access::Read };
+    if OF_NAMES.contains(&subcommand) {
+        return touched;
+    }
+    let scanned = scan_subcommand("git", arguments);
+    let behind = |index: &usize| *index > at;
+    let mut operands = scanned.as_ref().map_or_else(|| words(arguments).into_iter().filter(behind).collect(), |scan| scan.operands.clone());
+    // The first operand of `git grep` is what it looks for, unless an option gives that.
+    if subcommand == "grep" && scanned.is_some_and(|scan| !scan.has(&["e", "f"])) && !operands.is_empty() {
+        operands.remove(0);
+    }
+    for index in operands {
+        let Some(argument) = arguments.get(index) else { continue };
+        // A name that is a file's and a branch's is refused by `git`.
+        if argument.is_reference && OF_REFERENCES.contains(&subcommand) {
+            continue;
+        }
+        let text = argument.text.as_str();
+        if subcommand == "clone" && text.contains(':') {
+            touched.extend(cloned(text).map(|path| Touch::File { index, path, access }));
+            continue;
+        }
+        touched.extend(file(arguments, index, access));
+        touched.extend(behind_magic(text).map(|path| Touch::File { index, path: path.to_owned(), access }));
+        if text.contains(['*', '?', '[']) {
+            touched.push(Touch::Pattern(behind_magic(text).unwrap_or(text).to_owned()));
+        }
+    }
+    touched
+}
+
+/// Returns the path behind the words and signs that `git` takes in front of it: `:(top)x`, `:!x`, `:/x`.
+fn behind_magic(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix(':')?;
+    let path = match rest.strip_prefix('(') {
+        Some(words) => words.split_once(')')?.1,
+        None => rest.trim_start_matches(['/', '!', '^', ':']),
+    };
+    Some(if path.is_empty() { "." } else { path })
+}
+
+/// Returns the folders that `git clone` may make of an address, where it is given none.
+fn cloned(address: &str) -> impl Iterator<Item = String> {
+    let address = address.trim_end_matches('/');
+    let address = address.strip_suffix("/.git").unwrap_or(address);
+    let name = address.rsplit(['/', ':']).find(|name| !name.is_empty()).unwrap_or(".");
+    let short = name.strip_suffix(".git").or_else(|| name.strip_suffix(".bundle")).unwrap_or(name);
+    [name.to_owned(), short.to_owned(), format!("{short}.git")].into_iter()
+}
