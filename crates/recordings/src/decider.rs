@@ -78,35 +78,25 @@ pub fn conclude(
     servers: &dyn AskServers,
     deciding: &mut Deciding,
     offset: Offset,
-    progress: Progress<Outcome, Question>,
+    mut progress: Progress<Outcome, Question>,
     out: &mut VerdictBuffer,
 ) -> anyhow::Result<Outcome> {
-    let outcome = ask_until_done(servers, deciding, offset, progress, out)?;
+    let outcome = loop {
+        let question = match progress {
+            Progress::Done(outcome) => break outcome,
+            Progress::Asks(question) => question,
+            Progress::Waits => anyhow::bail!("an event waits for another one that is not there"),
+        };
+        deciding.answer(offset, servers.ask(question)?);
+        progress = match deciding.resume(out) {
+            Some(Resumed::Done { outcome, .. }) => Progress::Done(outcome),
+            Some(Resumed::Asks(_, question)) => Progress::Asks(question),
+            None => anyhow::bail!("an event that was answered does not go on"),
+        };
+    };
     if let Outcome::Verdict { decided, .. } = &outcome {
         let failed = decided.provider_calls.iter().filter_map(|(provider, call)| Some((*provider, call.error()?)));
         failed.for_each(|(provider, error)| servers.failed(provider, error));
     }
     Ok(outcome)
-}
-
-fn ask_until_done(
-    servers: &dyn AskServers,
-    deciding: &mut Deciding,
-    offset: Offset,
-    progress: Progress<Outcome, Question>,
-    out: &mut VerdictBuffer,
-) -> anyhow::Result<Outcome> {
-    let mut question = match progress {
-        Progress::Done(outcome) => return Ok(outcome),
-        Progress::Asks(question) => question,
-        Progress::Waits => anyhow::bail!("an event waits for another one that is not there"),
-    };
-    loop {
-        deciding.answer(offset, servers.ask(question)?);
-        question = match deciding.resume(out) {
-            Some(Resumed::Done { outcome, .. }) => return Ok(outcome),
-            Some(Resumed::Asks(_, question)) => question,
-            None => anyhow::bail!("an event that was answered does not go on"),
-        };
-    }
 }
