@@ -33,7 +33,7 @@ impl Pack {
 
     /// Returns the capability that the pack is for.
     #[must_use]
-    pub fn capability(self) -> &'static str {
+    pub const fn capability(self) -> &'static str {
         match self {
             Self::Command => "system.command.execute",
             Self::FileRead => "data.file.read",

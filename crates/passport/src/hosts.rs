@@ -4,14 +4,14 @@
 //! where the configuration names its host.
 
 use super::argument_names::ArgumentRole;
-use super::capabilities::NO_CAPABILITY;
+use super::capabilities::{NO_CAPABILITY, Pack};
 use ArgumentRole::{Command, Folder, Pattern, Refused, Text};
 
-const COMMAND: &str = "system.command.execute";
-const READ: &str = "data.file.read";
-const WRITE: &str = "data.file.write";
-const FETCH: &str = "web.fetch";
-const SESSION: &str = "agent.session.create";
+const COMMAND: &str = Pack::Command.capability();
+const READ: &str = Pack::FileRead.capability();
+const WRITE: &str = Pack::FileWrite.capability();
+const FETCH: &str = Pack::WebFetch.capability();
+const SESSION: &str = Pack::Session.capability();
 
 /// A host of agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,7 +162,7 @@ fn counts(hosts: Option<&[AgentHost]>, host: AgentHost, tool: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DEFAULT_TOOL_CAPABILITIES, Pack};
+    use crate::DEFAULT_TOOL_CAPABILITIES;
 
     #[test]
     fn names_are_clear() {
