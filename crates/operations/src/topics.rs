@@ -99,44 +99,12 @@ impl<'s> Topics<'s> {
         Self { stop: stop.clone(), ..self }
     }
 
-    /// Finds the events topic.
-    pub fn events(&self) -> anyhow::Result<Topic<'s>> {
-        self.find(TopicRole::Events)
-    }
-
-    /// Finds the decisions topic.
-    pub fn decisions(&self) -> anyhow::Result<Topic<'s>> {
-        self.find(TopicRole::Decisions)
-    }
-
-    /// Finds the state topic.
-    pub fn state(&self) -> anyhow::Result<Topic<'s>> {
-        self.find(TopicRole::State)
-    }
-
-    /// Finds the controls topic.
-    pub fn controls(&self) -> anyhow::Result<Topic<'s>> {
-        self.find(TopicRole::Controls)
-    }
-
-    /// Finds the topic of dead letters.
-    pub fn dlq(&self) -> anyhow::Result<Topic<'s>> {
-        self.find(TopicRole::Dlq)
-    }
-
-    /// Finds the topic of alerts.
-    pub fn alerts(&self) -> anyhow::Result<Topic<'s>> {
-        self.find(TopicRole::Alerts)
-    }
-
-    /// Finds the topic of signals.
-    pub fn signals(&self) -> anyhow::Result<Topic<'s>> {
-        self.find(TopicRole::Signals)
-    }
-
-    /// Finds the topic of what is known of subjects.
-    pub fn abuse(&self) -> anyhow::Result<Topic<'s>> {
-        self.find(TopicRole::Abuse)
+    /// Finds the topic of a role.
+    ///
+    /// # Errors
+    /// The brokers do not answer, there is no such topic, or it may not be read.
+    pub fn find(&self, role: TopicRole) -> anyhow::Result<Topic<'s>> {
+        self.named(self.kafka.topics.of(role).name, &role.spec().path())
     }
 
     /// Says on stderr what open transactions hide of a topic: every reader here waits for commits, and ends before them. Returns whether there
@@ -148,10 +116,6 @@ impl<'s> Topics<'s> {
             say!("tollgate: {name}: {open}: records from there on are not read before it ends");
         }
         Ok(!found.is_empty())
-    }
-
-    fn find(&self, role: TopicRole) -> anyhow::Result<Topic<'s>> {
-        self.named(self.kafka.topics.of(role).name, &role.spec().path())
     }
 
     /// Finds a topic by its name, which stands in a key of the configuration or in an option.

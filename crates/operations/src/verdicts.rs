@@ -9,6 +9,7 @@ use rdkafka::message::Message;
 use rdkafka::{Offset, TopicPartitionList};
 
 use tollgate_config::settings::KafkaSettings;
+use tollgate_config::topics::TopicRole;
 use tollgate_worker::kafka::{PlainContext, consumer_config, is_unreachable, make_consumer};
 
 use crate::{BROKERS_TIMEOUT, Topics};
@@ -44,7 +45,7 @@ impl VerdictReader {
     /// Returns a reader that begins there.
     pub fn new(kafka: &KafkaSettings, start: Start) -> anyhow::Result<Self> {
         let topics = Topics::new(kafka)?;
-        let topic = topics.decisions()?;
+        let topic = topics.find(TopicRole::Decisions)?;
         let mut config = consumer_config(kafka, &kafka.group_id, None);
         // What has been deleted meanwhile is skipped. A long wait costs nothing: brokers answer as soon as there is data.
         config.set("client.id", "tollgate-reader").set("auto.offset.reset", "earliest").set("statistics.interval.ms", "0");

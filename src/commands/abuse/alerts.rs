@@ -6,6 +6,7 @@ use rdkafka::Message as _;
 use serde_json::Value;
 
 use tollgate_abuse::Status;
+use tollgate_config::topics::TopicRole;
 use tollgate_core::decide::signal::SubjectKey;
 use tollgate_core::event::record::Partition;
 
@@ -90,7 +91,7 @@ impl Alert {
 
 /// Reads the alerts that are wanted, the latest first. It reads the whole topic: some brokers look nothing up by time.
 pub(super) fn read(topics: &Topics<'_>, mut is_wanted: impl FnMut(&Alert) -> bool) -> anyhow::Result<Alerts> {
-    let topic = topics.alerts()?;
+    let topic = topics.find(TopicRole::Alerts)?;
     let mut alerts = Alerts::default();
     for partition in topic.all()? {
         let (low, high) = topics.ends(topic, partition)?;

@@ -11,6 +11,7 @@ use anyhow::ensure;
 use clap::Args;
 use serde_json::json;
 
+use tollgate_config::topics::TopicRole;
 use tollgate_core::decide::signal::{Request, SubjectKey};
 use tollgate_core::settings::nearest;
 
@@ -68,7 +69,7 @@ pub(super) fn execute(args: &PardonArgs, settings: &Settings, hints: &Hints) -> 
     let interrupt = Interrupt::watch()?;
     let one = args.one(settings)?;
     let topics = Topics::new(&settings.kafka)?.stopped_by(&interrupt.stop);
-    let (signals, before) = (topics.signals()?, switches::read(&topics)?);
+    let (signals, before) = (topics.find(TopicRole::Signals)?, switches::read(&topics)?);
     let subjects = match (one, args.rule.as_deref()) {
         (None, Some(rule)) => Pardoned { keys: all_of(rule, &before, settings, now_ms())?, rule: Some(rule) },
         (keys, _) => Pardoned { keys: keys.unwrap_or_default(), rule: None },

@@ -14,6 +14,7 @@ use rdkafka::{Message as _, Offset as KafkaOffset, TopicPartitionList};
 
 use tollgate_abuse::Action;
 use tollgate_config::settings::Settings;
+use tollgate_config::topics::TopicRole;
 use tollgate_core::event::record::{Offset, Partition};
 use tollgate_worker::kafka::{Inquirer, PropertyFault, Right, Watch, asker_config};
 
@@ -53,7 +54,9 @@ impl<'s> StageView<'s> {
         let inquirer = Inquirer::new(asker_config(kafka, &settings.abuse_group())).map_err(|error| PropertyFault::of(&error, kafka))?;
         let mut view = Self { settings, topics, inquirer, interrupt, wait, alert_ends: None };
         let deadline = Instant::now() + wait;
-        if !wait.is_zero() && matches!(view.look(&topics.signals()?.all()?, deadline), Some(Ok(committed)) if committed.is_empty()) {
+        if !wait.is_zero()
+            && matches!(view.look(&topics.find(TopicRole::Signals)?.all()?, deadline), Some(Ok(committed)) if committed.is_empty())
+        {
             // Who may not see the alerts sees less.
             view.alert_ends = Some(view.ends_of_alerts().unwrap_or_default());
         }
@@ -61,7 +64,7 @@ impl<'s> StageView<'s> {
     }
 
     fn ends_of_alerts(&self) -> anyhow::Result<Vec<Place>> {
-        let topic = self.topics.alerts()?;
+        let topic = self.topics.find(TopicRole::Alerts)?;
         topic.all()?.into_iter().map(|partition| Ok((partition, self.topics.ends_at_once(topic, partition)?.1))).collect()
     }
 
@@ -133,7 +136,7 @@ impl<'s> StageView<'s> {
     /// else.
     fn alerted(&self) -> BTreeSet<String> {
         let mut keys = BTreeSet::new();
-        let Some((ends, topic)) = self.alert_ends.as_ref().zip(self.topics.alerts().ok()) else { return keys };
+        let Some((ends, topic)) = self.alert_ends.as_ref().zip(self.topics.find(TopicRole::Alerts).ok()) else { return keys };
         for (partition, from) in ends {
             if !matches!(self.topics.ends_at_once(topic, *partition), Ok((_, end)) if end > *from) {
                 continue;

@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::json;
 
 use tollgate_abuse::{AbuseRules, Mode};
+use tollgate_config::topics::TopicRole;
 use tollgate_core::decide::signal::Request;
 use tollgate_core::settings::nearest;
 
@@ -33,7 +34,7 @@ pub(super) fn execute(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> 
     let interrupt = Interrupt::watch()?;
     let rule = known_rule(&args.rule, &settings.abuse.rules)?;
     let topics = Topics::new(&settings.kafka)?.stopped_by(&interrupt.stop);
-    let signals = topics.signals()?;
+    let signals = topics.find(TopicRole::Signals)?;
     let value = Request::Resume(rule.to_owned()).to_value();
     // A rule is paused in each partition for itself. A key belongs on one partition, so that the requests have none.
     let outgoing: Vec<_> = signals

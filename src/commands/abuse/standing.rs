@@ -7,6 +7,7 @@ use anyhow::anyhow;
 use serde::Serialize;
 
 use tollgate_abuse::{Abuse, AbuseRules, AbuseState, SubjectView};
+use tollgate_config::topics::TopicRole;
 use tollgate_core::decide::signal::SubjectKey;
 use tollgate_core::engine::checkpoint::{KeyedState, Latest, StateKey};
 use tollgate_core::event::record::{Offset, Partition, StreamClock};
@@ -28,7 +29,7 @@ pub(super) struct Standing {
 /// Reads what was counted of a subject under each of its names. Counts of rules that the configuration does not have, or has in another
 /// version, are left out. `None` if the stage has written no checkpoint yet.
 pub(super) fn read(topics: &Topics<'_>, subject: &Resolved, rules: &AbuseRules) -> anyhow::Result<Option<Vec<Standing>>> {
-    let topic = topics.abuse()?;
+    let topic = topics.find(TopicRole::Abuse)?;
     if is_empty(topics, topic)? {
         return Ok(None);
     }
@@ -49,7 +50,7 @@ pub(super) fn read(topics: &Topics<'_>, subject: &Resolved, rules: &AbuseRules) 
 /// # Errors
 /// The topic cannot be read.
 pub(super) fn has_none(topics: &Topics<'_>) -> anyhow::Result<bool> {
-    is_empty(topics, topics.abuse()?)
+    is_empty(topics, topics.find(TopicRole::Abuse)?)
 }
 
 fn is_empty(topics: &Topics<'_>, topic: Topic<'_>) -> anyhow::Result<bool> {
@@ -64,7 +65,7 @@ fn is_empty(topics: &Topics<'_>, topic: Topic<'_>) -> anyhow::Result<bool> {
 
 /// Returns the rules that enforce nothing in some partition until they are resumed.
 pub(super) fn paused(topics: &Topics<'_>, rules: &AbuseRules) -> anyhow::Result<BTreeSet<String>> {
-    let topic = topics.abuse()?;
+    let topic = topics.find(TopicRole::Abuse)?;
     let rules = Arc::new(rules.clone());
     let mut paused = BTreeSet::new();
     for partition in topic.all()? {

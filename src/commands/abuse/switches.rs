@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tollgate_config::topics::TopicRole;
 use tollgate_core::decide::controls::{AbuseSuspension, Control, SubjectState, decode};
 use tollgate_core::decide::signal::{KeyKind, SubjectKey};
 
@@ -47,7 +48,7 @@ impl AllSwitches {
 
 /// Reads the controls topic.
 pub(super) fn read(topics: &Topics<'_>) -> anyhow::Result<AllSwitches> {
-    let topic = topics.controls()?;
+    let topic = topics.find(TopicRole::Controls)?;
     let mut all = AllSwitches::default();
     for partition in topic.all()? {
         topics.read(topic, partition, |_, key, value| all.take(key, value))?;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 
 use tollgate_config::settings::Settings;
+use tollgate_config::topics::TopicRole;
 use tollgate_core::decide::controls::SubjectHasher;
 use tollgate_json::time::parse_timestamp;
 use tollgate_worker::control_feed::WorkerReport;
@@ -88,7 +89,7 @@ pub(super) fn await_applied(
 ) -> anyhow::Result<ExitCode> {
     let (kafka, deadline) = (&settings.kafka, Instant::now() + wait);
     let topics = Topics::uncommitted(kafka)?;
-    let (controls, partitions) = (topics.controls()?, topics.events()?.partitions);
+    let (controls, partitions) = (topics.find(TopicRole::Controls)?, topics.find(TopicRole::Events)?.partitions);
     loop {
         read_notes(&topics, controls, &mut listing)?;
         let fleet = Fleet::of(listing.reports());

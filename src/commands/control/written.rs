@@ -6,6 +6,7 @@ use anyhow::ensure;
 use rdkafka::Message as _;
 
 use tollgate_config::settings::KafkaSettings;
+use tollgate_config::topics::TopicRole;
 use tollgate_core::decide::controls::ControlId;
 
 use super::history::{Change, noted};
@@ -22,7 +23,7 @@ pub(super) fn write(
     change: &Change,
 ) -> anyhow::Result<Place> {
     // A missing topic is reported at once, and not after a timeout.
-    Topics::new(kafka)?.controls()?;
+    Topics::new(kafka)?.find(TopicRole::Controls)?;
     let key = id.to_string();
     let outgoing = Outgoing { topic: &kafka.topics.controls, partition: None, key: Some(&key), value, what: "the control" };
     let place = publish(kafka, &outgoing)?;
@@ -48,7 +49,7 @@ pub(super) fn write(
 /// Reads the whole topic into a listing.
 pub(super) fn read(kafka: &KafkaSettings) -> anyhow::Result<Listing> {
     let topics = Topics::new(kafka)?;
-    let topic = topics.controls()?;
+    let topic = topics.find(TopicRole::Controls)?;
     ensure!(topic.partitions > 0, "topic {} has no partitions", topic.name);
     let mut listing = Listing::default();
     listing.set_partial(topics.say_open_transactions(topic)?);

@@ -8,6 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use tollgate_config::settings::KafkaSettings;
+use tollgate_config::topics::TopicRole;
 
 use super::filter::{FilterArgs, Passed};
 use super::groups::{By, Group, Groups};
@@ -84,7 +85,7 @@ impl Newest {
 
 pub(super) fn execute(args: &ListArgs, kafka: &KafkaSettings, screen: Screen) -> anyhow::Result<ExitCode> {
     let topics = Topics::new(kafka)?;
-    let topic = topics.dlq()?;
+    let topic = topics.find(TopicRole::Dlq)?;
     let (mut groups, mut all) = (Groups::new(args.by), Passed::default());
     let mut newest = Newest { limit: args.limit, letters: BTreeSet::new(), by_place: BTreeMap::new() };
     for span in args.filter.spans(&topics, topic)? {

@@ -14,6 +14,7 @@ use clap::Args;
 use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::producer::BaseRecord;
 use serde_json::json;
+use tollgate_config::topics::TopicRole;
 use tollgate_core::event::record::partition_of;
 
 use tollgate_config::settings::KafkaSettings;
@@ -114,7 +115,7 @@ pub(super) fn execute(args: &RedriveArgs, kafka: &KafkaSettings, screen: Screen)
     }
     let (runtime, stop) = (process::runtime()?, Stop::default());
     let topics = Topics::new(kafka)?.stopped_by(&stop);
-    let letters = topics.dlq()?;
+    let letters = topics.find(TopicRole::Dlq)?;
     let target = topics.named(target, if args.to.is_some() { "--to" } else { "kafka.topics.events" })?;
     let given = stop.clone();
     runtime.spawn(async move {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use tollgate_config::settings::KafkaSettings;
+use tollgate_config::topics::TopicRole;
 use tollgate_core::event::record::Partition;
 
 use super::scan::{Line, Order, Scan, Scanned, Selection};
@@ -44,7 +45,7 @@ struct Totals {
 
 pub(super) fn execute(args: &ListArgs, kafka: &KafkaSettings, screen: Screen) -> anyhow::Result<ExitCode> {
     let topics = Topics::new(kafka)?;
-    let topic = topics.state()?;
+    let topic = topics.find(TopicRole::State)?;
     let mut partitions = if args.partitions.is_empty() {
         topic.all()?
     } else {

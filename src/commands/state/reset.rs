@@ -8,6 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use tollgate_config::settings::KafkaSettings;
+use tollgate_config::topics::TopicRole;
 use tollgate_core::event::decode::{EventType, TURN_ID_BYTES_MAX};
 use tollgate_core::event::record::{Offset, Partition};
 
@@ -54,7 +55,7 @@ fn read_turn_id(text: &str) -> Result<String, String> {
 
 pub(super) fn execute(args: &ResetArgs, kafka: &KafkaSettings) -> anyhow::Result<ExitCode> {
     let topics = Topics::new(kafka)?;
-    let topic = topics.events()?;
+    let topic = topics.find(TopicRole::Events)?;
     let partition = args.thread.partition_in(topic)?;
     let reset = Reset::new(args, SystemTime::now(), std::process::id());
     if args.execute {
@@ -68,7 +69,7 @@ pub(super) fn execute(args: &ResetArgs, kafka: &KafkaSettings) -> anyhow::Result
         return Ok(ExitCode::SUCCESS);
     }
     print(topic, partition, None, &reset)?;
-    match topics.state().and_then(|state| look_up(&topics, state, partition, &args.thread.thread_id)) {
+    match topics.find(TopicRole::State).and_then(|state| look_up(&topics, state, partition, &args.thread.thread_id)) {
         Ok(known) => {
             if let Some(owner) = known.owner() {
                 warn_of_other_owner(kafka, owner);

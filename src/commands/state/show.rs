@@ -7,6 +7,7 @@ use anyhow::bail;
 use clap::Args;
 
 use tollgate_config::settings::KafkaSettings;
+use tollgate_config::topics::TopicRole;
 
 use super::lookup::look_up;
 use super::{ThreadArgs, shown, warn_of_other_owner};
@@ -23,7 +24,7 @@ pub(crate) struct ShowArgs {
 
 pub(super) fn execute(args: &ShowArgs, kafka: &KafkaSettings, screen: Screen) -> anyhow::Result<ExitCode> {
     let topics = Topics::new(kafka)?;
-    let topic = topics.state()?;
+    let topic = topics.find(TopicRole::State)?;
     let known = look_up(&topics, topic, args.thread.partition_in(topic)?, &args.thread.thread_id)?;
     if let Some(owner) = known.owner() {
         warn_of_other_owner(kafka, owner);

@@ -27,6 +27,7 @@ use clap::ValueEnum;
 use rdkafka::consumer::BaseConsumer;
 
 use tollgate_config::settings::Settings;
+use tollgate_config::topics::TopicRole;
 use tollgate_config::topics::check_partitions;
 use tollgate_core::engine::checkpoint::{Keying, OwnRecords, Rekey, RekeyMark, StateRecord, StateSum};
 use tollgate_core::event::record::Partition;
@@ -127,7 +128,7 @@ pub fn rekey(settings: &Settings, options: &Options) -> anyhow::Result<Rekeyed> 
 /// Returns every partition, if the topics have equal numbers of them.
 fn equal_partitions(topics: &Topics<'_>, settings: &Settings) -> anyhow::Result<Vec<Partition>> {
     let kafka = &settings.kafka;
-    let (events, decisions, state) = (topics.events()?, topics.decisions()?, topics.state()?);
+    let (events, decisions, state) = (topics.find(TopicRole::Events)?, topics.find(TopicRole::Decisions)?, topics.find(TopicRole::State)?);
     ensure!(
         state.partitions <= events.partitions,
         "topic {} has {} partitions and {} has {}: partitions cannot be taken away. Recreate the topic that has too many; see docs/partitions.md",
