@@ -1,14 +1,14 @@
 //! What `config check --connect` asks each policy server: one harmless question, whose answer it shows.
 
-use std::sync::mpsc::channel;
-
 use tollgate_config::settings::Settings;
-use tollgate_core::decide::guardrail::{GuardrailProvider, GuardrailRequest, Http, HttpSettings, ProviderError, Step};
+use tollgate_core::decide::guardrail::{GuardrailProvider, GuardrailRequest, Http, HttpSettings, ProviderError, Question, Step};
 use tollgate_core::decide::policy::GuardrailSettings;
 use tollgate_core::event::decode::Attribution;
 use tollgate_passport::ToolInput;
 use tollgate_worker::host_time::now_ms;
 use tollgate_worker::policy_servers::PolicyServers;
+
+use crate::commands::shared::process;
 
 /// The tool, the call and the thread of the question, unless the provider is limited to other tools.
 const NAME: &str = "tollgate_config_check";
@@ -47,10 +47,8 @@ fn decision(servers: &PolicyServers, place: usize, server: &HttpSettings, tool: 
         attribution: &Attribution::default(),
         passport: None,
     };
-    let Step::Ask(question) = provider.plan(&request) else { return Err(ProviderError::NotAsked) };
-    let (sender, answers) = channel();
-    servers.ask(place, question, (), &sender);
-    let ((), answer) = answers.recv().map_err(|_| ProviderError::NotAsked)?;
+    let Step::Ask(body) = provider.plan(&request) else { return Err(ProviderError::NotAsked) };
+    let answer = process::ask_and_wait(servers, Question { provider: place, body }).map_err(|_| ProviderError::NotAsked)?;
     let decision = provider.read(&answer?)?;
     Ok(match decision.reasons.first() {
         _ if decision.allow => "it allows the call".to_owned(),

@@ -2,32 +2,32 @@
 
 use serde_json::Value;
 
-use crate::commands::shared::{Column, Table, ago, now_ms};
+use crate::commands::shared::{Column, Table, ago, now_ms, number, text};
 
 /// The digits of a subject's hash that are shown unless every column is asked for.
 const DIGITS: usize = 16;
 
 const COLUMNS: &[Column] = &[
-    Column::text("control"),
-    Column::text("of"),
-    Column::text("state"),
-    Column::text("says"),
-    Column::text("by"),
-    Column::text("since"),
-    Column::number("partition").wide(),
-    Column::number("offset").wide(),
+    text("control"),
+    text("of"),
+    text("state"),
+    text("says"),
+    text("by"),
+    text("since"),
+    number("partition").wide(),
+    number("offset").wide(),
 ];
 
 const HISTORY_COLUMNS: &[Column] = &[
-    Column::text("at"),
-    Column::text("by"),
-    Column::text("control"),
-    Column::text("of"),
-    Column::text("change"),
-    Column::text("says"),
-    Column::text("tool").wide(),
-    Column::number("partition").wide(),
-    Column::number("offset").wide(),
+    text("at"),
+    text("by"),
+    text("control"),
+    text("of"),
+    text("change"),
+    text("says"),
+    text("tool").wide(),
+    number("partition").wide(),
+    number("offset").wide(),
 ];
 
 /// Returns the table of the listing's lines of JSON.
@@ -35,7 +35,7 @@ pub(super) fn table(lines: impl Iterator<Item = String>, is_wide: bool) -> Table
     let mut table = Table::new(COLUMNS);
     for line in lines {
         let line: Value = serde_json::from_str(&line).unwrap_or_default();
-        let (text, number) = (|key: &str| text(&line, key), |key: &str| number(&line, key));
+        let (text, number) = (|key: &str| text_of(&line, key), |key: &str| number_of(&line, key));
         let (control, of) = named(line.get("key").and_then(Value::as_str), is_wide);
         let (state, says) = match text("state").as_str() {
             "in_force" => in_force(line.get("value").unwrap_or(&Value::Null)),
@@ -44,7 +44,7 @@ pub(super) fn table(lines: impl Iterator<Item = String>, is_wide: bool) -> Table
         let value = line.get("value").unwrap_or(&Value::Null);
         let since = value.get("at").and_then(Value::as_str).and_then(tollgate_json::time::parse_timestamp);
         let since = since.map_or_else(|| "-".to_owned(), |at| ago(at, now_ms()));
-        table.row(vec![control, of, state, says, self::text(value, "by"), since, number("partition"), number("offset")]);
+        table.row(vec![control, of, state, says, text_of(value, "by"), since, number("partition"), number("offset")]);
     }
     table
 }
@@ -53,7 +53,7 @@ pub(super) fn table(lines: impl Iterator<Item = String>, is_wide: bool) -> Table
 pub(super) fn history_table(changes: &[Value], is_wide: bool) -> Table {
     let mut table = Table::new(HISTORY_COLUMNS);
     for change in changes {
-        let (text, number) = (|key: &str| text(change, key), |key: &str| number(change, key));
+        let (text, number) = (|key: &str| text_of(change, key), |key: &str| number_of(change, key));
         let (control, of) = named(change.get("key").and_then(Value::as_str), is_wide);
         let (_, says) = in_force(change);
         table.row(vec![text("at"), text("by"), control, of, text("state"), says, text("tool"), number("partition"), number("offset")]);
@@ -61,11 +61,11 @@ pub(super) fn history_table(changes: &[Value], is_wide: bool) -> Table {
     table
 }
 
-fn text(line: &Value, key: &str) -> String {
+fn text_of(line: &Value, key: &str) -> String {
     line.get(key).and_then(Value::as_str).unwrap_or("-").to_owned()
 }
 
-fn number(line: &Value, key: &str) -> String {
+fn number_of(line: &Value, key: &str) -> String {
     line.get(key).map_or_else(|| "-".to_owned(), Value::to_string)
 }
 

@@ -115,10 +115,7 @@ struct WaitedServers {
 
 impl AskServers for WaitedServers {
     fn ask(&self, question: Question) -> anyhow::Result<Answer> {
-        let (sender, answers) = channel();
-        self.servers.ask(question.provider, question.body, (), &sender);
-        let ((), answer) = answers.recv()?;
-        Ok(answer)
+        ask_and_wait(&self.servers, question)
     }
 
     /// Says it once for each provider and error, on stderr.
@@ -136,6 +133,17 @@ pub(crate) fn waited_servers(settings: &PolicySettings) -> anyhow::Result<Arc<dy
     let names = settings.guardrails.iter().flat_map(GuardrailSettings::servers).map(|(place, server)| (place, server.name.clone()));
     let servers = policy_servers(settings, &Metrics::new()?)?;
     Ok(Arc::new(WaitedServers { servers, names: names.collect(), said: Mutex::default() }))
+}
+
+/// Asks a policy server, and returns its answer once the answer is there.
+///
+/// # Errors
+/// The threads that ask have ended.
+pub(crate) fn ask_and_wait(servers: &PolicyServers, question: Question) -> anyhow::Result<Answer> {
+    let (sender, answers) = channel();
+    servers.ask(question.provider, question.body, (), &sender);
+    let ((), answer) = answers.recv()?;
+    Ok(answer)
 }
 
 /// Returns the policy servers of a configuration. They are asked on the current runtime.

@@ -18,14 +18,6 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    pub(crate) const fn text(title: &'static str) -> Self {
-        text(title)
-    }
-
-    pub(crate) const fn number(title: &'static str) -> Self {
-        number(title)
-    }
-
     /// Returns the same column, shown only if every column is asked for.
     pub(crate) const fn wide(self) -> Self {
         Self { is_wide: true, ..self }
@@ -100,7 +92,7 @@ impl Table {
 mod tests {
     use super::*;
 
-    const COLUMNS: &[Column] = &[Column::text("thread"), Column::number("bytes"), Column::text("touched").wide()];
+    const COLUMNS: &[Column] = &[text("thread"), number("bytes"), text("touched").wide()];
 
     #[test]
     fn a_table_holds_what_fits_and_a_wide_one_everything() {
