@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rdkafka::ClientConfig;
@@ -16,6 +17,7 @@ pub struct Dev {
     child: Child,
     pub brokers: String,
     pub admin: String,
+    said: Arc<Mutex<String>>,
 }
 
 impl Dev {
@@ -31,12 +33,14 @@ impl Dev {
             greeting.push_str(&line);
             greeting.push('\n');
         }
-        // What it says later is read, so that it never waits for a reader.
-        std::thread::spawn(move || lines.for_each(drop));
+        // What it says later is read, so that it never waits for a reader, and shown if the case fails.
+        let said = Arc::<Mutex<String>>::default();
+        let later = Arc::clone(&said);
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| *later.lock().unwrap() += &format!("{line}\n")));
         let behind = |text: &str| greeting.split_once(text).map(|(_, rest)| rest.to_owned()).unwrap();
         let brokers = behind("an embedded broker on ").split(',').next().unwrap().to_owned();
         let admin = behind("curl -s ").split("/metrics").next().unwrap().to_owned();
-        Self { child, brokers, admin }
+        Self { child, brokers, admin, said }
     }
 
     pub fn id(&self) -> u32 {
@@ -58,8 +62,12 @@ impl Dev {
 
 impl Drop for Dev {
     fn drop(&mut self) {
-        let _ended = self.child.kill();
+        let ended = self.child.try_wait();
+        let _killed = self.child.kill();
         let _reaped = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("dev had ended: {ended:?}; it said after its greeting:\n{}", self.said.lock().unwrap());
+        }
     }
 }
 
