@@ -7,13 +7,15 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::tcp::ReadHalf;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::protocol::{
-    API_VERSIONS, FETCH, FIND_COORDINATOR, METADATA, PRODUCE, Request, address_bytes, is_empty_fetch, name_controller, replace_address,
+    API_VERSIONS, FETCH, FIND_COORDINATOR, JOIN_GROUP, METADATA, PRODUCE, Request, SYNC_GROUP, address_bytes, is_empty_fetch,
+    name_controller, replace_address,
 };
 
 /// The largest request, as brokers have it by default.
@@ -25,6 +27,8 @@ const FETCH_WAIT_MAX: Duration = Duration::from_secs(30);
 const FETCH_WAIT_FIRST: Duration = Duration::from_millis(10);
 /// How long the cluster may take for a produce request that it does not answer.
 const UNANSWERED_PAUSE: Duration = Duration::from_millis(10);
+/// How many requests of a client are read before the first of them is answered.
+const REQUESTS_AHEAD: usize = 1_000;
 /// How long to wait after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -68,24 +72,40 @@ impl Forwarding {
         let mut cluster = TcpStream::connect(self.cluster).await?;
         client.set_nodelay(true)?;
         cluster.set_nodelay(true)?;
+        let (incoming, mut outgoing) = client.split();
+        let (frames, mut requests) = mpsc::channel(REQUESTS_AHEAD);
+        let (connected, mut gone) = oneshot::channel();
         let mut patience = FETCH_WAIT_FIRST;
-        while let Some(frame) = read_frame(&mut client).await? {
-            let Some(request) = Request::read(&frame) else { return Err(invalid("a request without a head")) };
-            let response = match request.kind {
-                API_VERSIONS => request.versions_response(),
-                FETCH => self.fetch(&mut cluster, &request, &frame, &mut patience).await?,
-                _ => {
-                    write_frame(&mut cluster, &frame).await?;
-                    if !request.is_answered() {
-                        self.note_unanswered();
-                        continue;
+        let answer = async {
+            while let Some(frame) = requests.recv().await {
+                let frame: Vec<u8> = frame;
+                let Some(request) = Request::read(&frame) else { return Err(invalid("a request without a head")) };
+                let response = match request.kind {
+                    API_VERSIONS => request.versions_response(),
+                    FETCH => self.fetch(&mut cluster, &request, &frame, &mut patience).await?,
+                    _ => {
+                        write_frame(&mut cluster, &frame).await?;
+                        if !request.is_answered() {
+                            self.note_unanswered();
+                            continue;
+                        }
+                        // The cluster aborts the process if a member joins anew while it holds the answer to that member's last request.
+                        tokio::select! {
+                            response = self.response(&mut cluster, &request) => response?,
+                            _ = &mut gone, if [JOIN_GROUP, SYNC_GROUP].contains(&request.kind) => return Err(invalid("no member waits")),
+                        }
                     }
-                    self.response(&mut cluster, &request).await?
-                }
-            };
-            write_frame(&mut client, &response).await?;
+                };
+                write_frame(&mut outgoing, &response).await?;
+            }
+            Ok(())
+        };
+        let served = tokio::try_join!(read_requests(incoming, frames, connected), answer);
+        if served.is_err() {
+            // The cluster reads nothing from a connection whose answer it holds, so that it notices a reset only.
+            cluster.set_zero_linger()?;
         }
-        Ok(())
+        served.map(|_| ())
     }
 
     /// Returns the cluster's response, with our address in place of its own.
@@ -138,8 +158,19 @@ impl Forwarding {
     }
 }
 
+/// Reads a client's requests until it closes the connection, or nobody answers any more. Then `connected` is dropped.
+async fn read_requests(mut client: ReadHalf<'_>, frames: mpsc::Sender<Vec<u8>>, connected: oneshot::Sender<()>) -> std::io::Result<()> {
+    while let Some(frame) = read_frame(&mut client).await? {
+        if frames.send(frame).await.is_err() {
+            break;
+        }
+    }
+    drop(connected);
+    Ok(())
+}
+
 /// Reads a frame; `None` if the connection has ended before one.
-async fn read_frame(stream: &mut TcpStream) -> std::io::Result<Option<Vec<u8>>> {
+async fn read_frame(stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<Option<Vec<u8>>> {
     let mut length = [0; 4];
     match stream.read_exact(&mut length).await {
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
@@ -151,7 +182,7 @@ async fn read_frame(stream: &mut TcpStream) -> std::io::Result<Option<Vec<u8>>> 
     Ok(Some(frame))
 }
 
-async fn write_frame(stream: &mut TcpStream, frame: &[u8]) -> std::io::Result<()> {
+async fn write_frame(stream: &mut (impl AsyncWrite + Unpin), frame: &[u8]) -> std::io::Result<()> {
     let length = i32::try_from(frame.len()).map_err(|_| invalid("a frame of more than 2 GiB"))?;
     stream.write_all(&[&length.to_be_bytes(), frame].concat()).await
 }
@@ -195,5 +226,49 @@ mod tests {
         let fetching = forwarding.fetch(&mut cluster, &request, &frame, &mut patience);
         let fetched = timeout_at(Instant::now() + TIME_MAX, async { tokio::join!(fetching, answering).0 }).await;
         assert_eq!(fetched.expect("it does not wait for its time to be over").unwrap(), RECORDS);
+    }
+
+    /// Connects a client to a forwarder in front of a listener, which stands for the cluster.
+    async fn forwarded() -> (TcpStream, TcpStream) {
+        let (cluster, own) = (TcpListener::bind("127.0.0.1:0").await.unwrap(), TcpListener::bind("127.0.0.1:0").await.unwrap());
+        let (address, own_address) = (cluster.local_addr().unwrap(), own.local_addr().unwrap());
+        tokio::spawn(forward(own, address));
+        let client = TcpStream::connect(own_address).await.unwrap();
+        (client, cluster.accept().await.unwrap().0)
+    }
+
+    /// librdkafka's mock cluster ends the process with an assertion if a member joins again on a new connection while it holds the answer
+    /// to the member's last request on the old one.
+    #[tokio::test]
+    async fn a_client_that_goes_while_it_joins_leaves_no_request_behind() {
+        for kind in [JOIN_GROUP, SYNC_GROUP] {
+            let (mut client, mut broker) = forwarded().await;
+            let frame =
+                |kind: i16| [&kind.to_be_bytes()[..], &0_i16.to_be_bytes(), &7_i32.to_be_bytes(), &2_i16.to_be_bytes(), b"me"].concat();
+            write_frame(&mut client, &frame(kind)).await.unwrap();
+            assert_eq!(read_frame(&mut broker).await.unwrap(), Some(frame(kind)));
+            // A request behind it does not hide that the client has gone.
+            write_frame(&mut client, &frame(METADATA)).await.unwrap();
+            drop(client);
+            let ended = timeout_at(Instant::now() + TIME_MAX, read_frame(&mut broker)).await;
+            let ended = ended.expect("the connection to the cluster ends").unwrap_err();
+            assert_eq!(ended.kind(), std::io::ErrorKind::ConnectionReset, "kind {kind}");
+        }
+    }
+
+    /// A producer that awaits no answers may close its connection at once.
+    #[tokio::test]
+    async fn requests_of_a_client_that_has_gone_are_still_passed_on() {
+        let (mut client, mut broker) = forwarded().await;
+        let head = [&PRODUCE.to_be_bytes()[..], &2_i16.to_be_bytes(), &7_i32.to_be_bytes(), &2_i16.to_be_bytes(), b"me"].concat();
+        let frame = [&head[..], &0_i16.to_be_bytes()].concat();
+        for _ in 0..3 {
+            write_frame(&mut client, &frame).await.unwrap();
+        }
+        drop(client);
+        for _ in 0..3 {
+            assert_eq!(read_frame(&mut broker).await.unwrap().as_deref(), Some(&frame[..]));
+        }
+        assert_eq!(read_frame(&mut broker).await.unwrap(), None);
     }
 }

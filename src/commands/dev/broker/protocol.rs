@@ -8,6 +8,8 @@ pub(super) const PRODUCE: i16 = 0;
 pub(super) const FETCH: i16 = 1;
 pub(super) const METADATA: i16 = 3;
 pub(super) const FIND_COORDINATOR: i16 = 10;
+pub(super) const JOIN_GROUP: i16 = 11;
+pub(super) const SYNC_GROUP: i16 = 14;
 pub(super) const API_VERSIONS: i16 = 18;
 
 /// The requests that are offered to clients, with the lowest and the highest version: what librdkafka's mock cluster speaks and has right.
@@ -21,10 +23,10 @@ const OFFERED: [(i16, i16, i16); 19] = [
     (8, 0, 7),
     (9, 0, 5),
     (FIND_COORDINATOR, 0, 3),
-    (11, 0, 5),
+    (JOIN_GROUP, 0, 5),
     (12, 0, 3),
     (13, 0, 2),
-    (14, 0, 3),
+    (SYNC_GROUP, 0, 3),
     (API_VERSIONS, 0, API_VERSIONS_MAX),
     (22, 0, 4),
     (23, 2, 2),
