@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::tcp::ReadHalf;
+use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -72,40 +72,47 @@ impl Forwarding {
         let mut cluster = TcpStream::connect(self.cluster).await?;
         client.set_nodelay(true)?;
         cluster.set_nodelay(true)?;
-        let (incoming, mut outgoing) = client.split();
-        let (frames, mut requests) = mpsc::channel(REQUESTS_AHEAD);
-        let (connected, mut gone) = oneshot::channel();
-        let mut patience = FETCH_WAIT_FIRST;
-        let answer = async {
-            while let Some(frame) = requests.recv().await {
-                let frame: Vec<u8> = frame;
-                let Some(request) = Request::read(&frame) else { return Err(invalid("a request without a head")) };
-                let response = match request.kind {
-                    API_VERSIONS => request.versions_response(),
-                    FETCH => self.fetch(&mut cluster, &request, &frame, &mut patience).await?,
-                    _ => {
-                        write_frame(&mut cluster, &frame).await?;
-                        if !request.is_answered() {
-                            self.note_unanswered();
-                            continue;
-                        }
-                        // The cluster aborts the process if a member joins anew while it holds the answer to that member's last request.
-                        tokio::select! {
-                            response = self.response(&mut cluster, &request) => response?,
-                            _ = &mut gone, if [JOIN_GROUP, SYNC_GROUP].contains(&request.kind) => return Err(invalid("no member waits")),
-                        }
-                    }
-                };
-                write_frame(&mut outgoing, &response).await?;
-            }
-            Ok(())
-        };
-        let served = tokio::try_join!(read_requests(incoming, frames, connected), answer);
+        let (incoming, outgoing) = client.split();
+        let (frames, requests) = mpsc::channel(REQUESTS_AHEAD);
+        let (connected, gone) = oneshot::channel();
+        let served = tokio::try_join!(read_requests(incoming, frames, connected), self.answer(&mut cluster, outgoing, requests, gone));
         if served.is_err() {
             // The cluster reads nothing from a connection whose answer it holds, so that it notices a reset only.
             cluster.set_zero_linger()?;
         }
         served.map(|_| ())
+    }
+
+    /// Answers a client's requests. `gone` ends when the client has closed the connection.
+    async fn answer(
+        &self,
+        cluster: &mut TcpStream,
+        mut client: WriteHalf<'_>,
+        mut requests: mpsc::Receiver<Vec<u8>>,
+        mut gone: oneshot::Receiver<()>,
+    ) -> std::io::Result<()> {
+        let mut patience = FETCH_WAIT_FIRST;
+        while let Some(frame) = requests.recv().await {
+            let Some(request) = Request::read(&frame) else { return Err(invalid("a request without a head")) };
+            let response = match request.kind {
+                API_VERSIONS => request.versions_response(),
+                FETCH => self.fetch(cluster, &request, &frame, &mut patience).await?,
+                _ => {
+                    write_frame(cluster, &frame).await?;
+                    if !request.is_answered() {
+                        self.note_unanswered();
+                        continue;
+                    }
+                    // The cluster aborts the process if a member joins anew while it holds the answer to that member's last request.
+                    tokio::select! {
+                        response = self.response(cluster, &request) => response?,
+                        _ = &mut gone, if [JOIN_GROUP, SYNC_GROUP].contains(&request.kind) => return Err(invalid("no member waits")),
+                    }
+                }
+            };
+            write_frame(&mut client, &response).await?;
+        }
+        Ok(())
     }
 
     /// Returns the cluster's response, with our address in place of its own.
@@ -193,6 +200,7 @@ fn invalid(what: &str) -> std::io::Error {
 
 #[cfg(test)]
 mod tests {
+    use super::super::protocol::tests::request;
     use super::*;
 
     /// Far longer than the test waits.
@@ -213,9 +221,8 @@ mod tests {
         let (cluster_bytes, own_bytes) = (address_bytes("a", 1), address_bytes("b", 1));
         let forwarding = Forwarding { cluster: address, cluster_bytes, own_bytes, produced: watch::Sender::new(0) };
         let wait_ms = i32::try_from(HOUR.as_millis()).unwrap();
-        let head = [&FETCH.to_be_bytes()[..], &0_i16.to_be_bytes(), &7_i32.to_be_bytes(), &2_i16.to_be_bytes(), b"me"].concat();
-        let frame = [&head[..], &(-1_i32).to_be_bytes(), &wait_ms.to_be_bytes(), &1_i32.to_be_bytes()].concat();
-        let (request, mut patience) = (Request::read(&frame).unwrap(), HOUR);
+        let frame = request(FETCH, 0, &[-1_i32, wait_ms, 1].map(i32::to_be_bytes).concat());
+        let (fetch, mut patience) = (Request::read(&frame).unwrap(), HOUR);
         let answering = async {
             assert!(read_frame(&mut broker).await.unwrap().is_some());
             write_frame(&mut broker, EMPTY).await.unwrap();
@@ -223,7 +230,7 @@ mod tests {
             assert!(read_frame(&mut broker).await.unwrap().is_some());
             write_frame(&mut broker, RECORDS).await.unwrap();
         };
-        let fetching = forwarding.fetch(&mut cluster, &request, &frame, &mut patience);
+        let fetching = forwarding.fetch(&mut cluster, &fetch, &frame, &mut patience);
         let fetched = timeout_at(Instant::now() + TIME_MAX, async { tokio::join!(fetching, answering).0 }).await;
         assert_eq!(fetched.expect("it does not wait for its time to be over").unwrap(), RECORDS);
     }
@@ -243,12 +250,11 @@ mod tests {
     async fn a_client_that_goes_while_it_joins_leaves_no_request_behind() {
         for kind in [JOIN_GROUP, SYNC_GROUP] {
             let (mut client, mut broker) = forwarded().await;
-            let frame =
-                |kind: i16| [&kind.to_be_bytes()[..], &0_i16.to_be_bytes(), &7_i32.to_be_bytes(), &2_i16.to_be_bytes(), b"me"].concat();
-            write_frame(&mut client, &frame(kind)).await.unwrap();
-            assert_eq!(read_frame(&mut broker).await.unwrap(), Some(frame(kind)));
+            let frame = request(kind, 0, &[]);
+            write_frame(&mut client, &frame).await.unwrap();
+            assert_eq!(read_frame(&mut broker).await.unwrap(), Some(frame));
             // A request behind it does not hide that the client has gone.
-            write_frame(&mut client, &frame(METADATA)).await.unwrap();
+            write_frame(&mut client, &request(METADATA, 0, &[])).await.unwrap();
             drop(client);
             let ended = timeout_at(Instant::now() + TIME_MAX, read_frame(&mut broker)).await;
             let ended = ended.expect("the connection to the cluster ends").unwrap_err();
@@ -260,8 +266,7 @@ mod tests {
     #[tokio::test]
     async fn requests_of_a_client_that_has_gone_are_still_passed_on() {
         let (mut client, mut broker) = forwarded().await;
-        let head = [&PRODUCE.to_be_bytes()[..], &2_i16.to_be_bytes(), &7_i32.to_be_bytes(), &2_i16.to_be_bytes(), b"me"].concat();
-        let frame = [&head[..], &0_i16.to_be_bytes()].concat();
+        let frame = request(PRODUCE, 2, &0_i16.to_be_bytes());
         for _ in 0..3 {
             write_frame(&mut client, &frame).await.unwrap();
         }

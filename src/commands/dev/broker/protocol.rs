@@ -267,10 +267,11 @@ pub(super) fn replace_address(response: &mut [u8], from: &[u8], to: &[u8]) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn request(kind: i16, version: i16, body: &[u8]) -> Vec<u8> {
+    /// The frame of a request.
+    pub(in super::super) fn request(kind: i16, version: i16, body: &[u8]) -> Vec<u8> {
         [&kind.to_be_bytes()[..], &version.to_be_bytes(), &7_i32.to_be_bytes(), &2_i16.to_be_bytes(), b"me", body].concat()
     }
 
