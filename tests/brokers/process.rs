@@ -3,14 +3,17 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use anyhow::Context as _;
 use tollgate_testkit::eventually;
 
-/// A running process. It is killed when the handle is dropped.
+/// A running process. It is killed when the handle is dropped, and tells what it said if the case fails.
 pub struct Process {
     child: Child,
     said: Arc<Mutex<String>>,
+    /// Ends when nothing more can be said.
+    reader: JoinHandle<()>,
 }
 
 impl Process {
@@ -19,12 +22,16 @@ impl Process {
         let said = Arc::new(Mutex::new(String::new()));
         let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
         let into = Arc::clone(&said);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
                 *into.lock().unwrap() += &(line + "\n");
             }
         });
-        Self { child, said }
+        Self { child, said, reader }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Returns everything that it has said on stderr.
@@ -36,7 +43,9 @@ impl Process {
     pub fn line(&self, parts: &[&str]) -> String {
         let is_wanted = |line: &&str| parts.iter().all(|part| line.contains(part));
         let found = eventually(|| {
+            let is_over = self.reader.is_finished();
             let said = self.said();
+            assert!(!is_over || said.lines().any(|line| is_wanted(&line)), "it ended without a line with {parts:?}:\n{said}");
             said.lines().find(is_wanted).map(str::to_owned).with_context(|| format!("no line with {parts:?}:\n{said}"))
         });
         found.unwrap()
@@ -44,7 +53,7 @@ impl Process {
 
     /// Presses Ctrl-C.
     pub fn interrupt(&self) {
-        let sent = Command::new("kill").arg("-INT").arg(self.child.id().to_string()).status().expect("kill is there");
+        let sent = Command::new("kill").arg("-INT").arg(self.id().to_string()).status().expect("kill is there");
         assert!(sent.success());
     }
 
@@ -57,7 +66,11 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ended = self.child.kill();
-        let _ended = self.child.wait();
+        let ended = self.child.try_wait();
+        let _killed = self.child.kill();
+        let _reaped = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("it had ended: {ended:?}; it said:\n{}", self.said());
+        }
     }
 }

@@ -1,23 +1,20 @@
 //! `tollgate dev` as the broker of other commands, and a client of it.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rdkafka::ClientConfig;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use serde_json::{Value, json};
 
+use crate::brokers::process::Process;
 use crate::support::tollgate;
 use tollgate_testkit::TIME_MAX;
 
 /// A running `tollgate dev` on an embedded broker. It ends with this value.
 pub struct Dev {
-    child: Child,
+    process: Process,
     pub brokers: String,
     pub admin: String,
-    said: Arc<Mutex<String>>,
 }
 
 impl Dev {
@@ -25,26 +22,17 @@ impl Dev {
     pub fn start(arguments: &[&str]) -> Self {
         let mut command = tollgate();
         command.arg("dev").args(arguments).env("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0");
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let mut greeting = String::new();
-        while !greeting.contains("Ctrl-C ends it.") {
-            let line = lines.next().unwrap_or_else(|| panic!("dev ended: {greeting}")).unwrap();
-            greeting.push_str(&line);
-            greeting.push('\n');
-        }
-        // What it says later is read, so that it never waits for a reader, and shown if the case fails.
-        let said = Arc::<Mutex<String>>::default();
-        let later = Arc::clone(&said);
-        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| *later.lock().unwrap() += &format!("{line}\n")));
+        let process = Process::start(&mut command);
+        process.line(&["Ctrl-C ends it."]);
+        let greeting = process.said();
         let behind = |text: &str| greeting.split_once(text).map(|(_, rest)| rest.to_owned()).unwrap();
         let brokers = behind("an embedded broker on ").split(',').next().unwrap().to_owned();
         let admin = behind("curl -s ").split("/metrics").next().unwrap().to_owned();
-        Self { child, brokers, admin, said }
+        Self { process, brokers, admin }
     }
 
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.process.id()
     }
 
     /// Publishes events, each with its thread as the key.
@@ -57,17 +45,6 @@ impl Dev {
             producer.send(BaseRecord::to("agent.events").key(thread).payload(&value)).unwrap();
         }
         producer.flush(TIME_MAX).unwrap();
-    }
-}
-
-impl Drop for Dev {
-    fn drop(&mut self) {
-        let ended = self.child.try_wait();
-        let _killed = self.child.kill();
-        let _reaped = self.child.wait();
-        if std::thread::panicking() {
-            eprintln!("dev had ended: {ended:?}; it said after its greeting:\n{}", self.said.lock().unwrap());
-        }
     }
 }
 
