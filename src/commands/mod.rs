@@ -20,6 +20,7 @@ mod run;
 mod sample;
 mod schema;
 mod shared;
+mod signals;
 mod state;
 mod status;
 mod tap;
@@ -117,6 +118,11 @@ enum Command {
         #[command(subcommand)]
         command: passport::PassportCommand,
     },
+    /// Look at what providers send
+    Signals {
+        #[command(subcommand)]
+        command: signals::SignalsCommand,
+    },
     /// Switches for the whole fleet: suspend and resume subjects, set passports, list what is in force
     Control {
         #[command(subcommand)]
@@ -169,6 +175,7 @@ fn run(Cli { common, command }: Cli) -> anyhow::Result<ExitCode> {
         Command::Replay(args) => replay::execute(&args, settings()?),
         Command::Test(args) => test::execute(&args, settings()?, has_config, screen),
         Command::Passport { command } => passport::execute(&command, &settings()?),
+        Command::Signals { command } => signals::execute(&command, &settings()?, screen),
         Command::State { command } => state::execute(&command, settings()?, screen),
         Command::Version(args) => version::execute(&args),
         Command::Dlq { command } => dlq::execute(&command, settings()?, screen),

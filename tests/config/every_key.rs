@@ -62,7 +62,11 @@ fn candidates(now: &Value) -> Vec<(String, Value)> {
     let registry = Registry::builtin();
     let names = || registry.names().filter(|name| !name.contains(char::is_uppercase));
     let words = |first: &'static str| {
-        [first, "json", "enforce", "127.0.0.1:9", "http://127.0.0.1:9/v1"].into_iter().chain(names()).map(same).collect::<Vec<_>>()
+        [first, "json", "enforce", "suppress", "127.0.0.1:9", "http://127.0.0.1:9/v1"]
+            .into_iter()
+            .chain(names())
+            .map(same)
+            .collect::<Vec<_>>()
     };
     match now {
         Value::Bool(is_on) => vec![((!is_on).to_string(), json!(!is_on))],
@@ -77,7 +81,12 @@ fn candidates(now: &Value) -> Vec<(String, Value)> {
             words("true").into_iter().chain([("7".to_owned(), json!(7)), ("[\"1\", b]".to_owned(), json!(["1", "b"]))]).collect()
         }
         Value::Array(items) if items.iter().any(Value::is_object) => vec![(json!(items[1..]).to_string(), json!(items[1..]))],
-        Value::Array(_) => vec![("[\"1\", b]".to_owned(), json!(["1", "b"]))],
+        // One list takes the names of rules alone.
+        Value::Array(_) => ["[\"1\", b]", "[openai_refusal]"]
+            .into_iter()
+            .zip([json!(["1", "b"]), json!(["openai_refusal"])])
+            .map(|(text, list)| (text.to_owned(), list))
+            .collect(),
         Value::Object(map) if map.is_empty() => vec![("{client.rack: c}".to_owned(), json!({"client.rack": "c"}))],
         Value::Object(_) => vec![(now.to_string(), now.clone())],
     }

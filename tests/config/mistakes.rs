@@ -90,7 +90,7 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
         ),
         (
             "safety_finish_reason: {detectors: [{use: acme:MyDetector}]}",
-            "safety_finish_reason.detectors[0].use: found an unknown detector; write `openai_compatible_content_filter`, `anthropic_refusal` or `gemini_safety`",
+            "safety_finish_reason.detectors[0].use: found an unknown detector; write `openai_compatible_content_filter`, `anthropic_refusal`, `gemini_safety` or `native`",
         ),
         (
             "safety_finish_reason: {detectors: [gemini_safety]}",

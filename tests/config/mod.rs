@@ -107,6 +107,8 @@ tool_loop_guardrails:
         {"use": "gemini_safety", "config": {"finish_reasons": gemini}},
     ]);
     let mut with_glm = defaults.clone();
+    let mut defaults = defaults;
+    defaults.as_array_mut().unwrap().push(json!({"use": "native", "config": {"without": []}}));
     with_glm[0]["config"]["finish_reasons"] = json!(["content_filter", "sensitive"]);
     let thresholds = |values: [u32; 6], warnings: bool, stops: bool| {
         let [exact_warn, exact_block, same_warn, same_halt, progress_warn, progress_block] = values;

@@ -166,7 +166,7 @@ fn elements_of_default_lists() {
     let set = over("TOLLGATE__SAFETY_FINISH_REASON__DETECTORS__0__CONFIG__FINISH_REASONS", "[content_filter, sensitive]");
     let detectors = &set["safety_finish_reason"]["detectors"];
     assert_eq!(detectors[0]["config"], json!({"finish_reasons": ["content_filter", "sensitive"]}));
-    assert_eq!((detectors.as_array().unwrap().len(), &detectors[1]["use"]), (3, &json!("anthropic_refusal")));
+    assert_eq!((detectors.as_array().unwrap().len(), &detectors[1]["use"]), (4, &json!("anthropic_refusal")));
     let only = over("TOLLGATE__SAFETY_FINISH_REASON__DETECTORS", "[{use: gemini_safety}]");
     assert_eq!(only["safety_finish_reason"]["detectors"].as_array().unwrap().len(), 1);
     let added = over("TOLLGATE__KAFKA__REPLY_TOPICS__0", "0123");

@@ -26,6 +26,11 @@ fn the_page_on_metrics_is_the_list() {
 }
 
 #[test]
+fn the_page_on_safety_stops_is_that_of_the_readers() {
+    check_written("docs/safety-stops.md", &tollgate_core::decide::safety::reading::page());
+}
+
+#[test]
 fn the_page_on_topics_is_the_table() {
     check_written("docs/topics.md", &tollgate_config::topics::page(TOPICS));
 }

@@ -230,7 +230,13 @@ fn deerflow() {
 }
 
 fn check_safety(case: &Value) {
-    let config = case["in"].get("config").map_or(json!({}), |config| json!({"safety_finish_reason": config}));
+    let mut block = case["in"].get("config").cloned().unwrap_or(json!({}));
+    // DeerFlow has these three alone, each with its own values.
+    let built_in = ["openai_compatible_content_filter", "anthropic_refusal", "gemini_safety"].map(|name| json!({"use": name}));
+    if block["detectors"].is_null() {
+        block["detectors"] = json!(built_in);
+    }
+    let config = json!({"safety_finish_reason": block});
     let message = &case["in"]["message"];
     let verdict =
         Gate::new(policy(&config)).event(&json!({"type": "model_response", "thread_id": "t-1", "event_id": "e", "message": message}));

@@ -28,6 +28,7 @@ mod controls;
 mod gate;
 mod golden;
 mod golden_oap;
+mod golden_signals;
 mod passport;
 mod passport_calls;
 mod policy_versions;

@@ -9,7 +9,9 @@ use tollgate_core::decide::guardrail::{
 };
 use tollgate_core::decide::policy::{Policy, PolicySettings, Registry};
 use tollgate_core::decide::ruling::GuardrailReason;
-use tollgate_core::decide::safety::{Category, ConfiguredDetector, Detection, DetectorDescriptor, ResponseView, SafetyDetector};
+use tollgate_core::decide::safety::{
+    Category, ConfiguredDetector, Detection, DetectorDescriptor, ReasonValue, ResponseView, SafetyDetector,
+};
 use tollgate_core::settings::Section;
 use tollgate_fixtures::gate::Gate;
 
@@ -36,8 +38,7 @@ impl SafetyDetector for Overthinking {
 
     fn detect(&self, response: &ResponseView<'_>) -> Option<Detection> {
         let reason = response.finish_reasons.iter().find(|reason| reason.value == self.word)?;
-        let reason_value = reason.value.clone().into_owned();
-        Some(Detection { category: Category::Safety, reason_field: reason.field, reason_value, extras: serde_json::Map::new() })
+        Some(Detection::new(Category::Safety, reason.field, ReasonValue::Text(reason.value.clone().into_owned())))
     }
 }
 
@@ -150,7 +151,7 @@ fn a_provider_that_is_registered_is_configured_and_decides() {
 #[test]
 fn errors_name_what_is_registered() {
     let text = faults(&detectors(&json!([{"use": "overthinkin"}])));
-    let known = "`openai_compatible_content_filter`, `anthropic_refusal`, `gemini_safety` or `overthinking`";
+    let known = "`openai_compatible_content_filter`, `anthropic_refusal`, `gemini_safety`, `native` or `overthinking`";
     assert!(text.contains(&format!("detectors[0].use: found an unknown detector; write {known}")), "{text}");
     let text = faults(&providers(&json!([{"use": "acme:"}, {"use": "name_length", "config": {"leters_max": 3}}])));
     let known = "`allowlist`, `oap_passport`, `http` or `name_length`";

@@ -70,7 +70,7 @@ fn large_cases() -> Vec<Case> {
         case("half a million values", list, "value_too_many_values", "value", none, "500000 values"),
         case("half a million values in a text", text, "value_too_many_values", "arguments", [Some("t"), Some("e")], "500000 values"),
     ];
-    let lengths = [("thread_id", 257), ("event_id", 129), ("turn_id", 257), ("tool_call_id", 513), ("tool_name", 513)];
+    let lengths = [("thread_id", 257), ("event_id", 129), ("turn_id", 257), ("tool_call_id", 4097), ("tool_name", 513)];
     for (field, length) in lengths.into_iter().chain([("thread_id", 1_000_000), ("event_id", 1_000_000)]) {
         // An id that is too long is not told again.
         let ids = [("thread_id", "t"), ("event_id", "e")].map(|(name, id)| (name != field).then_some(id));

@@ -10,6 +10,8 @@ use super::{INTEGER_DIGITS_MAX, VALUES_MAX};
 pub struct Parser {
     nodes: Vec<Node>,
     open: Vec<u32>,
+    /// A text that was made for the parser alone.
+    text: Vec<u8>,
 }
 
 /// About how many bytes of text there are for each value, in events and arguments.
@@ -42,20 +44,32 @@ impl Parser {
     /// # Errors
     /// [`SyntaxError`] names the first byte that is not JSON as Python's `json.loads` reads it.
     pub fn parse<'d>(&'d mut self, text: &'d [u8], depth_max: usize) -> Result<Value<'d>, SyntaxError> {
-        self.nodes.clear();
-        self.open.clear();
-        if u32::try_from(text.len()).is_err() {
-            return Err(SyntaxError { at: 0, kind: SyntaxErrorKind::TooLong });
-        }
-        let nodes = text.len() / BYTES_PER_NODE;
-        if self.nodes.capacity() > NODES_KEPT && nodes < NODES_KEPT {
-            self.nodes.shrink_to(NODES_KEPT);
-        }
-        // Growing the table step by step would copy it each time.
-        self.nodes.reserve(nodes);
-        Scan { text, at: 0, nodes: &mut self.nodes, open: &mut self.open, depth_max, has_controls: None }.document()?;
+        read(&mut self.nodes, &mut self.open, text, depth_max)?;
         Ok(Value::new(text, &self.nodes, 0))
     }
+
+    /// Reads a text as [`Parser::parse`] does, and keeps it as long as its values are in use.
+    pub fn parse_owned(&mut self, text: Vec<u8>, depth_max: usize) -> Result<Value<'_>, SyntaxError> {
+        self.text = text;
+        read(&mut self.nodes, &mut self.open, &self.text, depth_max)?;
+        Ok(Value::new(&self.text, &self.nodes, 0))
+    }
+}
+
+/// Reads a text into the table.
+fn read(nodes: &mut Vec<Node>, open: &mut Vec<u32>, text: &[u8], depth_max: usize) -> Result<(), SyntaxError> {
+    nodes.clear();
+    open.clear();
+    if u32::try_from(text.len()).is_err() {
+        return Err(SyntaxError { at: 0, kind: SyntaxErrorKind::TooLong });
+    }
+    let expected = text.len() / BYTES_PER_NODE;
+    if nodes.capacity() > NODES_KEPT && expected < NODES_KEPT {
+        nodes.shrink_to(NODES_KEPT);
+    }
+    // Growing the table step by step would copy it each time.
+    nodes.reserve(expected);
+    Scan { text, at: 0, nodes, open, depth_max, has_controls: None }.document()
 }
 
 struct Scan<'p, 'd> {

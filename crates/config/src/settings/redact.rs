@@ -47,7 +47,14 @@ pub(super) fn redacted(settings: &Settings, is_taken: impl Fn(&str, &str) -> boo
         "safety_finish_reason": if policy.detectors.is_empty() {
             json!({"enabled": false})
         } else {
-            json!({"enabled": true, "detectors": policy.detectors})
+            let responses = &policy.responses;
+            json!({
+                "enabled": true,
+                "detectors": policy.detectors,
+                "on_unrecognized": responses.on_unrecognized,
+                "on_unreliable": responses.on_unreliable,
+                "only_on": responses.only_on,
+            })
         },
         "guardrails": policy.guardrails.as_ref().map_or_else(|| json!({"enabled": false}), |guardrails| {
             json!({

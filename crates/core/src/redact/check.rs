@@ -2,6 +2,7 @@
 
 use super::{Keys, Unkept};
 use crate::decide::loops::classify;
+use crate::decide::safety::reading::Scan;
 use crate::decide::safety::{EndReason, ResponseContent, ResponseView};
 use crate::decide::signal::tokens_of;
 use crate::event::decode::{Attribution, Body, Event, ModelBody, Rejection, ToolCall, ToolResult, decode};
@@ -82,18 +83,12 @@ fn same_result(before: &ToolResult<'_>, after: &ToolResult<'_>) -> Result<(), Un
 }
 
 fn same_response(keys: &Keys, before: &ModelBody<'_>, after: &ModelBody<'_>) -> Result<(), Unkept> {
-    let (views, contents) = match (before, after) {
-        (ModelBody::Response(before), ModelBody::Response(after)) => (
-            (ResponseView::of_native(*before), ResponseView::of_native(*after)),
-            (ResponseContent::of_native(*before), ResponseContent::of_native(*after)),
-        ),
-        (ModelBody::Message(before), ModelBody::Message(after)) => (
-            (ResponseView::of_langchain(*before), ResponseView::of_langchain(*after)),
-            (ResponseContent::of_langchain(*before), ResponseContent::of_langchain(*after)),
-        ),
-        (ModelBody::Error(_), ModelBody::Error(_)) => return Ok(()),
-        _ => return Err(Unkept::Differs("the form of its response")),
-    };
+    let is_same_form = std::mem::discriminant(before) == std::mem::discriminant(after);
+    require(is_same_form, "the form of its response")?;
+    let views = (ResponseView::of(before), ResponseView::of(after));
+    let contents = (ResponseContent::of(before), ResponseContent::of(after));
+    let scans = (Scan::of(before), Scan::of(after));
+    require(scans.0.says_as(&scans.1), "why its response ended")?;
     let known = |reason: &EndReason<'_>| (reason.field, keys.reasons.find(&reason.value).map(|_| reason.value.to_string()));
     let reasons = |view: &ResponseView<'_>| {
         let list = |reasons: &[EndReason<'_>]| reasons.iter().map(known).collect::<Vec<_>>();

@@ -19,11 +19,12 @@ mod unreadable;
 mod value;
 mod words;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::decide::safety::ReasonSet;
-use crate::event::decode::{EVENT_DEPTH_MAX, is_structured, skip_schema_registry_prefix};
+use crate::event::decode::{EVENT_DEPTH_MAX, is_structured, skip_schema_registry_prefix, with_data};
 use crate::event::record::{Header, Record};
 use tollgate_json::{Parser, Value};
 
@@ -112,14 +113,18 @@ impl Redactor {
 }
 
 fn redact_value(keys: &Keys, parser: &mut Parser, record: &Record<'_>, value: &[u8]) -> Result<Vec<u8>, Unkept> {
-    let text = skip_schema_registry_prefix(value);
+    let own = skip_schema_registry_prefix(value);
+    // What is in `data_base64` is redacted as what it is.
+    let text = &with_data(own).map_or(Cow::Borrowed(own), Cow::Owned);
     let is_text = std::str::from_utf8(text).is_ok();
-    let redacted = match parser.parse(text, EVENT_DEPTH_MAX) {
+    let mut redacted = match parser.parse(text, EVENT_DEPTH_MAX) {
         Ok(root) if is_text => value::redact(keys, text, root, role_of(record, root))?,
         Ok(_) => unreadable::stand_in(text, None),
         Err(error) => unreadable::stand_in(text, is_text.then_some(error)),
     };
-    let prefix = value.len() - text.len();
+    // Data takes fewer bytes than its base64.
+    redacted.resize(own.len(), b' ');
+    let prefix = value.len() - own.len();
     Ok([value.get(..prefix).unwrap_or_default(), &redacted].concat())
 }
 

@@ -1,6 +1,7 @@
 //! What the members of an event are to its redaction. Whatever is not named here is data, and is replaced.
 
 use super::words::RESULT_MEMBERS;
+use crate::decide::safety::reading::outline::{OnPath, is_arguments, is_call_name, is_function};
 use crate::decide::signal::USAGE_MEMBERS;
 
 /// What a value is, which says what of it stays.
@@ -30,29 +31,17 @@ pub(super) enum Role {
     Result,
     /// Whatever is in a result: what tells of a failure stays.
     InResult,
-    /// The native body of a response.
-    Response,
-    /// A LangChain message, or its part with the fields.
-    Message,
-    /// One of the answers in a response, or the metadata of a message: an object with a reason why it ended.
-    Answer,
-    /// A message in the form of OpenAI.
-    OpenAiMessage,
-    /// The content of a message: a text, or blocks.
-    Content,
-    /// Content of which a block is known to be a call.
-    CallBlock,
-    /// The content of Gemini's answers.
-    Parts,
-    /// One part of that.
-    Part,
+    /// A place on the paths along which responses are read: what is read there stays, in known words.
+    Path(OnPath),
     /// A tool call.
     Call,
     /// The function of a tool call.
     Function,
+    /// What a gateway tells of its provider.
+    Provided,
     /// The type of a block: it stays if it is known.
     BlockType,
-    /// The reason why a response ended: it stays if it is known.
+    /// The reason that a gateway got from its provider: it stays if it is known.
     Reason,
     /// The usage of a response: its counts of tokens stay.
     Usage,
@@ -83,11 +72,11 @@ fn event_field(name: &str) -> Option<Role> {
         "provider" => Role::Provider,
         "arguments" => Role::Arguments,
         "result" => Role::Result,
-        "response" => Role::Response,
-        "message" => Role::Message,
+        "response" | "error" => Role::Path(OnPath::RESPONSE),
+        "message" => Role::Path(OnPath::MESSAGE),
         // Names that a reader of events looks for, in front of values that nothing reads as they are.
-        "tool_input" | "failed" | "is_subagent" | "user_role" | "error" | "verdict_id" | "allows_execution" | "policy_version"
-        | "specversion" | "source" => Role::Data,
+        "tool_input" | "failed" | "is_subagent" | "user_role" | "verdict_id" | "allows_execution" | "policy_version" | "specversion"
+        | "source" => Role::Data,
         _ => return None,
     })
 }
@@ -104,34 +93,31 @@ fn attribute(name: &str) -> Option<Role> {
     })
 }
 
-/// Returns the role of a member in a model's response, along the paths that safety detectors read.
+/// Returns the role of a member in a model's response.
 fn response_member(role: Role, name: &str) -> Option<Role> {
-    use Role::{
-        Answer, BlockType, Call, CallBlock, Content, Data, Function, Id, Message, OpenAiMessage, Part, Parts, Ratings, Reason, Response,
-        Usage,
-    };
     Some(match (role, name) {
-        (Response, "choices" | "candidates") => Answer,
-        (Response, "stop_reason") => Reason,
-        (Response, "usage" | "usageMetadata" | "usage_metadata") | (Message, "usage_metadata") => Usage,
-        (Usage, name) if USAGE_MEMBERS.contains(&name) => Usage,
-        (Response | OpenAiMessage | Message, "content") => Content,
-        (Message, "kwargs" | "data") => Message,
-        (Message, "response_metadata" | "additional_kwargs") => Answer,
-        (Message, "tool_calls" | "invalid_tool_calls" | "tool_call_chunks") => Call,
-        (Answer, "finish_reason" | "finishReason" | "stop_reason") => Reason,
-        (Answer, "content_filter_results" | "safety_ratings" | "safetyRatings") => Ratings,
-        (Answer, "message" | "delta") => OpenAiMessage,
-        (Answer, "content") => Parts,
-        (OpenAiMessage | Answer, "tool_calls") => Call,
-        (OpenAiMessage | Answer, "function_call") => Function,
-        (Parts, "parts") => Part,
-        (Part, "functionCall" | "function_call") => Call,
-        (Call, "function" | "custom") => Function,
-        (Call, "id" | "name") | (Function, "name") | (CallBlock, "id" | "call_id" | "name") => Id,
-        (Content | CallBlock, "type") => BlockType,
-        // Their names are looked for, so that no other name may become one of them.
-        (Part | Content | CallBlock, "text") | (Content, "id" | "call_id" | "name") => Data,
+        (Role::Usage, name) if USAGE_MEMBERS.contains(&name) => Role::Usage,
+        (Role::Call | Role::Function, name) if is_call_name(name) => Role::Id,
+        (Role::Call | Role::Function, name) if is_arguments(name) => Role::Arguments,
+        (Role::Call, name) if is_function(name) => Role::Function,
+        (Role::Call, "type" | "part_kind") => Role::BlockType,
+        (Role::Provided, "native_finish_reason") => Role::Reason,
+        (Role::Path(path), name) => return path.member(name.as_bytes()).map(Role::Path).or_else(|| beside(name)),
+        // A reader looks for these names, so that no other name may become one of them.
+        (Role::Call, "text") => Role::Data,
+        _ => return None,
+    })
+}
+
+/// Returns the role of a member that stands beside what is read.
+fn beside(name: &str) -> Option<Role> {
+    Some(match name {
+        "usage" | "Usage" | "usageMetadata" | "usage_metadata" => Role::Usage,
+        "content_filter_results" | "safety_ratings" | "safetyRatings" => Role::Ratings,
+        "native_finish_reason" => Role::Reason,
+        "provider_specific_fields" => Role::Provided,
+        "type" | "part_kind" => Role::BlockType,
+        name if name == "text" || is_call_name(name) => Role::Data,
         _ => return None,
     })
 }

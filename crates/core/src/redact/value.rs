@@ -2,8 +2,9 @@
 
 use super::roles::Role;
 use super::text::{none, respell, stand_in};
-use super::words::{self, BLOCK_TYPES, CALL_TYPES, PROVIDERS};
+use super::words::{self, BLOCK_TYPES, PROVIDERS};
 use super::{Keys, Unkept, number};
+use crate::decide::safety::reading::outline::is_call_type;
 use crate::event::decode::{EventType, TOOL_NAME_BYTES_MAX, short_type};
 use tollgate_json::time::parse_timestamp;
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Value};
@@ -12,21 +13,22 @@ use tollgate_json::{DEPTH_MAX, Parser, Shape, Value};
 /// overflow the stack.
 pub(super) fn redact(keys: &Keys, text: &[u8], root: Value<'_>, role: Role) -> Result<Vec<u8>, Unkept> {
     let mut out = text.to_vec();
-    let mut open = vec![(root, role)];
-    while let Some((value, role)) = open.pop() {
+    let mut open = vec![(root, root, role)];
+    while let Some((value, beside, role)) = open.pop() {
         match value.shape() {
             Shape::Null | Shape::Boolean => {}
             Shape::Number => {
-                if !matches!(role, Role::Ratings | Role::Usage) {
+                let says_why = matches!(role, Role::Path(path) if path.says_why());
+                if !says_why && !matches!(role, Role::Ratings | Role::Usage) {
                     put(&mut out, value, &number::stand_in(&keys.numbers, value.source())?)?;
                 }
             }
             Shape::String => {
-                if let Some(standing_in) = string(keys, value, role)? {
+                if let Some(standing_in) = string(keys, value, beside, role)? {
                     put(&mut out, value, &respell(value.source(), &standing_in))?;
                 }
             }
-            Shape::Array => open.extend(value.items().map(|item| (item, within(item, inside(role))))),
+            Shape::Array => open.extend(value.items().map(|item| (item, item, within(item, of_items(role))))),
             Shape::Object => {
                 let role = inside(role);
                 for (key, member) in value.members() {
@@ -39,7 +41,7 @@ pub(super) fn redact(keys: &Keys, text: &[u8], root: Value<'_>, role: Role) -> R
                         Role::InResult | Role::Ratings => role,
                         _ => Role::Data,
                     });
-                    open.push((member, within(member, of_member)));
+                    open.push((member, value, within(member, of_member)));
                 }
             }
         }
@@ -56,10 +58,20 @@ fn inside(role: Role) -> Role {
     }
 }
 
+/// Returns the role of what is in an array of that role.
+fn of_items(role: Role) -> Role {
+    match role {
+        Role::Path(path) => path.items().map_or(Role::Data, Role::Path),
+        role => inside(role),
+    }
+}
+
 /// Returns the role of a value, which may depend on what it holds: a block says itself whether it is a call.
 fn within(value: Value<'_>, role: Role) -> Role {
-    let is_call = || value.get("type").is_some_and(|kind| CALL_TYPES.iter().any(|known| kind.is_text(known)));
-    if role == Role::Content && is_call() { Role::CallBlock } else { role }
+    match role {
+        Role::Path(path) if path.is_call(value) => Role::Call,
+        role => role,
+    }
 }
 
 fn put(out: &mut [u8], value: Value<'_>, with: &[u8]) -> Result<(), Unkept> {
@@ -82,7 +94,7 @@ fn unknown_name(keys: &Keys, name: &[u8], role: Role) -> Result<Vec<u8>, Unkept>
 }
 
 /// Returns the stand-in of a string, or `None` if it stays.
-fn string(keys: &Keys, value: Value<'_>, role: Role) -> Result<Option<Vec<u8>>, Unkept> {
+fn string(keys: &Keys, value: Value<'_>, beside: Value<'_>, role: Role) -> Result<Option<Vec<u8>>, Unkept> {
     let Some(text) = value.as_text() else { return Ok(None) };
     let text = text.as_bytes();
     let stays = |is_known: &dyn Fn(&str) -> bool| {
@@ -96,7 +108,9 @@ fn string(keys: &Keys, value: Value<'_>, role: Role) -> Result<Option<Vec<u8>>, 
         Role::Provider => stays(&|text| PROVIDERS.contains(&text)),
         Role::EventType => event_type(keys, text),
         Role::Time => stays(&|text| parse_timestamp(text).is_some()),
-        Role::BlockType => stays(&|text| CALL_TYPES.contains(&text) || BLOCK_TYPES.contains(&text)),
+        Role::BlockType => stays(&|text| is_call_type(text) || BLOCK_TYPES.contains(&text)),
+        Role::Path(path) if path.is_known(value, beside) => Ok(None),
+        Role::Path(path) if path.says_why() => stays(&|text| keys.reasons.find(text).is_some()),
         Role::Reason => stays(&|text| keys.reasons.find(text).is_some()),
         Role::Ratings => stays(&words::is_rating),
         Role::User => stand_in(&keys.users, text, none, |_| true).map(Some),

@@ -79,11 +79,8 @@ pub(super) fn is_rating(word: &str) -> bool {
 /// The hints at a provider.
 pub(super) const PROVIDERS: [&str; 3] = ["openai", "anthropic", "gemini"];
 
-/// The types of blocks in a response's content that are calls which the host runs.
-pub(super) const CALL_TYPES: [&str; 3] = ["tool_use", "tool_call", "function_call"];
-
 /// The other types of blocks that are known.
-pub(super) const BLOCK_TYPES: [&str; 4] = ["text", "thinking", "server_tool_use", "mcp_tool_use"];
+pub(super) const BLOCK_TYPES: [&str; 5] = ["text", "thinking", "server_tool_use", "mcp_tool_use", "refusal"];
 
 #[cfg(test)]
 mod tests {

@@ -47,6 +47,7 @@ fn precedence() {
                 (call("c1", "bash", json!({"x": 1})), suppressed()),
                 (result("c1", "bash", true), not_executed()),
                 (result("c2", "bash", true), not_executed()),
+                (clean_response(), allow()),
                 (call("c3", "bash", json!({"x": 1})), allow()),
                 (result("c3", "bash", true), counted("allow", "allow", 1)),
             ],

@@ -39,6 +39,19 @@ fn suppressed_calls() {
             json!({"candidates": [{"finishReason": "SAFETY", "content": {"parts": [{"functionCall": {"name": "write_file", "args": {}}}]}}]}),
         )
     };
+    let healthy = |ids: &[&str]| {
+        let calls: Vec<_> = ids.iter().map(|id| json!({"id": id, "function": {"name": "bash", "arguments": "{}"}})).collect();
+        response(json!({"choices": [{"finish_reason": "tool_calls", "message": {"tool_calls": calls}}]}))
+    };
+    let flagged = || {
+        let outcome = |outcome: &str| json!({"type": "evaluated", "outcome": outcome});
+        let calls = json!([{"id": "call_1", "function": {"name": "read"}}, {"id": "call_2", "function": {"name": "bash"}}]);
+        let tool_uses = json!({"call_1": outcome("not_flagged"), "call_2": outcome("flagged")});
+        response(json!({
+            "choices": [{"finish_reason": "tool_calls", "message": {"tool_calls": calls}}],
+            "safeguard_results": [{"type": "dangerous_tool_use", "status": {"type": "available", "tool_uses": tool_uses}}],
+        }))
+    };
     check_stories(vec![
         plain(
             "in this turn and in every other, whatever its name",
@@ -46,8 +59,8 @@ fn suppressed_calls() {
                 (cut_off(&[("c1", "bash"), ("c2", "ls")]), suppress()),
                 (call("c1", "bash", json!({})), blocked()),
                 (call("c2", "ls", json!({})), blocked()),
-                (call("c3", "bash", json!({})), allow()),
                 (clean_response(), allow()),
+                (call("c3", "bash", json!({})), allow()),
                 (call("c1", "bash", json!({})), blocked()),
                 (turn("turn_start", json!({})), Value::Null),
                 (call("c1", "bash", json!({})), blocked()),
@@ -77,11 +90,52 @@ fn suppressed_calls() {
             "a call that has no id is known by its tool until the model answers",
             vec![
                 (gemini(), suppress()),
+                (call("", "write_file", json!({})), blocked()),
+                (call("", "read_file", json!({})), allow()),
                 (call("made-up-1", "write_file", json!({})), blocked()),
-                (call("made-up-2", "read_file", json!({})), allow()),
+                (call("made-up-2", "read_file", json!({})), blocked()),
                 (clean_response(), allow()),
                 (call("made-up-3", "write_file", json!({})), allow()),
+                (call("made-up-2", "read_file", json!({})), blocked()),
             ],
+        ),
+        plain(
+            "under an id that the host has changed, until the model answers, and asking again does not make it known",
+            vec![
+                (call("c0", "bash", json!({})), allow()),
+                (cut_off(&[("call_abc|fc_1", "bash")]), suppress()),
+                (call("call_abc", "bash", json!({})), blocked()),
+                (event(call("call_abc", "bash", json!({})), json!({"event_id": "again"})), blocked()),
+                (call("another", "read_file", json!({})), blocked()),
+                (event(call("c0", "bash", json!({})), json!({"event_id": "asked-again"})), allow()),
+                (clean_response(), allow()),
+                (call("call_abc", "bash", json!({})), blocked()),
+                (call("c5", "bash", json!({})), allow()),
+            ],
+        ),
+        plain(
+            "an id that the provider begins again is the new call's once a healthy response names it",
+            vec![
+                (cut_off(&[("call_0", "bash"), ("call_1", "bash")]), suppress()),
+                (healthy(&["call_0"]), allow()),
+                (call("call_0", "bash", json!({})), allow()),
+                (call("call_1", "bash", json!({})), blocked()),
+            ],
+        ),
+        plain(
+            "of a response that cannot be read, until one can be read",
+            vec![
+                (call("c0", "bash", json!({})), allow()),
+                (response(json!("{\"choices\": []}")), says("block", "invalid_event")),
+                (call("c1", "bash", json!({})), says("block", "response_not_read")),
+                (event(call("c0", "bash", json!({})), json!({"event_id": "asked-again"})), allow()),
+                (clean_response(), allow()),
+                (call("c2", "bash", json!({})), allow()),
+            ],
+        ),
+        plain(
+            "a call that the provider flagged, and no other call of the response",
+            vec![(flagged(), suppress()), (call("call_2", "bash", json!({})), blocked()), (call("call_1", "read", json!({})), allow())],
         ),
         plain(
             "the result of a call that was allowed before counts, whatever was cut off since",

@@ -66,6 +66,7 @@ fn what_is_stopped_before_counts_as_that_alone() {
     let controls = Arc::new(controls());
     let mut counting = counting_under(&controls);
     counting.feed(&cut_off(&[("s1", "bash")]));
+    counting.feed(&clean_response());
     suspend(&controls, SubjectKind::User, "acme", "42", &json!({}));
     check(
         &mut counting,

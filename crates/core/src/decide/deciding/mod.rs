@@ -20,7 +20,7 @@ use crate::decide::policy::Policy;
 use crate::decide::signal::counted_time;
 use crate::decide::thread::{Admission, SlotKey, ThreadStore, Touch};
 use crate::engine::stage::{self, Progress, Stage};
-use crate::event::decode::{Body, Event, Rejection, decode, partial_event_of};
+use crate::event::decode::{Body, Event, EventType, Rejection, decode, partial_event_of};
 use crate::event::record::{Offset, OwnedRecord, Record};
 use tollgate_json::Parser;
 
@@ -77,10 +77,23 @@ impl Deciding {
                 look(&event);
                 self.apply_event(record, &event, out)
             }
-            Err(rejection) => Progress::Done(reject(&self.policy, record, rejection, out)),
+            Err(rejection) => self.apply_unread(record, rejection, out),
         };
         self.parser = parser;
         progress
+    }
+
+    /// Takes a record that cannot be read. If it is a response of a known thread, the thread's state says that it was not read.
+    fn apply_unread(&mut self, record: &Record<'_>, rejection: Rejection, out: &mut VerdictBuffer) -> Progress<Outcome, Question> {
+        if let Some(thread_id) = response_not_read(&rejection) {
+            let touch = self.threads.advance(record.offset, record.timestamp_ms);
+            if self.waiting.is_waiting(thread_id) {
+                self.waiting.push(thread_id, OwnedRecord::of(record), touch);
+                return Progress::Waits;
+            }
+            note_not_read(&mut self.threads, touch, thread_id);
+        }
+        Progress::Done(reject(&self.policy, record, rejection, out))
     }
 
     /// Takes an event that was decoded from this record already. The rest is as in [`Stage::apply`].
@@ -138,7 +151,12 @@ impl Stage for Deciding {
                     finish(threads, policy, &event, touch, key, prepared, out)
                 }
             });
-            step.unwrap_or_else(|rejection| Step::Decided(reject(policy, record, rejection, out)))
+            step.unwrap_or_else(|rejection| {
+                if let Some(thread_id) = response_not_read(&rejection) {
+                    note_not_read(threads, touch, thread_id);
+                }
+                Step::Decided(reject(policy, record, rejection, out))
+            })
         });
         Some(match step {
             Step::Asks { key, prepared, question } => {
@@ -167,6 +185,21 @@ impl Stage for Deciding {
 
     fn state_mut(&mut self) -> &mut ThreadStore {
         &mut self.threads
+    }
+}
+
+/// Returns the thread of a response that could not be read, if it is known.
+fn response_not_read(rejection: &Rejection) -> Option<&str> {
+    let event = &rejection.event;
+    event.thread_id.as_deref().filter(|_| event.event_type == Some(EventType::ModelResponse))
+}
+
+/// Notes that a thread's response could not be read, so that none of its calls may run. If the store is full, the thread's calls are refused
+/// for that.
+fn note_not_read(threads: &mut ThreadStore, touch: Touch, thread_id: &str) {
+    if let Admission::Admitted(key, thread) = threads.admit(thread_id, None) {
+        thread.turn.memory_mut().suppression.not_read();
+        threads.settle(key, touch, None);
     }
 }
 

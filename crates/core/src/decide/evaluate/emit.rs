@@ -6,7 +6,7 @@ use crate::decide::controls::Subject;
 use crate::decide::guardrail::EVALUATOR_ERROR;
 use crate::decide::policy::Policy;
 use crate::decide::ruling::{Reason, Ruling};
-use crate::decide::safety::Termination;
+use crate::decide::safety::{Stage, Termination};
 use crate::decide::signal::{
     EventSignals, Fact, Interest, KeyKind, KeyKinds, PointKind, SignalKind, SubjectKey, Subjects, VolumeKind, tokens_of,
 };
@@ -18,9 +18,6 @@ use tollgate_json::digest::{Digest, Fingerprint};
 /// would hit everybody at once.
 pub const FAILURES: [&str; 5] =
     [EVALUATOR_ERROR, "oap.passport_not_found", "oap.passport_invalid", "oap.passport_version_mismatch", "oap.policy_error"];
-
-/// Safety detectors look at why a response ended, so that what they find is about what the model wrote.
-const STAGE: &str = "output";
 
 /// The signals of an event in the making. While signals are off it does nothing.
 #[derive(Debug)]
@@ -46,17 +43,19 @@ impl<'e> Emitter<'e> {
 
     /// Notes a response, and how it was cut off, if it was. `turn` is the one that it came to.
     pub(super) fn response(&mut self, turn: &mut Turn, event: Fingerprint, body: &ModelBody<'_>, terminated: Option<&Termination>) {
-        // An API error is no response.
-        if self.interest.is_none() || matches!(body, ModelBody::Error(_)) || is_late(self.event, turn) || !turn.counts_response(event) {
+        // An API error is no response, unless a safety system gave it.
+        let is_error = matches!(body, ModelBody::Error(_)) && terminated.is_none();
+        if self.interest.is_none() || is_error || is_late(self.event, turn) || !turn.counts_response(event) {
             return;
         }
         if let Some(termination) = terminated
             && turn.counts_safety_stop()
         {
-            let provider = self.event.provider.as_deref().or_else(|| provider_of(body)).map(Into::into);
+            let shape = || termination.shape.or_else(|| provider_of(body));
+            let provider = self.event.provider.as_deref().or_else(shape).map(Into::into);
             let fact = Fact::new(PointKind::SafetyStop, KeyKinds::OF_EVENTS);
             let (category, detector) = (Some(termination.category.as_str()), Some(termination.detector));
-            self.fact(Fact { category, detector, stage: Some(STAGE), provider, ..fact });
+            self.fact(Fact { category, detector, stage: termination.stage.map(Stage::as_str), provider, ..fact });
         }
         let tokens = |emitter: &Self| if emitter.wants(VolumeKind::Tokens) { tokens_of(body).unwrap_or_default() } else { 0 };
         let amounts = [(VolumeKind::Response, 1), (VolumeKind::Tokens, tokens(self))];
@@ -71,7 +70,7 @@ impl<'e> Emitter<'e> {
         let decisive = ruling.decisive();
         let of_call = |kind| Fact { args_hash: Some(args), ..stopped(kind, &call.tool_name, decisive) };
         match decisive {
-            Some(Reason::Suppressed) => return self.fact(of_call(PointKind::SuppressedCall)),
+            Some(Reason::Suppressed | Reason::ResponseNotRead) => return self.fact(of_call(PointKind::SuppressedCall)),
             Some(Reason::SubjectSuspended(_)) => return self.fact(of_call(PointKind::SuspendedCall)),
             Some(Reason::Denied(reason)) if !FAILURES.contains(&reason.code.as_ref()) => {
                 let mut fact = of_call(PointKind::Denial);

@@ -26,6 +26,7 @@ use tollgate_passport::ToolInput;
 
 use crate::decide::guardrail::{self, Answer, ChainOutcome, GuardrailRequest, Progress, ProviderError, Question};
 use crate::decide::loops::{Arguments, Observation, Signature, arguments_digest, classify};
+use crate::decide::safety::ResponseContent;
 use crate::decide::signal::EventSignals;
 use emit::Emitter;
 pub use emit::FAILURES;
@@ -123,7 +124,7 @@ pub fn prepare(policy: &Policy, tools: &mut Tools, thread: &mut Thread, event: &
             let args = Arguments::of(&call.input);
             let suspension = policy.controls().suspension(event);
             let is_settled = earlier_ruling(thread, &key, args, fingerprint).is_some()
-                || thread.turn.memory().suppression.covers(key.id, &call.tool_name)
+                || suppression_of(thread.turn.memory(), &key, call).is_some()
                 || suspension.is_some();
             let request = GuardrailRequest::new(event, call, policy.guardrails().passport());
             let guardrails = (!is_settled).then(|| policy.guardrails().begin(&request));
@@ -134,6 +135,12 @@ pub fn prepare(policy: &Policy, tools: &mut Tools, thread: &mut Thread, event: &
     };
     let has_asked = matches!(guardrails, Some(Progress::Asking(_)));
     Prepared { event: fingerprint, call, suspension, guardrails, has_asked, is_new_thread }
+}
+
+/// Returns why a call may not run, if it is of a response that was cut off.
+fn suppression_of(memory: &TurnMemory, key: &CallKey, call: &ToolCall<'_>) -> Option<Reason> {
+    let is_known = memory.calls.find(key.id).is_some();
+    memory.suppression.would_stop(key.id, &call.tool_name, is_known, !call.tool_call_id.is_empty())
 }
 
 /// The identity of a call, as state holds it.
@@ -236,17 +243,20 @@ impl<'e> Fold<'e> {
     fn response(&mut self, thread: &mut Thread, body: &ModelBody<'_>, out: &mut Vec<u8>) -> Decided {
         let turn = &mut thread.turn;
         let found = self.policy.safety().inspect(body);
-        match &found {
-            Some((_, content)) => {
-                let suppression = &mut turn.memory_mut().suppression;
-                content.calls.iter().for_each(|call| suppression.add(call.id.as_deref(), call.name.as_deref()));
-            }
-            // An API error is not an answer: the host may still hold calls of a response that was cut off before it.
-            None if matches!(body, ModelBody::Error(_)) => {}
-            None => turn.memory.iter_mut().for_each(|memory| memory.suppression.model_answered()),
+        // An API error is not an answer: the host may still hold calls of a response that was cut off before it.
+        if !matches!(body, ModelBody::Error(_)) && found.is_answer() {
+            let ids = || ResponseContent::of(body).calls.iter().filter_map(|call| call.id.as_deref().map(Fingerprint::of)).collect();
+            turn.memory.iter_mut().for_each(|memory| memory.suppression.model_answered(ids));
         }
-        self.emitter.response(turn, self.fingerprint, body, found.as_ref().map(|(termination, _)| termination));
-        write::response(&self.frame(turn), found.map(|(termination, _)| termination), out)
+        if found.suppresses() {
+            let suppression = &mut turn.memory_mut().suppression;
+            found.suppressed.iter().for_each(|call| suppression.add(call.id.as_deref(), call.name.as_deref()));
+            if found.suppresses_all() {
+                suppression.cut_off(found.suppressed.is_empty() || found.suppressed.iter().any(|call| call.id.is_some()));
+            }
+        }
+        self.emitter.response(turn, self.fingerprint, body, found.termination.as_ref());
+        write::response(&self.frame(turn), &found, out)
     }
 
     fn call(
@@ -279,8 +289,9 @@ impl<'e> Fold<'e> {
         call: &ToolCall<'_>,
         guardrails: ChainOutcome,
     ) -> Ruling {
-        let ruling = if memory.suppression.covers(key.id, &call.tool_name) {
-            Ruling::new(vec![Reason::Suppressed], None)
+        let is_known = memory.calls.find(key.id).is_some();
+        let ruling = if let Some(reason) = memory.suppression.stops(key.id, &call.tool_name, is_known, !call.tool_call_id.is_empty()) {
+            Ruling::new(vec![reason], None)
         } else if let Some(suspension) = self.suspension.clone() {
             Ruling::new(vec![Reason::SubjectSuspended(Box::new(suspension))], None)
         } else if !guardrails.denial.is_empty() {

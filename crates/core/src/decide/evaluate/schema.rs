@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::decide::ruling::{Action, DecidedBy};
+use crate::decide::safety::Stage;
 use crate::event::decode::EventType;
 
 /// Returns the JSON Schema of verdicts.
@@ -56,6 +57,8 @@ pub fn schema() -> Value {
             "synthetic_result": text("The text to give the agent in place of a result."),
             "guidance": text("The text to append to what the agent sees."),
             "safety": safety(),
+            "tool_calls_unreliable": {"type": "boolean", "description": "Whether the response's calls may be incomplete, for another reason than safety."},
+            "unrecognized_response": {"type": "boolean", "description": "Whether the response's body has a shape that is not known."},
             "policy_version": {"type": "string", "pattern": hex(64, "sha256:"), "description": "The digest of all that decisions depend on."},
         },
         "required": [
@@ -68,6 +71,7 @@ pub fn schema() -> Value {
 /// Returns the schema of what a verdict says of a response that was cut off.
 fn safety() -> Value {
     let texts = json!({"type": "array", "items": {"type": "string"}});
+    let stages: Vec<_> = Stage::ALL.iter().map(|stage| stage.as_str()).collect();
     json!({
         "type": "object",
         "description": "How the model's response was cut off.",
@@ -75,12 +79,13 @@ fn safety() -> Value {
             "detector": {"type": "string", "description": "The detector that found it."},
             "category": {"type": "string", "description": "The kind of safety stop."},
             "reason_field": {"type": "string", "description": "The field with the reason."},
-            "reason_value": {"type": "string", "description": "The field's value."},
+            "reason_value": {"type": ["string", "integer", "boolean"], "description": "The field's value."},
             "suppressed_tool_call_count": {"type": "integer", "minimum": 0},
             "suppressed_tool_call_names": texts,
             "suppressed_tool_call_ids": texts,
             "user_message": {"type": "string", "description": "The text for the user."},
             "extras": {"type": "object", "description": "What the provider says besides."},
+            "stage": {"enum": stages, "description": "What was stopped, where it is known."},
         },
         "required": [
             "detector", "category", "reason_field", "reason_value", "suppressed_tool_call_count", "suppressed_tool_call_names",

@@ -56,6 +56,10 @@ pub struct Verdict<'a> {
     pub guidance: Option<String>,
     /// How the model's response was cut off, if it was.
     pub safety: Option<&'a Termination>,
+    /// Whether the response's calls may be incomplete for another reason than safety.
+    pub tool_calls_unreliable: bool,
+    /// Whether no reader knows the response's body.
+    pub unrecognized_response: bool,
     /// The digest of the effective decision configuration.
     pub policy_version: &'a str,
 }
@@ -136,6 +140,8 @@ pub fn write_invalid(rejection: &Rejection, event_id: &str, policy_version: &str
             .then(|| format!("Tool call not executed: the event that asks for it could not be read ({message}).")),
         guidance: None,
         safety: None,
+        tool_calls_unreliable: false,
+        unrecognized_response: false,
         policy_version,
     };
     verdict.write(out);
@@ -177,6 +183,11 @@ impl Verdict<'_> {
         if let Some(safety) = self.safety {
             // Writing to memory does not fail, and every value in it can be serialised.
             let _infallible = serde_json::to_writer(object.member("safety"), safety);
+        }
+        for (name, flag) in [("tool_calls_unreliable", self.tool_calls_unreliable), ("unrecognized_response", self.unrecognized_response)] {
+            if flag {
+                object.flag(name, true);
+            }
         }
         object.text("policy_version", self.policy_version);
         object.end();

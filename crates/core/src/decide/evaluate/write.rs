@@ -7,7 +7,7 @@ use super::verdict::{ReasonView, SignatureView, Verdict};
 use crate::decide::guardrail::EVALUATOR_ERROR;
 use crate::decide::policy::Policy;
 use crate::decide::ruling::{Action, Basis, DecidedBy, LoopCode, Reason, Ruling};
-use crate::decide::safety::{SAFETY_TERMINATED, Termination};
+use crate::decide::safety::{Doubt, Inspection, OnDoubt, SAFETY_TERMINATED, TOOL_CALLS_UNRELIABLE, UNRECOGNIZED_RESPONSE};
 use crate::event::decode::{Body, Event, PartialEvent, ToolCall, ToolResult};
 use tollgate_json::digest::{Digest, Fingerprint};
 
@@ -83,11 +83,10 @@ fn not_executed(frame: &Frame<'_>, subject: &Subject<'_>, out: &mut Vec<u8>) -> 
 }
 
 /// Writes the verdict on a model's response.
-pub(super) fn response(frame: &Frame<'_>, terminated: Option<Termination>, out: &mut Vec<u8>) -> Decided {
+pub(super) fn response(frame: &Frame<'_>, found: &Inspection<'_>, out: &mut Vec<u8>) -> Decided {
     let blank = blank(frame, &Subject::RESPONSE);
-    let Some(termination) = terminated else {
-        blank.write(out);
-        return Decided::new(Action::Allow, DecidedBy::None, Cow::Borrowed(ALLOW));
+    let Some(termination) = &found.termination else {
+        return doubt(blank, found.doubt, out);
     };
     let message = format!("{}.", termination.summary());
     let action = if termination.suppressed_tool_call_count > 0 { Action::Suppress } else { Action::Allow };
@@ -98,11 +97,48 @@ pub(super) fn response(frame: &Frame<'_>, terminated: Option<Termination>, out: 
         message: message.clone(),
         decided_by: DecidedBy::Safety,
         reasons: vec![ReasonView::safety(SAFETY_TERMINATED, message)],
-        safety: Some(&termination),
+        safety: Some(termination),
         ..blank
     };
     verdict.write(out);
     Decided::new(action, DecidedBy::Safety, Cow::Borrowed(SAFETY_TERMINATED))
+}
+
+/// Writes the verdict on a response that no safety system stopped.
+fn doubt(blank: Verdict<'_>, doubt: Option<Doubt>, out: &mut Vec<u8>) -> Decided {
+    let marked = Verdict {
+        unrecognized_response: matches!(doubt, Some(Doubt::Unrecognized(_))),
+        tool_calls_unreliable: matches!(doubt, Some(Doubt::Unreliable(_))),
+        ..blank
+    };
+    let (code, message) = match doubt {
+        Some(Doubt::Unrecognized(_)) => {
+            (UNRECOGNIZED_RESPONSE, "The response has a shape that is not known, so nothing says whether it was cut off.")
+        }
+        Some(Doubt::Unreliable(_)) => {
+            (TOOL_CALLS_UNRELIABLE, "The response was cut off, or a call's arguments cannot be read, so its calls may be incomplete.")
+        }
+        None => (ALLOW, ""),
+    };
+    let action = match doubt.map(Doubt::action) {
+        None | Some(OnDoubt::Allow) => {
+            marked.write(out);
+            return Decided::new(Action::Allow, DecidedBy::None, Cow::Borrowed(ALLOW));
+        }
+        Some(OnDoubt::Warn) => Action::Warn,
+        Some(OnDoubt::Suppress) => Action::Suppress,
+    };
+    let verdict = Verdict {
+        action,
+        allows_execution: action == Action::Warn,
+        code,
+        message: message.to_owned(),
+        decided_by: DecidedBy::Safety,
+        reasons: vec![ReasonView::safety(code, message.to_owned())],
+        ..marked
+    };
+    verdict.write(out);
+    Decided::new(action, DecidedBy::Safety, Cow::Borrowed(code))
 }
 
 /// Returns what is known of an event that was read and then rejected.
@@ -145,6 +181,8 @@ fn blank<'a>(frame: &Frame<'a>, subject: &Subject<'a>) -> Verdict<'a> {
         synthetic_result: None,
         guidance: None,
         safety: None,
+        tool_calls_unreliable: false,
+        unrecognized_response: false,
         policy_version: frame.policy.version(),
     }
 }

@@ -23,7 +23,7 @@ use tollgate_json::{DEPTH_MAX, Parser, canonical};
 
 /// The revision of the decision rules. It goes up when the same settings begin to decide differently, so that verdicts of different rules
 /// never share a version.
-pub const RULES_REVISION: u32 = 3;
+pub const RULES_REVISION: u32 = 4;
 
 /// Everything that a verdict depends on besides the thread and the event.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Policy {
     pub fn under(settings: &PolicySettings, controls: Arc<Controls>) -> Self {
         Self {
             version: version_of(settings),
-            safety: SafetyChain::new(settings.detectors.iter().map(ConfiguredDetector::detector).collect()),
+            safety: SafetyChain::new(settings.detectors.iter().map(ConfiguredDetector::detector).collect(), settings.responses.clone()),
             guardrails: settings.guardrails.as_ref().map_or_else(GuardrailChain::none, |guardrails| guardrails.build(&controls)),
             loops: LoopChain::new(&settings.tool_loop_guardrails),
             limits: settings.limits,

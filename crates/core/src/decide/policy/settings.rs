@@ -10,7 +10,7 @@ use super::Registry;
 use crate::decide::controls::Controls;
 use crate::decide::guardrail::{ConfiguredProvider, GuardrailChain, HttpSettings, NamedFile};
 use crate::decide::loops::LoopSettings;
-use crate::decide::safety::ConfiguredDetector;
+use crate::decide::safety::{ConfiguredDetector, ResponseSettings};
 use crate::decide::tools::read_tools;
 use crate::settings::{self, Collector, Fault, Faults, Section, find};
 use tollgate_passport::Terms;
@@ -27,6 +27,8 @@ const EMPTY_LIST: &str = "omit it for the built-ins, or set `enabled: false`";
 pub struct PolicySettings {
     /// The safety detectors in order; none if `safety_finish_reason` is disabled.
     pub detectors: Vec<ConfiguredDetector>,
+    /// What follows where a response is in doubt.
+    pub responses: ResponseSettings,
     /// The guardrail providers; `None` if `guardrails` is disabled.
     pub guardrails: Option<GuardrailSettings>,
     /// The loop controllers.
@@ -124,8 +126,10 @@ impl PolicySettings {
     /// Reads the sections of a configuration that decisions depend on.
     #[must_use]
     pub fn read(root: &Section<'_>, registry: &Registry) -> Self {
+        let (detectors, responses) = read_safety(&root.section("safety_finish_reason"), registry);
         Self {
-            detectors: read_detectors(&root.section("safety_finish_reason"), registry),
+            detectors,
+            responses,
             guardrails: GuardrailSettings::read(&root.section("guardrails"), registry),
             tool_loop_guardrails: LoopSettings::read(&root.section("tool_loop_guardrails")),
             limits: LimitSettings::read(&root.section("limits")),
@@ -238,14 +242,17 @@ fn make_names_unique(providers: &mut [ConfiguredProvider]) {
 }
 
 /// Reads the section `safety_finish_reason`, as DeerFlow writes it.
-fn read_detectors(section: &Section<'_>, registry: &Registry) -> Vec<ConfiguredDetector> {
+fn read_safety(section: &Section<'_>, registry: &Registry) -> (Vec<ConfiguredDetector>, ResponseSettings) {
     let is_enabled = section.bool("enabled");
     let entries = section.sections("detectors");
     if entries.as_ref().is_some_and(Vec::is_empty) && section.value("detectors").is_some_and(Value::is_array) {
         section.fault("detectors", "an empty list", EMPTY_LIST);
     }
-    let detectors = entries.unwrap_or_default().iter().filter_map(|entry| read_detector(entry, registry)).collect();
-    if is_enabled { detectors } else { Vec::new() }
+    let detectors: Vec<ConfiguredDetector> =
+        entries.unwrap_or_default().iter().filter_map(|entry| read_detector(entry, registry)).collect();
+    let is_native = detectors.iter().any(|detector| detector.detector().reads_every_shape());
+    let responses = ResponseSettings::read(section, is_native);
+    if is_enabled { (detectors, responses) } else { Default::default() }
 }
 
 fn read_detector(entry: &Section<'_>, registry: &Registry) -> Option<ConfiguredDetector> {

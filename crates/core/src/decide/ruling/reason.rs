@@ -79,6 +79,8 @@ pub enum Reason {
     SubjectSuspended(Box<Suspension>),
     /// The call belongs to a response that was cut off.
     Suppressed,
+    /// The call belongs to a response that could not be read.
+    ResponseNotRead,
     /// The partition's store is full of threads that hold a stop.
     ThreadStoreFull,
 }
@@ -122,6 +124,7 @@ impl Reason {
             Self::Denied(reason) | Self::FailedOpen(reason) | Self::Allowed(reason) => &reason.code,
             Self::SubjectSuspended(_) => "subject_suspended",
             Self::Suppressed => "suppressed_tool_call",
+            Self::ResponseNotRead => "response_not_read",
             Self::ThreadStoreFull => "thread_store_full",
         }
     }
@@ -136,6 +139,9 @@ impl Reason {
             Self::Suppressed => "The model provider stopped the response that made this call with a safety-related signal; \
                                  its arguments may be truncated and unsafe to execute."
                 .to_owned(),
+            Self::ResponseNotRead => {
+                "The response that made this call could not be read, so nothing says whether it was cut off.".to_owned()
+            }
             Self::ThreadStoreFull => "Too many threads hold a stop at once; this one could not be taken in.".to_owned(),
         }
     }
@@ -147,7 +153,7 @@ impl Reason {
             Self::Loop { .. } => DecidedBy::Loop,
             Self::Denied(_) | Self::FailedOpen(_) | Self::Allowed(_) => DecidedBy::Guardrail,
             Self::SubjectSuspended(_) => DecidedBy::Control,
-            Self::Suppressed => DecidedBy::Safety,
+            Self::Suppressed | Self::ResponseNotRead => DecidedBy::Safety,
             Self::ThreadStoreFull => DecidedBy::Envelope,
         }
     }
@@ -162,7 +168,7 @@ impl Reason {
                 Intervention::Halt => Action::Halt,
             },
             Self::FailedOpen(_) | Self::Allowed(_) => Action::Allow,
-            Self::Denied(_) | Self::SubjectSuspended(_) | Self::Suppressed | Self::ThreadStoreFull => Action::Block,
+            Self::Denied(_) | Self::SubjectSuspended(_) | Self::Suppressed | Self::ResponseNotRead | Self::ThreadStoreFull => Action::Block,
         }
     }
 

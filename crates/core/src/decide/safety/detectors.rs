@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::native::NATIVE;
 use super::{Detection, EndReason, ReasonSet, ResponseView, SafetyDetector};
 use crate::settings::{Named, Section};
 
@@ -48,7 +49,7 @@ impl ConfiguredDetector {
         Self { name: detector.name(), config, detector: Arc::new(detector) }
     }
 
-    /// Returns the reasons why a response ends that the detector looks for.
+    /// Returns the reasons why a response ends that the detector is configured to look for.
     pub fn reasons(&self) -> impl Iterator<Item = &str> {
         let lists = self.config.as_object().into_iter().flat_map(|config| config.values());
         lists.filter_map(Value::as_array).flatten().filter_map(Value::as_str)
@@ -121,6 +122,7 @@ pub const DETECTORS: &[&DetectorDescriptor] = &[
     },
     &DetectorDescriptor { name: ANTHROPIC.name, aliases: &["AnthropicRefusalDetector"], read: |config| ANTHROPIC.read(config) },
     &DetectorDescriptor { name: GEMINI.name, aliases: &["GeminiSafetyDetector"], read: |config| GEMINI.read(config) },
+    &NATIVE,
 ];
 
 impl Dialect {

@@ -1,46 +1,84 @@
 //! Safety detectors: they decide whether a response was cut off by its provider's safety system.
 //!
+//! ```text
+//! body ─▶ reading (all providers' shapes) ─▶ detectors: was it stopped? ─▶ inspection: which calls must not run, and what is in doubt
+//! ```
+//!
 //! Detectors look at the reasons why a response ended, in whatever form it comes ([`ResponseView`]). Its calls are read only after a hit.
 //! Whether tool calls are suppressed never depends on whether their arguments parse: a truncated call can look whole.
 
 mod detectors;
+mod inspection;
+mod message;
+mod native;
+pub mod reading;
 mod reasons;
 mod response;
+mod settings;
 mod vocabulary;
 
 pub(crate) use detectors::{ANTHROPIC, GEMINI, OPENAI_COMPATIBLE};
 pub use detectors::{ConfiguredDetector, DETECTORS, DetectorDescriptor};
+pub use inspection::{Doubt, Inspection, SafetyChain};
+pub use reading::{CalledTool, ReasonValue, ResponseContent, Stage};
 pub use reasons::{Category, ReasonSet};
 pub(crate) use response::unwrap_message;
-pub use response::{CalledTool, EndReason, ResponseContent, ResponseView};
+pub use response::{EndReason, ResponseView};
+pub use settings::{OnDoubt, ResponseSettings};
 pub(crate) use vocabulary::WORDS;
-
-use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::event::decode::ModelBody;
+use message::summary;
 
 /// The verdict code of a response that was cut off.
 pub const SAFETY_TERMINATED: &str = "safety_terminated";
 
+/// The verdict code of a response whose calls may be incomplete for another reason than safety.
+pub const TOOL_CALLS_UNRELIABLE: &str = "tool_calls_unreliable";
+
+/// The verdict code of a response whose body no reader knows.
+pub const UNRECOGNIZED_RESPONSE: &str = "unrecognized_response";
+
 /// What a detector found in a response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Detection {
+    /// The name of the rule that found it, where the detector has several.
+    pub rule: Option<&'static str>,
+    /// The shape of the body, where the detector knows it.
+    pub shape: Option<&'static str>,
     /// The kind of safety stop.
     pub category: Category,
+    /// What was stopped, where it is known.
+    pub stage: Option<Stage>,
     /// The field with the reason, as the response spells it.
     pub reason_field: &'static str,
     /// The field's value, in the response's own case. Verdicts show it, so it has to be one of the values that the detector knows.
-    pub reason_value: String,
+    pub reason_value: ReasonValue,
     /// What the provider says besides, such as its ratings. Verdicts show it, so texts of the provider's own must not be in it.
     pub extras: serde_json::Map<String, serde_json::Value>,
+    /// The ids of the calls that the provider flagged, if it let the others be. `None` means all calls.
+    pub flagged: Option<Vec<String>>,
+}
+
+impl Detection {
+    /// Returns a detection of a value in a field.
+    #[must_use]
+    pub fn new(category: Category, reason_field: &'static str, reason_value: ReasonValue) -> Self {
+        let extras = serde_json::Map::new();
+        Self { rule: None, shape: None, category, stage: None, reason_field, reason_value, extras, flagged: None }
+    }
 }
 
 /// A detector of responses that a provider has cut off. To add one, implement this trait and describe it in a [`DetectorDescriptor`].
 pub trait SafetyDetector: std::fmt::Debug + Send + Sync {
     /// Returns the detector's name, as configuration and verdicts write it.
     fn name(&self) -> &'static str;
+
+    /// Returns whether the detector looks at [`ResponseView::scan`], which costs a walk through the body.
+    fn reads_every_shape(&self) -> bool {
+        false
+    }
 
     /// Returns the safety stop that it finds in a response; `None` if there is none.
     fn detect(&self, response: &ResponseView<'_>) -> Option<Detection>;
@@ -49,15 +87,15 @@ pub trait SafetyDetector: std::fmt::Debug + Send + Sync {
 /// How a response was cut off, as the verdict records it. Arguments are never part of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Termination {
-    /// The name of the detector that found it.
+    /// The name of the detector, or of its rule, that found it.
     pub detector: &'static str,
     /// The kind of safety stop.
     pub category: Category,
     /// The field with the reason.
     pub reason_field: &'static str,
     /// The field's value.
-    pub reason_value: String,
-    /// How many tool calls the response holds, well-formed or not.
+    pub reason_value: ReasonValue,
+    /// How many tool calls the response holds, well-formed or not. Where the provider flagged some of them alone, only those count.
     pub suppressed_tool_call_count: usize,
     /// The names of their tools in order, `unknown` for a missing name.
     pub suppressed_tool_call_names: Vec<String>,
@@ -68,6 +106,15 @@ pub struct Termination {
     pub user_message: Option<String>,
     /// What the provider says besides.
     pub extras: serde_json::Map<String, serde_json::Value>,
+    /// What was stopped, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stage: Option<Stage>,
+    /// The shape of the body, for those who count. Verdicts do not repeat it.
+    #[serde(skip)]
+    pub shape: Option<&'static str>,
+    /// Whether the provider flagged single calls and let the rest of the response be.
+    #[serde(skip)]
+    pub is_of_single_calls: bool,
 }
 
 impl Termination {
@@ -75,99 +122,5 @@ impl Termination {
     #[must_use]
     pub fn summary(&self) -> String {
         summary(self.detector, self.reason_field, &self.reason_value)
-    }
-}
-
-/// The detectors in force, in configured order. The first hit counts.
-#[derive(Debug, Default)]
-pub struct SafetyChain {
-    detectors: Vec<Arc<dyn SafetyDetector>>,
-}
-
-impl SafetyChain {
-    /// Returns a chain of these detectors.
-    #[must_use]
-    pub fn new(detectors: Vec<Arc<dyn SafetyDetector>>) -> Self {
-        Self { detectors }
-    }
-
-    /// Returns how a response was cut off, and what it contains; `None` if it was not cut off. API errors carry no response, so no detector
-    /// of this chain reads them.
-    pub fn inspect<'d>(&self, body: &ModelBody<'d>) -> Option<(Termination, ResponseContent<'d>)> {
-        let (view, read_content): (_, fn(_) -> _) = match body {
-            ModelBody::Response(response) => (ResponseView::of_native(*response), ResponseContent::of_native),
-            ModelBody::Message(message) => (ResponseView::of_langchain(*message), ResponseContent::of_langchain),
-            ModelBody::Error(_) => return None,
-        };
-        let found = self.detectors.iter().find_map(|detector| Some((detector.name(), detector.detect(&view)?)));
-        let (detector, detection) = found?;
-        let (ModelBody::Response(value) | ModelBody::Message(value) | ModelBody::Error(value)) = *body;
-        let content: ResponseContent<'d> = read_content(value);
-        let calls = &content.calls;
-        let user_message = user_message(detector, &detection, !calls.is_empty(), content.is_blank);
-        let termination = Termination {
-            detector,
-            category: detection.category,
-            reason_field: detection.reason_field,
-            reason_value: detection.reason_value,
-            suppressed_tool_call_count: calls.len(),
-            suppressed_tool_call_names: calls.iter().map(|call| call.name.as_deref().unwrap_or("unknown").to_owned()).collect(),
-            suppressed_tool_call_ids: calls.iter().filter_map(|call| call.id.as_deref().map(str::to_owned)).collect(),
-            user_message,
-            extras: detection.extras,
-        };
-        Some((termination, content))
-    }
-}
-
-/// Returns the sentence on why the response ended, up to the end of the first clause.
-fn summary(detector: &str, reason_field: &str, reason_value: &str) -> String {
-    let (value, detector) = (python_repr(reason_value), python_repr(detector));
-    format!("The model provider stopped this response with a safety-related signal ({reason_field}={value}, detector={detector})")
-}
-
-/// Returns the text for the user: that calls were suppressed, or that there is nothing to show. Returns `None` for a response with text and
-/// without calls.
-fn user_message(detector: &str, detection: &Detection, has_calls: bool, is_blank: bool) -> Option<String> {
-    let summary = summary(detector, detection.reason_field, &detection.reason_value);
-    match (has_calls, is_blank) {
-        (true, _) => Some(format!(
-            "{summary}. Any tool calls produced in this turn were suppressed because their arguments may be truncated and \
-             unsafe to execute. Please rephrase the request or ask for a narrower output."
-        )),
-        (false, true) => Some(format!("{summary} and returned no content. Please rephrase your request or start a new conversation.")),
-        (false, false) => None,
-    }
-}
-
-/// Quotes text the way Python's `repr` does, with which the original sentences are written.
-fn python_repr(text: &str) -> String {
-    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
-    let mut out = String::from(quote);
-    for character in text.chars() {
-        match character {
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\\' => out.push_str("\\\\"),
-            _ if character == quote => out.extend(['\\', quote]),
-            '\0'..='\x1f' | '\x7f'..='\u{a0}' | '\u{ad}' => out.push_str(&format!("\\x{:02x}", u32::from(character))),
-            _ => out.push(character),
-        }
-    }
-    out.push(quote);
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::python_repr;
-
-    #[test]
-    fn quotes_as_python_does() {
-        for (text, expected) in [("a", "'a'"), ("it's", "\"it's\""), ("'\"", "'\\'\"'"), ("a\\b\n\x01", "'a\\\\b\\n\\x01'"), ("é", "'é'")]
-        {
-            assert_eq!(python_repr(text), expected);
-        }
     }
 }

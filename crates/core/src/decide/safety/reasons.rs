@@ -23,6 +23,10 @@ codes! {
         Guardrail = "guardrail",
         /// The model's own refusal.
         Refusal = "refusal",
+        /// An attempt to break out of what the model may do.
+        Jailbreak = "jailbreak",
+        /// A verdict on single calls.
+        ToolFlagged = "tool_flagged",
     }
 }
 

@@ -12,49 +12,65 @@ pub const TOKENS_MAX: u64 = 1_000_000_000;
 
 /// The members of a usage that are read: the spellings of the sum, of the input, of the output, and of what Anthropic counts apart from the
 /// input, which is what it writes to its cache and what it reads there.
-pub(crate) const USAGE_MEMBERS: [&str; 13] = [
+pub(crate) const USAGE_MEMBERS: [&str; 19] = [
     "total_tokens",
+    "totalTokens",
+    "TotalTokens",
     "totalTokenCount",
     "total_token_count",
     "input_tokens",
+    "inputTokens",
+    "PromptTokens",
     "prompt_tokens",
     "promptTokenCount",
     "prompt_token_count",
     "output_tokens",
+    "outputTokens",
+    "CompletionTokens",
     "completion_tokens",
     "candidatesTokenCount",
     "candidates_token_count",
     "cache_creation_input_tokens",
     "cache_read_input_tokens",
 ];
-const TOTAL: Range<usize> = 0..3;
-const INPUT: Range<usize> = 3..7;
-const OUTPUT: Range<usize> = 7..11;
-const CACHE_WRITTEN: Range<usize> = 11..12;
-const CACHE_READ: Range<usize> = 12..13;
+
+/// Where a body has its usage: OpenAI, Anthropic and Bedrock; Gemini in JSON and as its Python client spells it.
+const NAMES: [&str; 4] = ["usage", "Usage", "usageMetadata", "usage_metadata"];
+const TOTAL: Range<usize> = 0..5;
+const INPUT: Range<usize> = 5..11;
+const OUTPUT: Range<usize> = 11..17;
+const CACHE_WRITTEN: Range<usize> = 17..18;
+const CACHE_READ: Range<usize> = 18..19;
 
 /// Returns how many tokens a response took, input and output together, at most [`TOKENS_MAX`]; `None` where it does not say. Numbers that are
 /// not whole, or below zero, count as not said.
 #[must_use]
 pub fn tokens_of(body: &ModelBody<'_>) -> Option<u64> {
-    let (holder, names): (_, &[&str]) = match body {
-        // OpenAI and Anthropic; Gemini in JSON and as its Python client spells it.
-        ModelBody::Response(response) => (*response, &["usage", "usageMetadata", "usage_metadata"]),
-        ModelBody::Message(message) => (unwrap_message(*message), &["usage_metadata"]),
-        ModelBody::Error(_) => return None,
-    };
-    let usage = names.iter().find_map(|name| holder.get(name).filter(Value::is_object))?;
     let mut found = [None; USAGE_MEMBERS.len()];
+    match body {
+        ModelBody::Message(message) => read(unwrap_message(*message), &["usage_metadata"], &mut found),
+        ModelBody::Response(response) => {
+            // Of a stream's events the last that says something counts: some count up, and some split input and output.
+            let events = response.items().flat_map(|event| [event.get("message"), event.get("response"), Some(event)]).flatten();
+            [*response].into_iter().chain(events).for_each(|holder| read(holder, &NAMES, &mut found));
+        }
+        ModelBody::Error(_) => return None,
+    }
+    // The spellings of one thing: the first that is there counts.
+    let first = |spellings: Range<usize>| found.get(spellings).into_iter().flatten().copied().flatten().next();
+    let sum = || [INPUT, OUTPUT, CACHE_WRITTEN, CACHE_READ].into_iter().filter_map(first).reduce(u64::saturating_add);
+    first(TOTAL).or_else(sum).map(|tokens| tokens.min(TOKENS_MAX))
+}
+
+/// Reads the first usage of these names that an object has.
+fn read(holder: Value<'_>, names: &[&str], found: &mut [Option<u64>; USAGE_MEMBERS.len()]) {
+    let Some(usage) = names.iter().find_map(|name| holder.get(name).filter(Value::is_object)) else { return };
     for (name, value) in usage.members() {
         let place = name.as_text().and_then(|name| USAGE_MEMBERS.iter().position(|known| known.as_bytes() == name.as_bytes()));
         if let Some(found) = place.and_then(|place| found.get_mut(place)) {
             *found = whole(value);
         }
     }
-    // The spellings of one thing: the first that is there counts.
-    let first = |spellings: Range<usize>| found.get(spellings).into_iter().flatten().copied().flatten().next();
-    let sum = || [INPUT, OUTPUT, CACHE_WRITTEN, CACHE_READ].into_iter().filter_map(first).reduce(u64::saturating_add);
-    first(TOTAL).or_else(sum).map(|tokens| tokens.min(TOKENS_MAX))
 }
 
 /// Returns a whole number. One that is too large is the largest there is.
@@ -97,6 +113,9 @@ mod tests {
             (r#"{"usage":{"total_tokens":1000000000000000000000e0}}"#, None),
             (r#"{"usage":{"total_tokens":"12"}}"#, None),
             (r#"{"usage":[1]}"#, None),
+            (r#"{"usage":{"inputTokens":5,"outputTokens":7,"totalTokens":12}}"#, Some(12)),
+            (r#"[{"message":{"usage":{"input_tokens":5,"output_tokens":1}}},{"usage":{"output_tokens":7}}]"#, Some(12)),
+            (r#"[{"usage":{"total_tokens":3}},{"response":{"usage":{"total_tokens":12}}},{"usage":null}]"#, Some(12)),
             (r#"{"usage":{}}"#, None),
             ("{}", None),
         ] {

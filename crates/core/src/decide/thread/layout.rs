@@ -6,7 +6,9 @@
 
 use crate::decide::loops::LoopMemory;
 use crate::decide::ruling::{Basis, Evidence, GuardrailReason, Reason, Ruling, SubjectKind, Suspension};
-use crate::decide::thread::{Answer, CallRecord, Calls, Counted, StoredThread, Suppression, TenantMark, Thread, Turn, TurnMemory};
+use crate::decide::thread::{
+    Answer, CallRecord, Calls, Counted, NewCalls, StoredThread, Suppression, TenantMark, Thread, Turn, TurnMemory,
+};
 use crate::engine::checkpoint::{KeyedState, StateError, decode, encode_into};
 use crate::engine::wire::{Input, Malformed, Wire, layout, numbers, write_list};
 use crate::event::record::{Departures, Offset, StreamClock};
@@ -24,7 +26,7 @@ layout! {
     Ruling { reasons, basis }
     GuardrailReason { code, message, policy_id, evidence }
     Suspension { kind, reason }
-    Suppression { ids, unnamed_tools, has_unknown, has_overflowed }
+    Suppression { ids, unnamed_tools, has_unknown, has_overflowed, new_calls }
 }
 
 numbers! {
@@ -41,10 +43,17 @@ numbers! {
         4 = ThreadStoreFull,
         5 = Allowed(reason),
         6 = SubjectSuspended(suspension),
+        7 = ResponseNotRead,
     }
     Evidence, "what a reason stood on" {
         0 = Passport(digest),
         1 = Answer(digest),
+    }
+    NewCalls, "what new calls may do" {
+        0 = Free,
+        1 = CutOffWithoutIds,
+        2 = CutOff,
+        3 = NotRead,
     }
     SubjectKind, "a kind of subject" {
         0 = User,
@@ -210,6 +219,7 @@ mod tests {
             guardrail().prop_map(Reason::Allowed),
             suspension.prop_map(|suspension| Reason::SubjectSuspended(Box::new(suspension))),
             Just(Reason::Suppressed),
+            Just(Reason::ResponseNotRead),
             Just(Reason::ThreadStoreFull),
         ]
     }
@@ -218,6 +228,10 @@ mod tests {
         let basis = prop_oneof![Just(Basis::NotAsked), any::<u32>().prop_map(Basis::Counted), Just(Basis::NotExecuted)];
         (fingerprint(), vec(reason(), 0..3), basis)
             .prop_map(|(event, reasons, basis)| Answer { event, ruling: Ruling { reasons: reasons.into(), basis } })
+    }
+
+    fn new_calls() -> impl Strategy<Value = NewCalls> {
+        prop_oneof![Just(NewCalls::Free), Just(NewCalls::CutOffWithoutIds), Just(NewCalls::CutOff), Just(NewCalls::NotRead)]
     }
 
     fn memory() -> impl Strategy<Value = TurnMemory> {
@@ -232,12 +246,13 @@ mod tests {
             result,
             is_open,
         });
-        let suppression = (vec(fingerprint(), 0..3), vec(fingerprint(), 0..3), any::<bool>(), any::<bool>());
-        let suppression = suppression.prop_map(|(ids, unnamed_tools, has_unknown, has_overflowed)| Suppression {
+        let suppression = (vec(fingerprint(), 0..3), vec(fingerprint(), 0..3), any::<bool>(), any::<bool>(), new_calls());
+        let suppression = suppression.prop_map(|(ids, unnamed_tools, has_unknown, has_overflowed, new_calls)| Suppression {
             ids,
             unnamed_tools,
             has_unknown,
             has_overflowed,
+            new_calls,
         });
         (loops(), vec(call, 0..3), suppression).prop_map(|(loops, calls, suppression)| TurnMemory {
             loops,

@@ -15,7 +15,7 @@ pub use layout::read_thread;
 pub use order::SlotKey;
 pub use shares::TenantMark;
 pub use store::{Admission, StoreLimits, StoredThread, ThreadStore, Touch};
-pub use suppression::Suppression;
+pub use suppression::{NewCalls, Suppression};
 pub use turn::{Counted, Turn, TurnMemory};
 pub use view::ThreadView;
 

@@ -2,8 +2,27 @@
 //!
 //! A call may come late, and under the id of any turn. So what is suppressed stays suppressed while the thread lives, whatever turns begin
 //! and end. A thread lists so many ids and no more. Beyond that nothing is forgotten: every call of the thread is suppressed.
+//!
+//! Hosts change ids: they cut off what a gateway put into them, or make up their own. So until the model answers again, or the turn is over,
+//! a call that was not known before the response is one of its calls, whatever it is called.
 
+use crate::decide::ruling::Reason;
 use tollgate_json::digest::Fingerprint;
+
+/// What calls may do that are new since the thread's last response.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum NewCalls {
+    /// They may run.
+    #[default]
+    Free,
+    /// The response was cut off, and the provider gave none of its calls an id. A call under an id is one of them; a call without an id is
+    /// one of them if its tool is.
+    CutOffWithoutIds,
+    /// The response was cut off: every new call is one of its calls.
+    CutOff,
+    /// The response could not be read: every new call is one of its calls.
+    NotRead,
+}
 
 /// The calls of a thread that may not run, because the responses that made them were cut off.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,42 +36,83 @@ pub struct Suppression {
     pub(crate) has_unknown: bool,
     /// Whether there were more ids than the list holds. Any call may be one of them from then on.
     pub(crate) has_overflowed: bool,
+    /// What calls may do that are new since the last response.
+    pub(crate) new_calls: NewCalls,
 }
 
 impl Suppression {
     /// Nothing is suppressed.
-    pub(super) const BLANK: Self = Self { ids: Vec::new(), unnamed_tools: Vec::new(), has_unknown: false, has_overflowed: false };
+    pub(super) const BLANK: Self =
+        Self { ids: Vec::new(), unnamed_tools: Vec::new(), has_unknown: false, has_overflowed: false, new_calls: NewCalls::Free };
+
+    /// Notes a response whose calls may not run. `ids` says whether the provider gave one of them an id, or they are not known at all.
+    pub fn cut_off(&mut self, ids: bool) {
+        self.new_calls = if ids { NewCalls::CutOff } else { NewCalls::CutOffWithoutIds };
+    }
+
+    /// Notes a response that could not be read.
+    pub fn not_read(&mut self) {
+        self.new_calls = NewCalls::NotRead;
+    }
+
+    /// Notes that another turn has begun: a call that is new in it is not of the responses before it.
+    pub fn turn_over(mut self) -> Self {
+        self.new_calls = NewCalls::Free;
+        self
+    }
 
     /// Suppresses a call of a response that was cut off.
     pub fn add(&mut self, id: Option<&str>, tool_name: Option<&str>) {
         if self.has_overflowed {
             return;
         }
-        let (list, text) = match (id, tool_name) {
-            (Some(id), _) => (&mut self.ids, id),
-            (None, Some(tool_name)) => (&mut self.unnamed_tools, tool_name),
-            (None, None) => return self.has_unknown = true,
-        };
-        let fingerprint = Fingerprint::of(text);
-        if list.contains(&fingerprint) {
-            return;
-        }
-        if list.len() < ENTRIES_MAX {
-            list.push(fingerprint);
-        } else if id.is_some() {
-            self.has_overflowed = true;
-        } else {
-            self.has_unknown = true;
+        match (id, tool_name) {
+            (Some(id), _) => self.add_id(Fingerprint::of(id)),
+            (None, Some(tool_name)) => self.has_unknown |= !add(&mut self.unnamed_tools, Fingerprint::of(tool_name)),
+            (None, None) => self.has_unknown = true,
         }
     }
 
-    /// Notes that the model has answered without being cut off: calls without an id are its new ones again.
-    pub fn model_answered(&mut self) {
+    fn add_id(&mut self, id: Fingerprint) {
+        self.has_overflowed |= !add(&mut self.ids, id);
+    }
+
+    /// Notes that the model has answered without being cut off: calls without an id are its new ones again, and so are calls under ids that
+    /// the provider begins again (`call_0`). `ids` gives the ids of the answer's calls; it is asked only where that matters.
+    pub fn model_answered(&mut self, ids: impl FnOnce() -> Vec<Fingerprint>) {
         self.unnamed_tools.clear();
         self.has_unknown = false;
+        self.new_calls = NewCalls::Free;
+        if !self.ids.is_empty() {
+            let begun_again = ids();
+            self.ids.retain(|id| !begun_again.contains(id));
+        }
     }
 
-    /// Returns whether a call is suppressed.
+    /// Returns whether a call may not run: why, if so. `is_known` says whether it was known before the response, `has_id` whether the host
+    /// gave it an id. A call that may not run since it is new is remembered, so that asking again does not make it known.
+    pub fn stops(&mut self, id: Fingerprint, tool_name: &str, is_known: bool, has_id: bool) -> Option<Reason> {
+        let reason = self.would_stop(id, tool_name, is_known, has_id)?;
+        if has_id && !self.covers(id, tool_name) {
+            self.add_id(id);
+        }
+        Some(reason)
+    }
+
+    /// Returns what [`Suppression::stops`] would.
+    #[must_use]
+    pub fn would_stop(&self, id: Fingerprint, tool_name: &str, is_known: bool, has_id: bool) -> Option<Reason> {
+        // A call without an id cannot be told from one that was known.
+        let is_new = !is_known || !has_id;
+        match self.new_calls {
+            NewCalls::NotRead if is_new => Some(Reason::ResponseNotRead),
+            NewCalls::CutOff if is_new => Some(Reason::Suppressed),
+            NewCalls::CutOffWithoutIds if is_new && has_id => Some(Reason::Suppressed),
+            _ => self.covers(id, tool_name).then_some(Reason::Suppressed),
+        }
+    }
+
+    /// Returns whether a call is listed.
     #[must_use]
     pub fn covers(&self, id: Fingerprint, tool_name: &str) -> bool {
         let is_unnamed = || !self.unnamed_tools.is_empty() && self.unnamed_tools.contains(&Fingerprint::of(tool_name));
@@ -68,7 +128,8 @@ impl Suppression {
     /// Returns whether nothing is suppressed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        !self.has_overflowed && !self.has_unknown && self.ids.is_empty() && self.unnamed_tools.is_empty()
+        let lists_nothing = self.ids.is_empty() && self.unnamed_tools.is_empty();
+        lists_nothing && !self.has_overflowed && !self.has_unknown && self.new_calls == NewCalls::Free
     }
 
     /// Trims the lists to `bytes_max` bytes. Entries that do not fit are not forgotten: everything is suppressed instead.
@@ -93,6 +154,18 @@ impl Suppression {
 /// The most entries of a list, whatever the thread's limit is: looking one up takes as long as the list is.
 const ENTRIES_MAX: usize = 512;
 
+/// Adds an entry to a list. Returns whether the list had room for it.
+fn add(list: &mut Vec<Fingerprint>, entry: Fingerprint) -> bool {
+    if list.contains(&entry) {
+        return true;
+    }
+    let has_room = list.len() < ENTRIES_MAX;
+    if has_room {
+        list.push(entry);
+    }
+    has_room
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,7 +176,7 @@ mod tests {
         suppression.add(None, Some("write_file"));
         assert!(suppression.covers(Fingerprint::of("made-up"), "write_file"));
         assert!(!suppression.covers(Fingerprint::of("made-up"), "read_file"));
-        suppression.model_answered();
+        suppression.model_answered(Vec::new);
         assert!(!suppression.covers(Fingerprint::of("made-up"), "write_file"));
     }
 
@@ -112,7 +185,7 @@ mod tests {
         let mut suppression = Suppression::default();
         suppression.add(None, None);
         assert!(suppression.covers(Fingerprint::of("c"), "bash"));
-        suppression.model_answered();
+        suppression.model_answered(Vec::new);
         assert!(suppression.is_empty());
     }
 
@@ -120,7 +193,7 @@ mod tests {
     fn an_id_stays_suppressed_whatever_the_model_answers() {
         let mut suppression = Suppression::default();
         suppression.add(Some("c1"), Some("bash"));
-        suppression.model_answered();
+        suppression.model_answered(Vec::new);
         assert!(suppression.covers(Fingerprint::of("c1"), "bash"));
         assert!(!suppression.covers(Fingerprint::of("c2"), "bash"));
     }
@@ -130,14 +203,14 @@ mod tests {
         let mut suppression = Suppression::default();
         (0..=ENTRIES_MAX).for_each(|n| suppression.add(None, Some(&format!("tool {n}"))));
         assert!(suppression.covers(Fingerprint::of("c"), "another"));
-        suppression.model_answered();
+        suppression.model_answered(Vec::new);
         assert!(suppression.is_empty());
 
         let mut suppression = Suppression::default();
         (0..20).for_each(|n| suppression.add(None, Some(&format!("tool {n}"))));
         suppression.trim(512);
         assert!(suppression.covers(Fingerprint::of("c"), "tool 19") && suppression.heap_bytes() <= 512);
-        suppression.model_answered();
+        suppression.model_answered(Vec::new);
         assert!(suppression.is_empty());
     }
 
@@ -145,7 +218,7 @@ mod tests {
     fn more_ids_than_can_be_told_apart_suppress_everything() {
         let mut suppression = Suppression::default();
         (0..=ENTRIES_MAX).for_each(|n| suppression.add(Some(&format!("c{n}")), None));
-        suppression.model_answered();
+        suppression.model_answered(Vec::new);
         assert!(suppression.covers(Fingerprint::of("another"), "bash"));
 
         let mut suppression = Suppression::default();

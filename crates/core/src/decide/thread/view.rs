@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::decide::loops::LoopMemory;
 use crate::decide::ruling::{Action, Basis, Reason};
-use crate::decide::thread::{Answer, CallRecord, StoredThread, Suppression, Turn};
+use crate::decide::thread::{Answer, CallRecord, NewCalls, StoredThread, Suppression, Turn};
 use crate::event::record::Partition;
 use tollgate_json::digest::{Digest, Fingerprint};
 use tollgate_json::time::rfc_3339;
@@ -51,6 +51,7 @@ struct SuppressionView {
     unnamed_tools: usize,
     has_unknown: bool,
     has_overflowed: bool,
+    new_calls_may_run: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -112,6 +113,7 @@ impl SuppressionView {
             unnamed_tools: suppression.unnamed_tools.len(),
             has_unknown: suppression.has_unknown,
             has_overflowed: suppression.has_overflowed,
+            new_calls_may_run: suppression.new_calls == NewCalls::Free,
         }
     }
 }
@@ -214,7 +216,7 @@ mod tests {
                     {"tool": tool, "args_hash": half, "failures": 0, "last_result": event, "repeats": 3, "is_stopped": false},
                 ],
             },
-            "suppression": {"ids": 1, "unnamed_tools": 0, "has_unknown": true, "has_overflowed": false},
+            "suppression": {"ids": 1, "unnamed_tools": 0, "has_unknown": true, "has_overflowed": false, "new_calls_may_run": true},
             "calls": [{
                 "id": id,
                 "tool": tool,

@@ -62,8 +62,11 @@ pub(crate) fn is_structured(record: &Record<'_>, root: Value<'_>) -> bool {
 
 fn says_structured(content_type: &Result<Option<String>, Rejection>, root: Value<'_>) -> bool {
     match content_type {
-        Ok(Some(content_type)) => content_type.starts_with(STRUCTURED),
-        Ok(None) => root.get("specversion").is_some() && root.get("source").is_some(),
+        // SDKs label such an event as plain JSON, or not at all.
+        Ok(content_type) => {
+            let is_labelled = content_type.as_ref().is_some_and(|content_type| content_type.starts_with(STRUCTURED));
+            is_labelled || (root.get("specversion").is_some() && root.get("source").is_some())
+        }
         Err(_) => false,
     }
 }
@@ -163,9 +166,10 @@ fn structured(root: Value<'_>) -> Result<Envelope<'_>, Rejection> {
         subject: text("subject", attributes.subject)?,
         time: text("time", attributes.time)?,
     };
-    if attributes.data_base64.is_some() {
-        let fix = "send the event's fields as a JSON object in `data`";
-        return Err(Rejection::new(RejectionCode::CloudEventData, "data_base64", "binary data", fix));
+    // Data that is JSON stands in `data` by now.
+    if attributes.data_base64.is_some_and(|data| !data.is_null()) {
+        let fix = "send the event's fields as a JSON object in `data`, or as its base64 in `data_base64`";
+        return Err(Rejection::new(RejectionCode::CloudEventData, "data_base64", "something else than JSON in base64", fix));
     }
     let fields = attributes.data.filter(|data| !data.is_null());
     if let Some(data) = fields.filter(|data| !data.is_object()) {
@@ -229,10 +233,15 @@ fn check_headers(record: &Record<'_>) -> Result<(), Rejection> {
 
 fn check_version(version: Option<&str>) -> Result<(), Rejection> {
     match version {
-        Some(version) if version == "1" || version.starts_with("1.") => Ok(()),
+        Some(version) if version == "1" || version.strip_prefix("1.").is_some_and(is_minor) => Ok(()),
         Some(_) => Err(Rejection::new(RejectionCode::CloudEventVersion, "specversion", "another version", VERSION_FIX)),
         None => Err(Rejection::new(RejectionCode::CloudEventVersion, "specversion", "nothing", VERSION_FIX)),
     }
+}
+
+/// Returns whether a text is the number of a minor version.
+fn is_minor(text: &str) -> bool {
+    (1..=3).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn require_id(id: Option<Cow<'_, str>>) -> Result<Cow<'_, str>, Rejection> {

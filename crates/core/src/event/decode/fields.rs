@@ -239,7 +239,7 @@ impl<'d> Reader<'_, 'd> {
     }
 
     fn tool_call_id(&self) -> Read<Cow<'d, str>> {
-        const FIX: &str = "send the id that ties the result to its call, at most 512 bytes";
+        const FIX: &str = "send the id that ties the result to its call, at most 4,096 bytes";
         let value = self.fields.tool_call_id;
         let value = value.ok_or_else(|| Rejection::new(RejectionCode::ToolCallIdMissing, "tool_call_id", "nothing", FIX))?;
         let id = string(value, "tool_call_id", RejectionCode::ToolCallIdInvalid)?;
@@ -295,6 +295,8 @@ impl<'d> Reader<'_, 'd> {
         self.provider()?;
         let present = |value: Option<Value<'d>>| value.filter(|value| !value.is_null());
         match (present(fields.response), present(fields.message), present(fields.error)) {
+            // The events of a stream are an array.
+            (Some(response), None, None) if response.shape() == Shape::Array => Ok(ModelBody::Response(response)),
             (Some(response), None, None) => object(response, "response", RejectionCode::ResponseInvalid).map(ModelBody::Response),
             (None, Some(message), None) => object(message, "message", RejectionCode::MessageInvalid).map(ModelBody::Message),
             (None, None, Some(error)) if error.shape() == Shape::String => Ok(ModelBody::Error(error)),

@@ -7,6 +7,7 @@
 //! Each record is parsed once, and the event borrows from it. The code does not depend on where a record came from, and a rejection never
 //! quotes the record.
 
+mod base64_data;
 mod envelope;
 mod event;
 mod fields;
@@ -14,6 +15,7 @@ mod members;
 mod rejection;
 mod schema;
 
+pub(crate) use base64_data::with_data;
 pub use envelope::partial_event_of;
 pub(crate) use envelope::{STRUCTURED, is_structured, short_type, skip_schema_registry_prefix};
 pub use event::{Attribution, Body, Event, EventType, ModelBody, ToolCall, ToolResult};
@@ -33,8 +35,8 @@ pub const THREAD_ID_BYTES_MAX: usize = 256;
 pub const EVENT_ID_BYTES_MAX: usize = 128;
 /// The longest `turn_id`, in bytes. Verdicts repeat it, so it is bounded as the thread's id is.
 pub const TURN_ID_BYTES_MAX: usize = 256;
-/// The longest `tool_call_id`, in bytes.
-pub const TOOL_CALL_ID_BYTES_MAX: usize = 512;
+/// The longest `tool_call_id`, in bytes: gateways put signatures of thoughts into them. State keeps a fingerprint.
+pub const TOOL_CALL_ID_BYTES_MAX: usize = 4_096;
 /// The longest `tool_name`, in bytes. Verdicts repeat it in several places.
 pub const TOOL_NAME_BYTES_MAX: usize = 512;
 
@@ -69,7 +71,11 @@ fn read_value<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: 
         let found = format!("{} bytes, not UTF-8 from byte {} on", text.len(), error.valid_up_to());
         return Err(Rejection::new(RejectionCode::ValueNotUtf8, "value", found, "encode the JSON as UTF-8"));
     }
-    let root = parser.parse(text, EVENT_DEPTH_MAX).map_err(|error| {
+    let parsed = match with_data(text) {
+        Some(text) => parser.parse_owned(text, EVENT_DEPTH_MAX),
+        None => parser.parse(text, EVENT_DEPTH_MAX),
+    };
+    let root = parsed.map_err(|error| {
         let found = format!("{} bytes, {error}", text.len());
         match error.kind {
             SyntaxErrorKind::TooDeep => {

@@ -83,7 +83,7 @@ codes! {
         ToolCallIdMissing = "tool_call_id_missing",
         /// A tool call id that is not a string.
         ToolCallIdInvalid = "tool_call_id_invalid",
-        /// A tool call id of more than 512 bytes.
+        /// A tool call id of more than 4,096 bytes.
         ToolCallIdTooLong = "tool_call_id_too_long",
         /// A tool call or result without the tool's name.
         ToolNameMissing = "tool_name_missing",

@@ -59,7 +59,7 @@ fn sentence(name: &str) -> &'static str {
         "event_id" => "The event, which its verdict names: up to 128 bytes. Left out, it is the record's place.",
         "turn_id" => "The turn. A new value starts a new turn.",
         "timestamp" => "When it happened, as RFC 3339 says. Left out, it is the record's time.",
-        "tool_call_id" => "The call that it is about: up to 512 bytes.",
+        "tool_call_id" => "The call that it is about: up to 4,096 bytes.",
         "tool_name" => "The tool: up to 512 bytes.",
         "tool_input" => "The tool's arguments.",
         "arguments" => "The tool's arguments, as an object or as JSON in a string, in place of `tool_input`.",
@@ -72,7 +72,7 @@ fn sentence(name: &str) -> &'static str {
         "tenant_id" => "The tenant.",
         "run_id" => "The run.",
         "provider" => "A hint which provider's response it is: openai, anthropic or gemini.",
-        "response" => "The provider's native body.",
+        "response" => "The provider's native body, or the events of its stream in a list.",
         "message" => "A LangChain message, in place of `response`.",
         "error" => "The API's error body, in place of `response`.",
         _ => "",
@@ -119,7 +119,7 @@ fn model_response() -> Value {
     json!({
         "properties": {
             "provider": {"type": ["string", "null"]},
-            "response": {"type": ["object", "null"]},
+            "response": {"type": ["object", "array", "null"]},
             "message": {"type": ["object", "null"]},
             "error": {"type": ["object", "string", "null"]},
         },
@@ -144,18 +144,18 @@ fn cloud_event() -> Value {
     let data_rules: Vec<_> = named
         .iter()
         .zip(data)
-        .map(|(event_type, data)| json!({"if": is_type(event_type.as_str()), "then": {"properties": {"data": data}, "required": ["data"]}}))
+        .map(|(event_type, data)| json!({"if": is_type(event_type.as_str()), "then": {"properties": {"data": data}, "anyOf": [{"required": ["data"]}, {"required": ["data_base64"]}]}}))
         .collect();
     let data = json!({"type": ["object", "null"], "allOf": [{"if": {"type": "object"}, "then": {"$ref": "#/definitions/fields"}}]});
     json!({
         "properties": {
-            "specversion": {"type": "string", "pattern": "^1(\\..*)?$"},
+            "specversion": {"type": "string", "pattern": "^1(\\.[0-9]{1,3})?$"},
             "id": {"type": "string", "minLength": 1, "maxLength": EVENT_ID_BYTES_MAX, "description": sentence("event_id")},
             "type": text("The event's type, behind a prefix of your own: com.acme.agent.tool_call.v1."),
             "subject": text(sentence("thread_id")),
             "time": {"type": ["string", "null"], "format": "date-time", "description": sentence("timestamp")},
             "data": data,
-            "data_base64": false,
+            "data_base64": {"type": ["string", "null"], "contentEncoding": "base64", "description": "The event's fields as JSON in base64, instead of `data`."},
         },
         "required": ["specversion", "id"],
         // Without a type of its own, the envelope's data names it.

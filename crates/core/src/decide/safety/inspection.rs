@@ -1,0 +1,115 @@
+//! The inspection of a response: the detectors in their order, and then what else is in doubt.
+
+use std::sync::Arc;
+
+use super::message::user_message;
+use super::reading::{CalledTool, ResponseContent, Scan};
+use super::{Detection, OnDoubt, ResponseSettings, ResponseView, SafetyDetector, Termination};
+use crate::event::decode::ModelBody;
+
+/// The detectors in force, in configured order, of which the first hit counts, and what follows where a response is in doubt.
+#[derive(Debug, Default)]
+pub struct SafetyChain {
+    detectors: Vec<Arc<dyn SafetyDetector>>,
+    settings: ResponseSettings,
+    reads_every_shape: bool,
+}
+
+/// What was found in a response.
+#[derive(Debug, Default)]
+pub struct Inspection<'d> {
+    /// How it was cut off, if it was.
+    pub termination: Option<Termination>,
+    /// What is in doubt of a response that was not cut off by a safety system.
+    pub doubt: Option<Doubt>,
+    /// The calls that must not run.
+    pub suppressed: Vec<CalledTool<'d>>,
+}
+
+/// What is in doubt of a response, and what follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// No reader knows the body.
+    Unrecognized(OnDoubt),
+    /// Its calls may be incomplete.
+    Unreliable(OnDoubt),
+}
+
+impl Doubt {
+    /// Returns what follows.
+    #[must_use]
+    pub fn action(self) -> OnDoubt {
+        let (Self::Unrecognized(action) | Self::Unreliable(action)) = self;
+        action
+    }
+}
+
+impl Inspection<'_> {
+    /// Returns whether the response's calls must not run.
+    #[must_use]
+    pub fn suppresses(&self) -> bool {
+        !self.suppressed.is_empty() || self.doubt.is_some_and(|doubt| doubt.action() == OnDoubt::Suppress)
+    }
+
+    /// Returns whether the model has answered: calls of the response may run.
+    #[must_use]
+    pub fn is_answer(&self) -> bool {
+        let is_stopped = self.termination.as_ref().is_some_and(|termination| !termination.is_of_single_calls);
+        !is_stopped && !self.suppresses_all()
+    }
+
+    /// Returns whether all calls of the response must not run, so that a call under a changed id must not run either.
+    #[must_use]
+    pub fn suppresses_all(&self) -> bool {
+        self.suppresses() && self.termination.as_ref().is_none_or(|termination| !termination.is_of_single_calls)
+    }
+}
+
+impl SafetyChain {
+    /// Returns a chain of these detectors.
+    #[must_use]
+    pub fn new(detectors: Vec<Arc<dyn SafetyDetector>>, settings: ResponseSettings) -> Self {
+        let reads_every_shape = settings.reads_every_shape() || detectors.iter().any(|detector| detector.reads_every_shape());
+        Self { detectors, settings, reads_every_shape }
+    }
+
+    /// Inspects a response. Of an API error, only how it was cut off is asked.
+    pub fn inspect<'d>(&self, body: &ModelBody<'d>) -> Inspection<'d> {
+        let mut view = ResponseView::of(body);
+        view.scan = self.reads_every_shape.then(|| Scan::of(body));
+        let found = self.detectors.iter().find_map(|detector| Some((detector.name(), detector.detect(&view)?)));
+        if let Some((detector, detection)) = found {
+            return terminated(detection.rule.unwrap_or(detector), detection, ResponseContent::of(body));
+        }
+        let doubt = view.scan.filter(|_| !matches!(body, ModelBody::Error(_))).and_then(|scan| self.settings.doubt(&scan));
+        let suppressed = match doubt.map(Doubt::action) {
+            Some(OnDoubt::Suppress) => ResponseContent::of(body).calls,
+            _ => Vec::new(),
+        };
+        Inspection { termination: None, doubt, suppressed }
+    }
+}
+
+fn terminated<'d>(detector: &'static str, detection: Detection, content: ResponseContent<'d>) -> Inspection<'d> {
+    let mut calls = content.calls;
+    let is_of_single_calls = detection.flagged.is_some();
+    if let Some(flagged) = &detection.flagged {
+        calls.retain(|call| call.id.as_deref().is_some_and(|id| flagged.iter().any(|flagged| flagged == id)));
+    }
+    let user_message = user_message(detector, &detection, !calls.is_empty(), content.is_blank);
+    let termination = Termination {
+        detector,
+        category: detection.category,
+        reason_field: detection.reason_field,
+        reason_value: detection.reason_value,
+        suppressed_tool_call_count: calls.len(),
+        suppressed_tool_call_names: calls.iter().map(|call| call.name.as_deref().unwrap_or("unknown").to_owned()).collect(),
+        suppressed_tool_call_ids: calls.iter().filter_map(|call| call.id.as_deref().map(str::to_owned)).collect(),
+        user_message,
+        extras: detection.extras,
+        stage: detection.stage,
+        shape: detection.shape,
+        is_of_single_calls,
+    };
+    Inspection { termination: Some(termination), doubt: None, suppressed: calls }
+}

@@ -1,0 +1,191 @@
+//! The words for why a response ended, whoever writes them.
+
+use std::borrow::Cow;
+
+use crate::decide::safety::Category;
+
+/// What a word for the end of a response means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// A safety system stopped the response.
+    Stop {
+        /// The kind of safety stop.
+        category: Category,
+        /// The word, in the provider's spelling where nothing but known words is in it.
+        shown: String,
+    },
+    /// The response ended as it should.
+    Complete,
+    /// The response was cut off for another reason, so that its calls may be incomplete.
+    Cut,
+    /// The word is not known.
+    Unknown,
+}
+
+/// The words of safety stops, without case, and what they mean.
+pub(super) const STOPS: &[(&str, Category)] = &[
+    ("content_filter", Category::Safety),
+    ("content-filter", Category::Safety),
+    ("content_filtered", Category::Safety),
+    ("sensitive", Category::Safety),
+    ("safety", Category::Safety),
+    ("image_safety", Category::Safety),
+    ("generated_content_safety", Category::Safety),
+    ("generated_audio_safety", Category::Safety),
+    ("generated_video_safety", Category::Safety),
+    ("input_text_safety", Category::Safety),
+    ("error_toxic", Category::Safety),
+    ("escalation", Category::Safety),
+    ("guardrail_intervened", Category::Guardrail),
+    ("model_armor", Category::Guardrail),
+    ("refusal", Category::Refusal),
+    ("recitation", Category::Recitation),
+    ("image_recitation", Category::Recitation),
+    ("blocklist", Category::Blocklist),
+    ("generated_content_blocklist", Category::Blocklist),
+    ("prohibited_content", Category::Prohibited),
+    ("image_prohibited_content", Category::Prohibited),
+    ("generated_content_prohibited", Category::Prohibited),
+    ("spii", Category::Pii),
+    ("jailbreak", Category::Jailbreak),
+];
+
+/// The words of responses that ended as they should.
+const COMPLETE: &[&str] = &[
+    "stop",
+    "end_turn",
+    "tool_calls",
+    "tool_call",
+    "tool-calls",
+    "tool_use",
+    "function_call",
+    "stop_sequence",
+    "eos",
+    "eos_token",
+    "finish",
+    "finished",
+    "normal",
+    "complete",
+    "completed",
+    "requires_action",
+    "pause_turn",
+];
+
+/// The words of responses that were cut off, or whose calls are broken, for another reason than safety.
+const CUT: &[&str] = &[
+    "length",
+    "max_tokens",
+    "max_output_tokens",
+    "max_len",
+    "max_context",
+    "model_length",
+    "model_context_window_exceeded",
+    "context_window_exceeded",
+    "error_limit",
+    "error",
+    "time_limit",
+    "timeout",
+    "abort",
+    "cancelled",
+    "incomplete",
+    "network_error",
+    "insufficient_system_resource",
+    "malformed_function_call",
+    "malformed_tool_use",
+    "malformed_model_output",
+    "malformed_response",
+    "unexpected_tool_call",
+    "too_many_tool_calls",
+    "missing_thought_signature",
+    "function_call_filter: malformed_function_call",
+];
+
+/// What SDKs print before the word of an enum.
+const PREFIXES: &[&str] = &["finishreason.", "blockedreason.", "blockreason.", "stopreason.", "finish_reason_", "stop_reason_", "reason_"];
+
+/// How many copies of a word are shown. Of more of them the word itself is shown.
+const COPIES_SHOWN_MAX: usize = 4;
+
+impl Ending {
+    /// Returns what a word means. Case does not matter, nor what an SDK prints before an enum's word. Merging the chunks of a stream
+    /// repeats a word (`STOPSTOP`), so several copies of a word count as that word.
+    #[must_use]
+    pub fn of(value: &str) -> Self {
+        let lower = lower(value);
+        let word = PREFIXES.iter().find_map(|prefix| lower.strip_prefix(prefix)).filter(|word| !word.is_empty()).unwrap_or(&lower);
+        if let Some((known, category)) = find(STOPS.iter().map(|(word, category)| (*word, *category)), word) {
+            let is_short = word.len() <= COPIES_SHOWN_MAX * known.len();
+            return Self::Stop { category, shown: if is_short { value.to_owned() } else { known.to_owned() } };
+        }
+        // Gemini's endpoint for OpenAI's clients writes its own reason behind this word.
+        if let Some(reason) = word.strip_prefix("content_filter:") {
+            return match STOPS.iter().find(|(known, _)| *known == reason.trim()) {
+                Some((_, category)) => Self::Stop { category: *category, shown: value.to_owned() },
+                None => Self::Stop { category: Category::Safety, shown: "content_filter".to_owned() },
+            };
+        }
+        if find(COMPLETE.iter().map(|word| (*word, ())), word).is_some() {
+            return Self::Complete;
+        }
+        if find(CUT.iter().map(|word| (*word, ())), word).is_some() { Self::Cut } else { Self::Unknown }
+    }
+}
+
+fn find<T>(words: impl Iterator<Item = (&'static str, T)>, value: &str) -> Option<(&'static str, T)> {
+    words.into_iter().find(|(word, _)| is_repetition(value, word))
+}
+
+fn is_repetition(value: &str, word: &str) -> bool {
+    value.len() >= word.len()
+        && value.len().is_multiple_of(word.len())
+        && value.as_bytes().chunks(word.len()).all(|chunk| chunk == word.as_bytes())
+}
+
+fn lower(value: &str) -> Cow<'_, str> {
+    if value.bytes().any(|byte| byte.is_ascii_uppercase()) { Cow::Owned(value.to_ascii_lowercase()) } else { Cow::Borrowed(value) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_known_in_every_spelling() {
+        for (value, category) in [
+            ("content_filter", Category::Safety),
+            ("Content_Filter", Category::Safety),
+            ("FinishReason.SAFETY", Category::Safety),
+            ("SAFETYSAFETY", Category::Safety),
+            ("content_filter: PROHIBITED_CONTENT", Category::Prohibited),
+            ("content_filter: what the user wrote", Category::Safety),
+            ("REASON_CONTENT_FILTER", Category::Safety),
+            ("BlockedReason.BLOCKLIST", Category::Blocklist),
+        ] {
+            assert!(matches!(Ending::of(value), Ending::Stop { category: found, .. } if found == category), "{value}");
+        }
+        for value in ["stop", "STOPSTOP", "FinishReason.STOP", "REASON_TOOL_CALLS", "eos_token"] {
+            assert_eq!(Ending::of(value), Ending::Complete, "{value}");
+        }
+        for value in ["length", "MAX_TOKENS", "REASON_MAX_LEN", "function_call_filter: MALFORMED_FUNCTION_CALL"] {
+            assert_eq!(Ending::of(value), Ending::Cut, "{value}");
+        }
+        for value in ["", "OTHER", "LANGUAGE", "NO_IMAGE", "filter", "content_filters", "safety ", "FinishReason.", "content_filterSAFETY"]
+        {
+            assert_eq!(Ending::of(value), Ending::Unknown, "{value}");
+        }
+    }
+
+    #[test]
+    fn nothing_but_known_words_is_shown() {
+        for (value, expected) in [
+            ("content_filter: card 4111", "content_filter"),
+            ("content_filter: SPII", "content_filter: SPII"),
+            ("FinishReason.SPII", "FinishReason.SPII"),
+        ] {
+            let Ending::Stop { shown, .. } = Ending::of(value) else { panic!("{value}") };
+            assert_eq!(shown, expected);
+        }
+        let Ending::Stop { shown, .. } = Ending::of(&"SAFETY".repeat(9)) else { panic!() };
+        assert_eq!(shown, "safety");
+    }
+}

@@ -1,0 +1,43 @@
+//! The errors of providers' APIs. Codes are matched exactly, and never inside messages; a message counts only where a provider has nothing
+//! else, and only from its beginning.
+
+use super::super::errors::{codes, messages, raw_errors, types};
+use super::super::{Reader, ReasonAt, Test};
+
+const fn code(path: &'static str) -> ReasonAt {
+    ReasonAt { path, field: path, rule: "api_error_policy", test: Test::Custom("a code of the table of errors", codes) }
+}
+
+const fn message(path: &'static str) -> ReasonAt {
+    ReasonAt { path, field: path, rule: "api_error_policy", test: Test::Custom("a message of the table of errors", messages) }
+}
+
+const fn kind(path: &'static str) -> ReasonAt {
+    ReasonAt { path, field: path, rule: "api_error_policy", test: Test::Custom("a type of the table of errors", types) }
+}
+
+pub(super) static READER: Reader = Reader {
+    name: "api_error",
+    providers: "OpenAI, Azure OpenAI, Anthropic, Vertex AI, DeepSeek, GLM, DashScope, xAI, Moonshot, MiniMax, Ark, StepFun, OpenRouter, LiteLLM",
+    reasons: &[
+        code("error.code"),
+        // Clients of OpenAI hand on what is in `error`.
+        code("code"),
+        kind("error.type"),
+        kind("type"),
+        code("error.innererror.code"),
+        code("innererror.code"),
+        kind("error.metadata.error_type"),
+        ReasonAt {
+            path: "error.metadata.raw",
+            field: "error.metadata.raw",
+            rule: "api_error_policy",
+            test: Test::Custom("an error as a JSON text", raw_errors),
+        },
+        message("error.message"),
+        message("message"),
+        message("error"),
+        ReasonAt { path: "", field: "error", rule: "api_error_policy", test: Test::Custom("a message of the table of errors", messages) },
+    ],
+    ..Reader::BLANK
+};

@@ -1,0 +1,73 @@
+//! Gemini and Vertex: bodies and the chunks of their streams, the Live API, and interactions.
+
+use tollgate_json::Value;
+
+use super::super::test::{Found, ReasonValue, whole};
+use super::super::{CallsAt, Ending, Reader, ReasonAt, Stage, Test};
+use crate::decide::safety::Category;
+use crate::decide::safety::reading::test::text_of;
+
+const fn finish(path: &'static str, field: &'static str) -> ReasonAt {
+    ReasonAt { path, field, rule: "gemini_safety", test: Test::Ending }
+}
+
+const fn numbered_finish(path: &'static str, field: &'static str) -> ReasonAt {
+    ReasonAt { path, field, rule: "gemini_safety", test: Test::Numbers(FINISH_NUMBERS) }
+}
+
+const fn block(path: &'static str, field: &'static str) -> ReasonAt {
+    ReasonAt { path, field, rule: "gemini_prompt_feedback", test: Test::Custom("*word*, `OTHER`, or a number", blocked) }
+}
+
+/// The numbers of the enum `FinishReason`, as its two APIs have them. They agree up to 5. Of a number that means a stop in one API and
+/// something else in the other, nobody can tell what was meant, so it is a stop.
+const FINISH_NUMBERS: &[(i64, Category, Option<Stage>)] = &[
+    (3, Category::Safety, Some(Stage::Output)),
+    (4, Category::Recitation, Some(Stage::Output)),
+    (6, Category::Safety, Some(Stage::Output)),
+    (7, Category::Safety, Some(Stage::Output)),
+    (8, Category::Safety, Some(Stage::Output)),
+    (9, Category::Safety, Some(Stage::Output)),
+    (10, Category::Safety, Some(Stage::Output)),
+    (11, Category::Safety, Some(Stage::Output)),
+];
+
+pub(super) static READER: Reader = Reader {
+    name: "gemini",
+    providers: "Gemini, Vertex AI",
+    reasons: &[
+        finish("candidates[].finishReason", "finishReason"),
+        finish("candidates[].finish_reason", "finish_reason"),
+        numbered_finish("candidates[].finishReason", "finishReason"),
+        numbered_finish("candidates[].finish_reason", "finish_reason"),
+        finish("serverContent.turnCompleteReason", "turnCompleteReason"),
+        finish("server_content.turn_complete_reason", "turn_complete_reason"),
+        block("promptFeedback.blockReason", "promptFeedback.blockReason"),
+        block("prompt_feedback.block_reason", "prompt_feedback.block_reason"),
+    ],
+    calls: &[
+        CallsAt { path: "candidates[].content.parts[].functionCall", ..CallsAt::BLANK },
+        CallsAt { path: "candidates[].content.parts[].function_call", ..CallsAt::BLANK },
+        CallsAt { path: "toolCall.functionCalls[]", ..CallsAt::BLANK },
+        CallsAt::blocks("steps[]"),
+        CallsAt::blocks("outputs[]"),
+    ],
+    texts: &["candidates[].content.parts[]", "serverContent.modelTurn.parts[]"],
+    ..Reader::BLANK
+};
+
+/// Any reason but the unspecified blocks the prompt.
+pub(super) fn blocked(reason: Value<'_>, _: Value<'_>) -> Option<Found> {
+    let found = |category| Found { category, stage: Some(Stage::Input), ..Found::text("", category, None) };
+    if let Some(number) = whole(reason).filter(|number| (1..=10).contains(number)) {
+        return Some(Found { value: ReasonValue::Number(number), ..found(Category::Safety) });
+    }
+    let text = text_of(reason)?;
+    match Ending::of(&text) {
+        Ending::Stop { category, shown } => Some(Found { value: ReasonValue::Text(shown), ..found(category) }),
+        _ if text.rsplit('.').next() == Some("OTHER") => {
+            Some(Found { value: ReasonValue::Text(text.into_owned()), ..found(Category::Safety) })
+        }
+        _ => None,
+    }
+}

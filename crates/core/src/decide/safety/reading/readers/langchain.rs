@@ -1,0 +1,75 @@
+//! LangChain's AIMessage: flat, as `{type, data}`, as a serialised constructor, or as the last message of a state.
+
+use tollgate_json::Value;
+
+use super::super::test::{Found, ReasonValue};
+use super::super::{CallsAt, CallsKind, Reader, ReasonAt, Stage, Test};
+use super::gemini::blocked;
+use super::openai_chat::refusal_part;
+use crate::decide::safety::Category;
+
+const fn reason(path: &'static str, field: &'static str, rule: &'static str) -> ReasonAt {
+    ReasonAt { path, field, rule, test: Test::Ending }
+}
+
+const fn lifted(path: &'static str) -> CallsAt {
+    CallsAt { path, ..CallsAt::BLANK }
+}
+
+pub(super) static READER: Reader = Reader {
+    name: "langchain",
+    providers: "LangChain",
+    is_message: true,
+    wrappers: &["kwargs", "data", "messages[-1]"],
+    reasons: &[
+        reason("response_metadata.finish_reason", "finish_reason", "openai_compatible_content_filter"),
+        reason("response_metadata.stop_reason", "stop_reason", "anthropic_refusal"),
+        reason("response_metadata.stopReason", "stopReason", "bedrock_stop_reason"),
+        reason("response_metadata.incomplete_details.reason", "incomplete_details.reason", "openai_responses_incomplete"),
+        ReasonAt {
+            path: "response_metadata.prompt_feedback.block_reason",
+            field: "prompt_feedback.block_reason",
+            rule: "gemini_prompt_feedback",
+            test: Test::Custom("*word*, `OTHER`, or a number", blocked),
+        },
+        reason("response_metadata.native_finish_reason", "native_finish_reason", "openai_compatible_content_filter"),
+        ReasonAt {
+            path: "response_metadata.amazon-bedrock-guardrailAction",
+            field: "amazon-bedrock-guardrailAction",
+            rule: "bedrock_guardrail_action",
+            test: Test::Words(&[("INTERVENED", Category::Guardrail, Some(Stage::Output))]),
+        },
+        ReasonAt {
+            path: "response_metadata.is_blocked",
+            field: "is_blocked",
+            rule: "gemini_safety",
+            test: Test::Custom("`true`", is_blocked),
+        },
+        reason("additional_kwargs.finish_reason", "finish_reason", "openai_compatible_content_filter"),
+        reason("additional_kwargs.stop_reason", "stop_reason", "anthropic_refusal"),
+        reason("additional_kwargs.stopReason", "stopReason", "bedrock_stop_reason"),
+        ReasonAt {
+            path: "additional_kwargs.refusal",
+            field: "refusal",
+            rule: "openai_refusal",
+            test: Test::Text("refusal", Category::Refusal),
+        },
+        ReasonAt { path: "content[]", field: "type", rule: "openai_refusal", test: Test::Custom("a part of type `refusal`", refusal_part) },
+    ],
+    calls: &[
+        lifted("tool_calls[]"),
+        lifted("invalid_tool_calls[]"),
+        CallsAt { kind: CallsKind::Pieces, ..lifted("tool_call_chunks[]") },
+        // The provider's own calls, which the lifted ones repeat. A call with another id was not lifted.
+        CallsAt { arguments: None, ..CallsAt::openai("additional_kwargs.tool_calls[]") },
+        CallsAt { arguments: None, ..CallsAt::function_call("additional_kwargs.function_call") },
+        CallsAt::blocks("content[]"),
+    ],
+    texts: &["content"],
+};
+
+/// Vertex: the prompt or the answer was blocked, whatever else is said.
+fn is_blocked(flag: Value<'_>, _: Value<'_>) -> Option<Found> {
+    let found = Found { value: ReasonValue::Flag(true), ..Found::text("", Category::Safety, Some(Stage::Output)) };
+    (flag.as_bool() == Some(true)).then_some(found)
+}

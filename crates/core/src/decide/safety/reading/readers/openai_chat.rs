@@ -1,0 +1,55 @@
+//! Chat completions of OpenAI, and of the many who speak its dialect: bodies, and the chunks of their streams.
+
+use super::super::test::{Found, whole};
+use super::super::{CallsAt, Reader, ReasonAt, ReasonValue, Test};
+use crate::decide::safety::Category;
+use crate::decide::safety::reading::Stage;
+use tollgate_json::Value;
+
+pub(super) static READER: Reader = Reader {
+    name: "openai_chat",
+    providers: "OpenAI Chat, Azure OpenAI, DeepSeek, GLM, Mistral, xAI, Moonshot, MiniMax, Baidu v2, Ark, StepFun, OpenRouter, LiteLLM, \
+                Databricks, Groq, Together, vLLM, Gemini's endpoint for OpenAI's clients",
+    // A batch's result holds the body.
+    wrappers: &["response.body"],
+    reasons: &[
+        ReasonAt { path: "choices[].finish_reason", field: "finish_reason", rule: "openai_compatible_content_filter", test: Test::Ending },
+        ReasonAt { path: "choices[].message.refusal", field: "refusal", rule: "openai_refusal", test: REFUSED },
+        ReasonAt { path: "choices[].delta.refusal", field: "refusal", rule: "openai_refusal", test: REFUSED },
+        ReasonAt {
+            path: "choices[].message.content[]",
+            field: "type",
+            rule: "openai_refusal",
+            test: Test::Custom("a part of type `refusal`", refusal_part),
+        },
+        // Baidu: 1 is a warning.
+        ReasonAt {
+            path: "choices[].flag",
+            field: "flag",
+            rule: "openai_compatible_content_filter",
+            test: Test::Custom("2, 3 or 4", baidu_flag),
+        },
+    ],
+    calls: &[
+        CallsAt::openai("choices[].message.tool_calls[]"),
+        CallsAt::openai_pieces("choices[].delta.tool_calls[]"),
+        CallsAt::function_call("choices[].message.function_call"),
+        CallsAt::function_call("choices[].delta.function_call"),
+        CallsAt::blocks("choices[].message.content[]"),
+    ],
+    texts: &["choices[].message.content", "choices[].delta.content", "choices[].text"],
+    ..Reader::BLANK
+};
+
+/// The refusal of structured outputs quotes the model, so a word is shown for it.
+const REFUSED: Test = Test::Text("refusal", Category::Refusal);
+
+/// A part of a message that is a refusal.
+pub(super) fn refusal_part(part: Value<'_>, _: Value<'_>) -> Option<Found> {
+    part.get("type")?.is_text("refusal").then(|| Found::text("refusal", Category::Refusal, Some(Stage::Output)))
+}
+
+fn baidu_flag(flag: Value<'_>, _: Value<'_>) -> Option<Found> {
+    let number = whole(flag).filter(|number| (2..=4).contains(number))?;
+    Some(Found { value: ReasonValue::Number(number), ..Found::text("", Category::Safety, Some(Stage::Output)) })
+}

@@ -1,0 +1,18 @@
+//! iFlytek Spark, which says in the header of its frames what went wrong.
+
+use super::super::{CallsAt, Reader, ReasonAt, Stage, Test};
+use crate::decide::safety::Category;
+
+pub(super) static READER: Reader = Reader {
+    name: "spark",
+    providers: "iFlytek Spark",
+    reasons: &[ReasonAt {
+        path: "header.code",
+        field: "header.code",
+        rule: "api_error_policy",
+        test: Test::Numbers(&[(10_013, Category::Safety, Some(Stage::Input)), (10_014, Category::Safety, Some(Stage::Output))]),
+    }],
+    calls: &[CallsAt::function_call("payload.choices.text[].function_call")],
+    texts: &["payload.choices.text[].content"],
+    ..Reader::BLANK
+};

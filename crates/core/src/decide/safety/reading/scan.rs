@@ -1,0 +1,128 @@
+//! The scan of a body: what stopped it, how else it ended, and whether its calls are whole. It costs one walk, and reads no call and no text
+//! that it does not have to.
+
+use tollgate_json::{Parser, Value};
+
+use super::ending::Ending;
+use super::paths::{MESSAGES, Paths, Place, RESPONSES, Visit};
+use super::test::{Found, Test, dig, text_of};
+use super::{CallsAt, CallsKind, Reader, ReasonAt, Stage};
+use crate::decide::safety::ReasonSet;
+use crate::event::decode::ModelBody;
+
+/// How deep the arguments of a call may nest to count as read.
+const ARGUMENTS_DEPTH_MAX: usize = 1_024;
+
+/// A place that says that a safety system stopped the response.
+#[derive(Debug, Clone)]
+pub struct Signal<'d> {
+    /// The shape of the body.
+    pub reader: &'static Reader,
+    /// The rule that spoke.
+    pub reason: &'static ReasonAt,
+    /// What it found.
+    pub found: Found,
+    /// The object that the value is in.
+    pub beside: Value<'d>,
+    rank: usize,
+}
+
+/// What a body says of its end.
+#[derive(Debug, Default)]
+pub struct Scan<'d> {
+    /// The stops, the one that counts first.
+    pub signals: Vec<Signal<'d>>,
+    /// Whether any place of any reader is in the body.
+    pub is_recognized: bool,
+    /// Whether there is a call.
+    pub has_calls: bool,
+    /// Whether a word says that the response was cut off for another reason than safety, or a call's arguments cannot be read.
+    pub is_cut: bool,
+    /// Whether there is a call or a text, empty or not.
+    has_output: bool,
+    /// The words for the end that are no stops, in lower case.
+    pub endings: Vec<String>,
+}
+
+impl<'d> Scan<'d> {
+    /// Scans a body.
+    #[must_use]
+    pub fn of(body: &ModelBody<'d>) -> Self {
+        let mut scan = Self::default();
+        let (paths, value) = paths_of(body);
+        paths.walk(value, &mut scan);
+        scan.signals.sort_by_key(|signal| signal.rank);
+        // An error in the middle of a response is about what the model wrote.
+        if scan.has_output {
+            scan.signals.iter_mut().for_each(|signal| _ = signal.found.stage.get_or_insert(Stage::Output));
+        }
+        // An API error has no calls, and a text is all that some providers say.
+        scan.is_recognized |= matches!(body, ModelBody::Error(_));
+        scan
+    }
+
+    /// Returns whether another body says the same of its end.
+    #[must_use]
+    pub fn says_as(&self, other: &Scan<'_>) -> bool {
+        let stops = |scan: &Scan<'_>| -> Vec<_> { scan.signals.iter().map(|signal| (signal.rank, signal.found.clone())).collect() };
+        let rest = |scan: &Scan<'_>| (scan.is_recognized, scan.has_calls, scan.is_cut);
+        stops(self) == stops(other) && rest(self) == rest(other)
+    }
+
+    /// Returns whether the response ended in one of these words alone.
+    #[must_use]
+    pub fn ended_in(&self, words: &ReasonSet) -> bool {
+        self.signals.is_empty() && !self.endings.is_empty() && self.endings.iter().all(|word| words.find(word).is_some())
+    }
+}
+
+/// Returns the paths along which a body is read, and the body.
+pub(super) fn paths_of<'d>(body: &ModelBody<'d>) -> (&'static Paths, Value<'d>) {
+    match *body {
+        ModelBody::Message(message) => (&MESSAGES, message),
+        ModelBody::Response(value) | ModelBody::Error(value) => (&RESPONSES, value),
+    }
+}
+
+impl<'d> Visit<'d> for Scan<'d> {
+    fn recognized(&mut self) {
+        self.is_recognized = true;
+    }
+
+    fn reason(&mut self, place: &Place<ReasonAt>, value: Value<'d>, beside: Value<'d>) {
+        if let Some(found) = place.at.test.find(value, beside) {
+            self.signals.push(Signal { reader: place.reader, reason: place.at, found, beside, rank: place.rank });
+        } else if matches!(place.at.test, Test::Ending)
+            && let Some(word) = text_of(value)
+            && !word.is_empty()
+        {
+            self.is_cut |= Ending::of(&word) == Ending::Cut;
+            self.endings.push(word.to_ascii_lowercase());
+        }
+    }
+
+    fn call(&mut self, place: &Place<CallsAt>, value: Value<'d>) {
+        if place.at.counts(value) {
+            (self.has_calls, self.has_output) = (true, true);
+            let encoded = place.at.arguments.and_then(|path| dig(value, path)).and_then(|arguments| arguments.as_text());
+            self.is_cut |= place.at.kind != CallsKind::Pieces && encoded.is_some_and(|text| !reads_as_json(text.as_bytes()));
+        }
+    }
+
+    fn text(&mut self, _: &'static Reader, _: Value<'d>) {
+        self.has_output = true;
+    }
+}
+
+impl CallsAt {
+    /// Returns whether a value at this place is a call that the host runs.
+    pub(super) fn counts(&self, value: Value<'_>) -> bool {
+        let is_of_type = || value.get(self.type_member).is_some_and(|kind| self.types.iter().any(|(known, _)| kind.is_text(known)));
+        value.is_object() && (self.types.is_empty() || is_of_type())
+    }
+}
+
+/// Returns whether arguments are JSON. A blank text is what providers send for a call without parameters.
+fn reads_as_json(text: &[u8]) -> bool {
+    text.trim_ascii().is_empty() || Parser::new().parse(text, ARGUMENTS_DEPTH_MAX).is_ok()
+}

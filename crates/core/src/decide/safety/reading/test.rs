@@ -1,0 +1,159 @@
+//! What the value at a place has to be to mean that a safety system stopped the response.
+
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer};
+use tollgate_json::{Text, Value};
+
+use super::Ending;
+use crate::codes::codes;
+use crate::decide::safety::Category;
+
+codes! {
+    /// Whether a safety system stopped what the user sent, or what the model wrote.
+    Stage {
+        /// The input.
+        Input = "input",
+        /// The output.
+        Output = "output",
+    }
+}
+
+impl Serialize for Stage {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// A value that says why a response ended, as the provider writes it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum ReasonValue {
+    /// A text.
+    Text(String),
+    /// A whole number, such as an error code.
+    Number(i64),
+    /// A flag.
+    Flag(bool),
+}
+
+impl std::fmt::Display for ReasonValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Number(number) => number.fmt(f),
+            Self::Flag(flag) => flag.fmt(f),
+        }
+    }
+}
+
+/// What a test has found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The kind of safety stop.
+    pub category: Category,
+    /// What was stopped, where the provider says it.
+    pub stage: Option<Stage>,
+    /// The value to show.
+    pub value: ReasonValue,
+    /// The ids of the calls that the provider flagged, if it flagged some calls and let the others be.
+    pub flagged: Option<Vec<String>>,
+}
+
+impl Found {
+    /// Returns a finding that shows a text.
+    pub(super) fn text(value: impl Into<String>, category: Category, stage: Option<Stage>) -> Self {
+        Self { category, stage, value: ReasonValue::Text(value.into()), flagged: None }
+    }
+}
+
+/// What the value at a place has to be.
+#[derive(Debug)]
+pub enum Test {
+    /// A word for why the response ended. Words that mean a safety stop count, whoever writes them.
+    Ending,
+    /// One of these texts, exactly, with what they mean.
+    Words(&'static [(&'static str, Category, Option<Stage>)]),
+    /// One of these numbers, as a number or as a text.
+    Numbers(&'static [(i64, Category, Option<Stage>)]),
+    /// `true`.
+    Flag(Category, Option<Stage>),
+    /// A text that is not empty. It quotes the model, so that the word here is shown instead.
+    Text(&'static str, Category),
+    /// What a function finds in the value and the object around it. The text says what that is.
+    Custom(&'static str, fn(Value<'_>, Value<'_>) -> Option<Found>),
+}
+
+impl Test {
+    /// Returns what a value means, with the object around it.
+    pub(super) fn find(&self, value: Value<'_>, beside: Value<'_>) -> Option<Found> {
+        match self {
+            Self::Ending => {
+                let text = text_of(value)?;
+                let Ending::Stop { category, shown } = Ending::of(&text) else { return None };
+                Some(Found::text(shown, refined(category, beside), Some(Stage::Output)))
+            }
+            Self::Words(words) => {
+                let (word, category, stage) = words.iter().find(|(word, ..)| value.is_text(word))?;
+                Some(Found::text(*word, refined(*category, beside), *stage))
+            }
+            Self::Numbers(numbers) => {
+                let number = whole(value)?;
+                let (_, category, stage) = numbers.iter().find(|(known, ..)| *known == number)?;
+                let value = if value.as_text().is_some() { ReasonValue::Text(number.to_string()) } else { ReasonValue::Number(number) };
+                Some(Found { category: *category, stage: *stage, value, flagged: None })
+            }
+            Self::Flag(category, stage) => (value.as_bool() == Some(true)).then_some(Found {
+                category: *category,
+                stage: *stage,
+                value: ReasonValue::Flag(true),
+                flagged: None,
+            }),
+            Self::Text(shown, category) => {
+                value.as_text().filter(|text| text.source_len() > 0)?;
+                Some(Found::text(*shown, *category, Some(Stage::Output)))
+            }
+            Self::Custom(_, find) => find(value, beside),
+        }
+    }
+}
+
+/// Returns a text; `None` for anything else, and for a text with half a surrogate pair.
+pub(super) fn text_of<'d>(value: Value<'d>) -> Option<Cow<'d, str>> {
+    value.as_text().and_then(Text::into_str)
+}
+
+/// Returns a whole number that is written as a number or as a text.
+pub(super) fn whole(value: Value<'_>) -> Option<i64> {
+    std::str::from_utf8(value.source()).ok()?.parse().ok()
+}
+
+/// Returns the value at a path of members within an object. A path of members alone is meant, without `[]`.
+pub(super) fn dig<'d>(value: Value<'d>, path: &str) -> Option<Value<'d>> {
+    path.split('.').try_fold(value, |value, member| value.get(member))
+}
+
+/// Returns the category that what stands beside a stop says more precisely: the reason that a gateway got from the provider, or the filter
+/// of Azure that was hit.
+pub(crate) fn refined(category: Category, beside: Value<'_>) -> Category {
+    if category != Category::Safety || !beside.is_object() {
+        return category;
+    }
+    for path in ["native_finish_reason", "provider_specific_fields.native_finish_reason"] {
+        if let Some(Ending::Stop { category, .. }) = dig(beside, path).and_then(text_of).map(|text| Ending::of(&text)) {
+            return category;
+        }
+    }
+    let is_filtered = |filters: Value<'_>, name: &str| {
+        dig(filters, name).and_then(|filter| filter.get("filtered")).and_then(|flag| flag.as_bool()) == Some(true)
+    };
+    for filters in ["content_filter_results", "innererror.content_filter_result"].into_iter().filter_map(|path| dig(beside, path)) {
+        if is_filtered(filters, "jailbreak") {
+            return Category::Jailbreak;
+        }
+        if is_filtered(filters, "protected_material_text") || is_filtered(filters, "protected_material_code") {
+            return Category::Recitation;
+        }
+    }
+    category
+}

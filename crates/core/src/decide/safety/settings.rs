@@ -1,0 +1,76 @@
+//! What follows where a response is in doubt.
+
+use serde::Serialize;
+
+use super::reading::Scan;
+use super::{Doubt, ReasonSet};
+use crate::codes::codes;
+use crate::settings::Section;
+
+codes! {
+    /// What follows where a response is in doubt.
+    #[derive(Serialize)]
+    #[serde(rename_all = "lowercase")]
+    OnDoubt {
+        /// The verdict says it, and allows.
+        Allow = "allow",
+        /// The verdict warns.
+        Warn = "warn",
+        /// The response is suppressed, and its calls must not run.
+        Suppress = "suppress",
+    }
+}
+
+/// The keys of `safety_finish_reason` that concern responses in doubt.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ResponseSettings {
+    /// What follows on a body that no reader knows; `None` if it is not asked.
+    pub on_unrecognized: Option<OnDoubt>,
+    /// What follows where calls may be incomplete; `None` if it is not asked.
+    pub on_unreliable: Option<OnDoubt>,
+    /// The only reasons after which calls may run; `None` for all that are no stops.
+    pub only_on: Option<Vec<String>>,
+}
+
+impl ResponseSettings {
+    /// Reads the keys of the section. `is_native` says whether the native detector is on: without it a response is as DeerFlow has it.
+    pub(crate) fn read(section: &Section<'_>, is_native: bool) -> Self {
+        let on_doubt = |key: &'static str| {
+            let default = is_native.then_some(OnDoubt::Warn);
+            let Some(name) = section.optional_string(key) else { return default };
+            let known = OnDoubt::from_name(&name);
+            if known.is_none() {
+                section.fault(key, format!("an unknown word of {} bytes", name.len()), "write allow, warn or suppress");
+            }
+            known.or(default)
+        };
+        let only_on = section.strings("only_on");
+        if only_on.as_ref().is_some_and(Vec::is_empty) {
+            section.fault(
+                "only_on",
+                "an empty list, after which no call could run",
+                "write [stop, tool_calls, end_turn, tool_use], or null",
+            );
+        }
+        Self { on_unrecognized: on_doubt("on_unrecognized"), on_unreliable: on_doubt("on_unreliable"), only_on }
+    }
+
+    /// Returns whether bodies have to be read in every shape for it.
+    #[must_use]
+    pub fn reads_every_shape(&self) -> bool {
+        *self != Self::default()
+    }
+
+    /// Returns what is in doubt of a response that was not stopped.
+    pub(super) fn doubt(&self, scan: &Scan<'_>) -> Option<Doubt> {
+        if !scan.is_recognized {
+            let action = if self.only_on.is_some() { Some(OnDoubt::Suppress) } else { self.on_unrecognized };
+            return action.map(Doubt::Unrecognized);
+        }
+        let is_unknown = self.only_on.as_ref().is_some_and(|words| !scan.ended_in(&ReasonSet::new(words)));
+        if scan.has_calls && is_unknown {
+            return Some(Doubt::Unreliable(OnDoubt::Suppress));
+        }
+        self.on_unreliable.filter(|_| scan.has_calls && scan.is_cut).map(Doubt::Unreliable)
+    }
+}
