@@ -19,7 +19,7 @@ const VERDICT: &str = concat!(
     r#"{"verdict_id":"00000000000000000000000000000000","event_id":"","type":"tool_call","thread_id":"","turn_id":"","tool_call_id":"","#,
     r#""tool_name":"","action":"allow","allows_execution":true,"should_halt":false,"code":"pass_through","message":"","decided_by":"none","#,
     r#""reasons":[],"count":0,"signature":{"tool_name":"","args_hash":"0000000000000000000000000000000000000000000000000000000000000000"},"#,
-    r#""policy_version":"pass-through"}"#,
+    r#""policy_version":"pass-through","agent_id":"","timestamp":"1970-01-01T00:00:00.000Z"}"#,
 );
 
 /// The stage that lets every record of a partition through, readable or not.
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn the_verdict_has_a_typical_size_and_names_no_event() {
         let verdict: Value = serde_json::from_str(VERDICT).unwrap();
-        assert!((400..=450).contains(&VERDICT.len()), "{} bytes", VERDICT.len());
+        assert!((450..=500).contains(&VERDICT.len()), "{} bytes", VERDICT.len());
         assert_eq!((&verdict["action"], &verdict["policy_version"]), (&json!("allow"), &json!(PASS_THROUGH)));
         assert_eq!((&verdict["thread_id"], &verdict["event_id"]), (&json!(""), &json!("")));
     }

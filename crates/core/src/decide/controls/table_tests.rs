@@ -18,6 +18,7 @@ fn event<'e>(user: Option<&'e str>, tenant: Option<&'e str>, time_ms: Option<i64
         thread_id: "t".into(),
         event_id: "e".into(),
         turn_id: None,
+        timestamp: None,
         time_ms,
         record_ms: None,
         attribution,

@@ -60,6 +60,9 @@ pub fn schema() -> Value {
             "tool_calls_unreliable": {"type": "boolean", "description": "Whether the response's calls may be incomplete, for another reason than safety."},
             "unrecognized_response": {"type": "boolean", "description": "Whether the response's body has a shape that is not known."},
             "policy_version": {"type": "string", "pattern": hex(64, "sha256:"), "description": "The digest of all that decisions depend on."},
+            "agent_id": text("The event's agent."),
+            "tenant_id": text("The event's tenant."),
+            "timestamp": {"type": "string", "format": "date-time", "description": "When the event happened: as it says, or else when its record was written."},
         },
         "required": [
             "verdict_id", "event_id", "action", "allows_execution", "should_halt", "code", "message", "decided_by", "reasons", "policy_version",

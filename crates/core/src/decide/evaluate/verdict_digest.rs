@@ -12,6 +12,8 @@ const SHARDS: usize = 64;
 /// The digest of many verdicts, whatever order they come in: the sum of their SHA-256 digests, as numbers of 256 bits that wrap around, and
 /// their count. So it is the same however the records were split over partitions, machines and cores. It tells whether two runs decided
 /// alike; it is no proof against somebody who looks for verdicts that sum up to the same.
+///
+/// A verdict's `timestamp` is left out of it: a replay sends records at another time and is decided alike all the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VerdictDigest {
     /// The sum, its lowest 64 bits first.
@@ -27,7 +29,8 @@ impl VerdictDigest {
 
     fn of(json: &[u8]) -> Self {
         let mut limbs = [0; 4];
-        for (limb, bytes) in limbs.iter_mut().rev().zip(Digest::of(json).as_bytes().chunks_exact(8)) {
+        let digest = without_timestamp(json).map_or_else(|| Digest::of(json), |rest| Digest::of(&[rest, b"}"].concat()));
+        for (limb, bytes) in limbs.iter_mut().rev().zip(digest.as_bytes().chunks_exact(8)) {
             *limb = bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
         }
         Self { limbs, count: 1 }
@@ -49,6 +52,14 @@ impl VerdictDigest {
     pub fn count(&self) -> u64 {
         self.count
     }
+}
+
+/// Returns a verdict up to its timestamp, if it has one: a verdict ends with it.
+fn without_timestamp(json: &[u8]) -> Option<&[u8]> {
+    let text = json.strip_suffix(b"\"}")?;
+    let quote = text.iter().rposition(|byte| *byte == b'"')?;
+    // Within a string the quotes have backslashes before them, so this is the member itself.
+    text.get(..=quote)?.strip_suffix(b",\"timestamp\":\"")
 }
 
 /// Verdicts of which each counts once, however often it is published. Several threads may add to it.
@@ -125,6 +136,20 @@ mod tests {
         for other in [&["a", "b", "c"][..], &["a", "b", "c", "e"], &["a", "b", "c", "d", "d"]] {
             assert_ne!(of(other), merged);
         }
+    }
+
+    /// Events of a file have no time, and a replay gives them others.
+    #[test]
+    fn the_time_of_an_event_does_not_matter_and_all_else_does() {
+        let of = |verdict: &str| VerdictDigest::of(verdict.as_bytes());
+        let plain = of(r#"{"code":"allow","tenant_id":"a"}"#);
+        for time in ["2026-01-31T12:00:00Z", "1970-01-01T00:00:00.5+01:00"] {
+            assert_eq!(of(&format!(r#"{{"code":"allow","tenant_id":"a","timestamp":"{time}"}}"#)), plain);
+        }
+        let names_it = r#"{"code":"allow","tenant_id":"a,\"timestamp\":\"b"}"#;
+        assert_ne!(of(names_it), of(&names_it.replace(r#"\"b"#, r#"\"c"#)));
+        assert_ne!(of(r#"{"code":"allow","tenant_id":"b","timestamp":"2026-01-31T12:00:00Z"}"#), plain);
+        assert_eq!(without_timestamp(br#"{"timestamp":"#), None);
     }
 
     #[test]

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use super::Decided;
-use super::verdict::{ReasonView, SignatureView, Verdict};
+use super::verdict::{Moment, ReasonView, SignatureView, Verdict};
 use crate::decide::guardrail::EVALUATOR_ERROR;
 use crate::decide::policy::Policy;
 use crate::decide::ruling::{Action, Basis, DecidedBy, LoopCode, Reason, Ruling};
 use crate::decide::safety::{Doubt, Inspection, OnDoubt, SAFETY_TERMINATED, TOOL_CALLS_UNRELIABLE, UNRECOGNIZED_RESPONSE};
-use crate::event::decode::{Body, Event, PartialEvent, ToolCall, ToolResult};
+use crate::event::decode::{ATTRIBUTION_BYTES_MAX, Body, Event, PartialEvent, ToolCall, ToolResult};
 use tollgate_json::digest::{Digest, Fingerprint};
+use tollgate_json::time::rfc_3339;
 
 const ALLOW: &str = "allow";
 const NOT_EXECUTED: &str = "not_executed";
@@ -155,6 +156,9 @@ pub(super) fn partial_event(event: &Event<'_>) -> PartialEvent {
         turn_id: event.turn_id.as_ref().map(ToString::to_string),
         tool_call_id: tool_call_id.map(ToString::to_string),
         tool_name: tool_name.map(ToString::to_string),
+        agent_id: named(event.attribution.agent_id.as_ref()).map(str::to_owned),
+        tenant_id: named(event.attribution.tenant_id.as_ref()).map(str::to_owned),
+        timestamp: event.timestamp.as_ref().map(ToString::to_string).or_else(|| event.time_ms.and_then(rfc_3339)),
     }
 }
 
@@ -184,7 +188,15 @@ fn blank<'a>(frame: &Frame<'a>, subject: &Subject<'a>) -> Verdict<'a> {
         tool_calls_unreliable: false,
         unrecognized_response: false,
         policy_version: frame.policy.version(),
+        agent_id: named(event.attribution.agent_id.as_ref()),
+        tenant_id: named(event.attribution.tenant_id.as_ref()),
+        timestamp: event.timestamp.as_deref().map(Moment::Written).or(event.time_ms.map(Moment::Millis)),
     }
+}
+
+/// Returns an id of the attribution, if a verdict repeats it. Their length is not limited, and a verdict's is.
+fn named<'a>(id: Option<&'a Cow<'_, str>>) -> Option<&'a str> {
+    id.map(AsRef::as_ref).filter(|id: &&str| id.len() <= ATTRIBUTION_BYTES_MAX)
 }
 
 /// Returns the text to give the agent as the result of a call that may not run.

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use super::members::{self, Others};
-use super::{EventType, PartialEvent, Rejection, RejectionCode, THREAD_ID_BYTES_MAX};
+use super::{EventType, PartialEvent, Rejection, RejectionCode, THREAD_ID_BYTES_MAX, TIMESTAMP_BYTES_MAX};
 use crate::event::record::Record;
 use tollgate_json::Value;
+use tollgate_json::time::{parse_timestamp, rfc_3339};
 
 /// The content type of structured CloudEvents.
 pub(crate) const STRUCTURED: &str = "application/cloudevents+json";
@@ -79,6 +80,7 @@ pub fn partial_event_of(record: &Record<'_>) -> PartialEvent {
         thread_id: text("ce_subject").or_else(|| key_text(record)).filter(|id| (1..=THREAD_ID_BYTES_MAX).contains(&id.len())),
         event_id: text("ce_id").or_else(|| text("event_id")).filter(|id| (1..=super::EVENT_ID_BYTES_MAX).contains(&id.len())),
         event_type: text("ce_type").and_then(|name| EventType::from_name(short_type(&name))),
+        timestamp: text("ce_time").filter(|text| is_moment(text)).or_else(|| record.timestamp_ms.and_then(rfc_3339)),
         ..PartialEvent::default()
     }
 }
@@ -93,8 +95,14 @@ fn structured_partial_event(root: Value<'_>, outer: PartialEvent) -> PartialEven
         thread_id: text("subject", THREAD_ID_BYTES_MAX).or(outer.thread_id),
         event_id: text("id", super::EVENT_ID_BYTES_MAX).or(outer.event_id),
         event_type: text("type", usize::MAX).and_then(|name| EventType::from_name(short_type(&name))).or(outer.event_type),
+        timestamp: text("time", TIMESTAMP_BYTES_MAX).filter(|text| is_moment(text)).or(outer.timestamp),
         ..outer
     }
+}
+
+/// Returns whether a text is a timestamp that a verdict can repeat.
+fn is_moment(text: &str) -> bool {
+    text.len() <= TIMESTAMP_BYTES_MAX && parse_timestamp(text).is_some()
 }
 
 fn key_text(record: &Record<'_>) -> Option<String> {

@@ -33,6 +33,8 @@ pub struct Event<'d> {
     pub event_id: Cow<'d, str>,
     /// The id of the turn, if the orchestrator names turns.
     pub turn_id: Option<Cow<'d, str>>,
+    /// The event's own timestamp as it stands there, if it has one of at most 64 bytes. Verdicts repeat it.
+    pub timestamp: Option<Cow<'d, str>>,
     /// When it happened, in milliseconds since the epoch: the event's own timestamp, or else the record's.
     pub time_ms: Option<i64>,
     /// When the record was written, in milliseconds since the epoch, if it says so. The orchestrator does not choose it where the topic's
@@ -46,7 +48,7 @@ pub struct Event<'d> {
     pub body: Body<'d>,
 }
 
-/// On whose behalf an agent acts. All of it is optional and none of it appears in a verdict.
+/// On whose behalf an agent acts. All of it is optional. Verdicts repeat the agent and the tenant, and nothing of the user.
 #[derive(Debug, Clone, Default)]
 pub struct Attribution<'d> {
     /// The agent, which is also the passport reference.

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use super::envelope::{Envelope, short_type};
 use super::members::{self, Others};
 use super::{
-    Attribution, Body, EVENT_ID_BYTES_MAX, Event, EventType, ModelBody, PartialEvent, Record, Rejection, RejectionCode,
-    THREAD_ID_BYTES_MAX, TOOL_CALL_ID_BYTES_MAX, TOOL_NAME_BYTES_MAX, TURN_ID_BYTES_MAX, ToolCall, ToolResult, envelope, too_many_values,
+    ATTRIBUTION_BYTES_MAX, Attribution, Body, CLOCK_SKEW_MS_MAX, EVENT_ID_BYTES_MAX, Event, EventType, ModelBody, PartialEvent, Record,
+    Rejection, RejectionCode, THREAD_ID_BYTES_MAX, TIMESTAMP_BYTES_MAX, TOOL_CALL_ID_BYTES_MAX, TOOL_NAME_BYTES_MAX, TURN_ID_BYTES_MAX,
+    ToolCall, ToolResult, envelope, too_many_values,
 };
-use tollgate_json::time::parse_timestamp;
+use tollgate_json::time::{parse_timestamp, rfc_3339};
 use tollgate_json::{DEPTH_MAX, Parser, Shape, SyntaxErrorKind, Text, VALUES_MAX, Value};
 use tollgate_passport::ToolInput;
 
@@ -58,9 +59,6 @@ fields!(
 
 /// Members that every verdict has and no event does. A record with all of them is a verdict, whatever else it holds.
 pub(super) const VERDICT_MEMBERS: [&[u8]; 3] = [b"verdict_id", b"allows_execution", b"policy_version"];
-
-/// How far an event's timestamp may be ahead of its record's, in milliseconds. One that is further ahead counts as that far ahead.
-pub const CLOCK_SKEW_MS_MAX: i64 = 5 * 60 * 1_000;
 
 type Read<T> = Result<T, Rejection>;
 
@@ -139,7 +137,7 @@ impl<'d> Reader<'_, 'd> {
             check_length(turn_id, TURN_ID_BYTES_MAX, "turn_id", RejectionCode::TurnIdTooLong, "send at most 256 bytes")?;
         }
         let attribution = self.attribution()?;
-        let time_ms = self.time_ms()?;
+        let (timestamp, time_ms) = self.time()?;
         let body = match event_type {
             EventType::TurnStart => Body::TurnStart,
             EventType::TurnEnd => Body::TurnEnd,
@@ -151,7 +149,8 @@ impl<'d> Reader<'_, 'd> {
             EventType::ToolResult => Body::ToolResult(self.tool_result()?),
         };
         let provider = if event_type == EventType::ModelResponse { self.provider()? } else { None };
-        Ok(Event { thread_id, event_id, turn_id, time_ms, record_ms: self.record.timestamp_ms, attribution, provider, body })
+        let record_ms = self.record.timestamp_ms;
+        Ok(Event { thread_id, event_id, turn_id, timestamp, time_ms, record_ms, attribution, provider, body })
     }
 
     fn event_type(&self) -> Read<EventType> {
@@ -222,12 +221,13 @@ impl<'d> Reader<'_, 'd> {
         })
     }
 
-    fn time_ms(&self) -> Read<Option<i64>> {
+    /// Returns the event's own timestamp as a verdict repeats it, and its time in milliseconds since the epoch.
+    fn time(&self) -> Read<(Option<Cow<'d, str>>, Option<i64>)> {
         let text = match self.envelope.cloud_event.as_ref().and_then(|cloud_event| cloud_event.time.clone()) {
             Some(time) => Some(time),
             None => optional_string(self.fields.timestamp, "timestamp", RejectionCode::TimestampInvalid)?,
         };
-        let Some(text) = text else { return Ok(self.record.timestamp_ms) };
+        let Some(text) = text else { return Ok((None, self.record.timestamp_ms)) };
         let time_ms = parse_timestamp(&text).ok_or_else(|| {
             let found = format!("a string of {} bytes that is not RFC 3339", text.len());
             let fix = "send a moment such as 2026-01-31T12:00:00Z, or leave it out";
@@ -235,7 +235,7 @@ impl<'d> Reader<'_, 'd> {
         })?;
         // A host whose clock runs ahead must not make the stops of its thread expire.
         let latest_ms = self.record.timestamp_ms.map_or(i64::MAX, |record_ms| record_ms.saturating_add(CLOCK_SKEW_MS_MAX));
-        Ok(Some(time_ms.min(latest_ms)))
+        Ok((Some(text).filter(|text| text.len() <= TIMESTAMP_BYTES_MAX), Some(time_ms.min(latest_ms))))
     }
 
     fn tool_call_id(&self) -> Read<Cow<'d, str>> {
@@ -332,6 +332,11 @@ impl<'d> Reader<'_, 'd> {
             turn_id: short(fields.turn_id, TURN_ID_BYTES_MAX),
             tool_call_id: short(fields.tool_call_id, TOOL_CALL_ID_BYTES_MAX),
             tool_name: short(fields.tool_name, TOOL_NAME_BYTES_MAX),
+            agent_id: short(fields.agent_id, ATTRIBUTION_BYTES_MAX),
+            tenant_id: short(fields.tenant_id, ATTRIBUTION_BYTES_MAX),
+            timestamp: self
+                .time()
+                .map_or(outer.timestamp, |(text, time_ms)| text.map(Cow::into_owned).or_else(|| time_ms.and_then(rfc_3339))),
         }
     }
 }

@@ -19,7 +19,6 @@ pub(crate) use base64_data::with_data;
 pub use envelope::partial_event_of;
 pub(crate) use envelope::{STRUCTURED, is_structured, short_type, skip_schema_registry_prefix};
 pub use event::{Attribution, Body, Event, EventType, ModelBody, ToolCall, ToolResult};
-pub use fields::CLOCK_SKEW_MS_MAX;
 pub use rejection::{PartialEvent, Rejection, RejectionCode};
 pub use schema::schema;
 
@@ -39,6 +38,12 @@ pub const TURN_ID_BYTES_MAX: usize = 256;
 pub const TOOL_CALL_ID_BYTES_MAX: usize = 4_096;
 /// The longest `tool_name`, in bytes. Verdicts repeat it in several places.
 pub const TOOL_NAME_BYTES_MAX: usize = 512;
+/// How far an event's timestamp may be ahead of its record's, in milliseconds. One that is further ahead counts as that far ahead.
+pub const CLOCK_SKEW_MS_MAX: i64 = 5 * 60 * 1_000;
+/// The longest `agent_id` and `tenant_id` that a verdict repeats, in bytes. A longer id is left out of the verdict.
+pub const ATTRIBUTION_BYTES_MAX: usize = 256;
+/// The longest `timestamp` that a verdict repeats as it stands, in bytes. Of a longer one the verdict has the milliseconds.
+pub(crate) const TIMESTAMP_BYTES_MAX: usize = 64;
 
 /// Decodes one record.
 ///

@@ -131,6 +131,12 @@ pub struct PartialEvent {
     pub tool_call_id: Option<String>,
     /// The tool that it is about.
     pub tool_name: Option<String>,
+    /// The agent.
+    pub agent_id: Option<String>,
+    /// The tenant.
+    pub tenant_id: Option<String>,
+    /// When it happened, as RFC 3339: the event's own timestamp if that can be read, or else the record's.
+    pub timestamp: Option<String>,
 }
 
 /// A record that is not an event: the field, the shape of what was found there and what to send instead. It never holds a value

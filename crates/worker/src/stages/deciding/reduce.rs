@@ -73,5 +73,8 @@ fn partial_event_of_verdict(verdict: &[u8]) -> PartialEvent {
         turn_id: text("turn_id"),
         tool_call_id: text("tool_call_id"),
         tool_name: text("tool_name"),
+        agent_id: text("agent_id"),
+        tenant_id: text("tenant_id"),
+        timestamp: text("timestamp"),
     }
 }
