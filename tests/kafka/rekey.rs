@@ -59,7 +59,7 @@ fn comes_to_be_refused(deployment: &Deployment, arguments: &[&str], why: &str) -
 }
 
 fn event(thread: &str, id: &str, fields: Value) -> Outgoing {
-    let mut event = json!({"thread_id": thread, "event_id": id, "turn_id": "turn-1"});
+    let mut event = json!({"thread_id": thread, "event_id": id, "turn_id": "turn-1", "timestamp": "2026-01-01T00:00:00Z"});
     fields.as_object().expect("an object").iter().for_each(|(key, value)| event[key] = value.clone());
     Outgoing::new(thread, event.to_string())
 }
