@@ -43,7 +43,10 @@ const CASES: &[Case] = &[
     (&["tollgate", "control", "list", "--output", "w"], &["wide", "!json"]),
     (&["tollgate", "top", "--color", ""], &["auto", "always", "never"]),
     (&["tollgate", "dev", "--"], &["--sample", "--once", "--port", "--prefix", "--brokers", "--color"]),
-    (&["tollgate", "tap", "--"], &["--thread", "--only", "--from-beginning", "--since", "--count", "--output"]),
+    (
+        &["tollgate", "tap", "--"],
+        &["--thread", "--agent", "--only", "--from-beginning", "--since", "--until", "--end", "--count", "--output"],
+    ),
     (&["tollgate", "passport", "check", "--format", ""], &["json", "text"]),
     (&["tollgate", "completions", ""], &["bash", "zsh", "fish", "elvish", "powershell"]),
 ];

@@ -14,7 +14,7 @@ fn actions(lines: &[Value]) -> Vec<String> {
 }
 
 #[test]
-fn a_pipe_gets_the_verdicts_byte_for_byte_as_they_were_asked_for() {
+fn a_pipe_gets_the_verdicts_that_were_asked_for() {
     let dev = Dev::start(&["--port", "0"]);
     dev.publish(&stuck("stuck"));
     dev.publish(&[call("fine", "f1", "ls"), call("other", "o1", "ls")]);
@@ -34,6 +34,20 @@ fn a_pipe_gets_the_verdicts_byte_for_byte_as_they_were_asked_for() {
     let mut both = actions(&both);
     both.sort();
     assert_eq!(both, ["fine allow", "other allow"]);
+    // With an end it stops by itself, and every line has its time.
+    let mut of_bash = call("named", "n1", "bash");
+    of_bash["agent_id"] = "coder".into();
+    of_bash["tenant_id"] = "acme".into();
+    dev.publish(&[of_bash]);
+    for filter in [&["--agent", "coder"][..], &["--tenant", "acme", "--tool", "bash"], &["--code", "allow", "--agent", "coder"]] {
+        let found = tap(&[&["--from-beginning", "--end"], filter].concat()).json_lines();
+        assert_eq!(actions(&found), ["named allow"], "{filter:?}");
+        assert!(found[0]["published"].as_str().is_some_and(|time| time.ends_with('Z')), "{found:?}");
+    }
+    let whole = tap(&["--since", "1h", "--end"]).json_lines();
+    assert_eq!(whole.len(), 8);
+    assert!(whole.iter().map(|verdict| verdict["published"].as_str()).is_sorted());
+    assert_eq!(tap(&["--from-beginning", "--until", "1h"]).json_lines().len(), 0);
 }
 
 #[test]
@@ -82,6 +96,8 @@ fn wrong_words_are_named_with_those_that_are_known() {
         (&["tap", "--only", "deny"][..], "possible values: allow, warn, block, halt, suppress"),
         (&["tap", "--since", "yesterday"], "write a duration such as 90s, 10m, 2h or 1d"),
         (&["tap", "--since", "10m", "--from-beginning"], "cannot be used with"),
+        (&["tap", "--end"], "add one of them"),
+        (&["tap", "--since", "10m", "--until", "20m"], "write a later time"),
     ];
     for (arguments, says) in cases {
         let ran = run(tollgate().args(arguments), b"");

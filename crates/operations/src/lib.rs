@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `topics`, `topic_records` | which topics there are; reads a topic, or a part of it |
 //! | `sender`, `publish` | the producer of all commands; publishes some records and waits for their acknowledgements |
-//! | `verdicts` | verdicts as they come |
+//! | `verdicts`, `by_time` | verdicts as they come; the records of a topic between two times |
 //! | [`capture`] | a topic as a file, or as the lines of a file |
 //! | [`rekey`] | threads to the partitions of their new hash |
 //! | [`replay`] | recorded traffic to a topic again |
@@ -17,6 +17,7 @@
 
 #[macro_use]
 mod people;
+mod by_time;
 pub mod capture;
 mod publish;
 pub mod rekey;
@@ -29,6 +30,7 @@ mod verdicts;
 
 use std::time::Duration;
 
+pub use by_time::TimeRange;
 pub use people::note;
 pub use publish::{Outgoing, publish, publish_all};
 pub use sender::{Outcome, Place, REPORT_TIMEOUT, Sender, Sending, Tagged};

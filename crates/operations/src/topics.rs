@@ -99,6 +99,11 @@ impl<'s> Topics<'s> {
         Self { stop: stop.clone(), ..self }
     }
 
+    /// Returns how the brokers are reached.
+    pub(crate) fn kafka(&self) -> &'s KafkaSettings {
+        self.kafka
+    }
+
     /// Finds the topic of a role.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use rdkafka::{Offset, TopicPartitionList};
 
 use tollgate_config::settings::KafkaSettings;
 use tollgate_config::topics::TopicRole;
+use tollgate_core::event::record::Record;
 use tollgate_worker::kafka::{PlainContext, consumer_config, is_unreachable, make_consumer};
 
 use crate::{BROKERS_TIMEOUT, Topics};
@@ -34,6 +35,15 @@ pub struct Verdict {
     pub thread: Vec<u8>,
     /// When it was published, in milliseconds since 1970.
     pub time_ms: Option<i64>,
+}
+
+impl Verdict {
+    /// Returns the verdict that a record of the decisions topic holds.
+    #[must_use]
+    pub fn of(record: &Record<'_>) -> Self {
+        let bytes = |bytes: Option<&[u8]>| bytes.unwrap_or_default().to_vec();
+        Self { value: bytes(record.value), thread: bytes(record.key), time_ms: record.timestamp_ms }
+    }
 }
 
 /// A reader of all partitions of the decisions topic.

@@ -5,6 +5,7 @@
 //! | `output` | tables, colour, widths and times |
 //! | `controls_file` | controls from a file |
 //! | `process`, `ready`, `hints` | a worker's process, whether it is ready, what to do next |
+//! | `verdict_filter` | which verdicts are meant |
 //! | `interrupt`, `interrupt_input` | Ctrl-C, and lines that end with it |
 
 use tollgate_config::settings::LogSettings;
@@ -17,6 +18,7 @@ mod interrupt_input;
 pub(super) mod output;
 pub(super) mod process;
 pub(super) mod ready;
+mod verdict_filter;
 
 pub(super) use controls_file::apply_controls;
 pub(super) use hints::{Hints, quoted};
@@ -26,6 +28,7 @@ pub(super) use output::{
     now_ms, number, read_duration, read_since, read_until, seconds, shown, stamp, style_of, text,
 };
 pub(super) use ready::Readiness;
+pub(super) use verdict_filter::VerdictFilter;
 
 /// An argument that no configuration could make right. Arguments are not quoted, since one may be a password in the wrong place.
 #[derive(Debug, thiserror::Error)]

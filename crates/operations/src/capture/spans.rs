@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use anyhow::{Context as _, bail, ensure};
-use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::{Message as _, Offset as KafkaOffset, TopicPartitionList};
-use tollgate_core::event::record::Offset;
+use rdkafka::consumer::BaseConsumer;
 
 use tollgate_recordings::Contents;
 use tollgate_worker::host_time::now_ms;
 use tollgate_worker::kafka::PlainContext;
 
+use crate::by_time::offsets_by_time;
 use crate::units::stamp;
-use crate::{BROKERS_TIMEOUT, Span, Topic, Topics};
+use crate::{Span, Topic, Topics};
 
 /// A bound of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,40 +150,8 @@ fn by_time(
     let Some(time_ms) = bounds.iter().find_map(|bound| if let Bound::Time(time_ms) = bound { Some(*time_ms) } else { None }) else {
         return Ok(BTreeMap::new());
     };
-    let mut list = TopicPartitionList::new();
-    for partition in topic.all()? {
-        list.add_partition_offset(topic.name, partition.0, KafkaOffset::Offset(time_ms))?;
-    }
-    let found = consumer.offsets_for_times(list, BROKERS_TIMEOUT);
-    let found = found.with_context(|| format!("the offsets of {} by time are unknown", topic.name))?;
-    let found: BTreeMap<_, _> = found
-        .elements()
-        .iter()
-        .filter_map(|element| Some((element.partition(), element.offset().to_raw().filter(|offset| *offset >= 0)?)))
-        .collect();
-    if found.is_empty() {
-        check_times(time_ms, topics, topic)?;
-    }
-    Ok(found)
-}
-
-/// Checks that brokers which find no record of a time or later are right. Some, such as the one of `tollgate dev`, look nothing up by time,
-/// and an empty capture would say that nothing has happened.
-fn check_times(time_ms: i64, topics: &Topics<'_>, topic: Topic<'_>) -> anyhow::Result<()> {
-    for partition in topic.all()? {
-        let (low, high) = topics.ends(topic, partition)?;
-        if low == high {
-            continue;
-        }
-        let mut last_ms = None;
-        topics.read_from(topic, partition, Offset(high.0 - 1), |message| {
-            last_ms = message.timestamp().to_millis();
-            false
-        })?;
-        ensure!(
-            last_ms.is_none_or(|last_ms| last_ms < time_ms),
-            "the brokers look up no offsets by time, as the broker of `tollgate dev` does not; name them: --from beginning, or PARTITION@OFFSET"
-        );
-    }
-    Ok(())
+    // An empty capture would say that nothing has happened.
+    offsets_by_time(time_ms, topics, topic, consumer)?.context(
+        "the brokers look up no offsets by time, as the broker of `tollgate dev` does not; name them: --from beginning, or PARTITION@OFFSET",
+    )
 }

@@ -4,6 +4,9 @@ use std::time::Duration;
 use tollgate_worker::host_time::now_ms;
 
 use time::OffsetDateTime;
+use tollgate_json::time::parse_timestamp;
+
+const DAY_MS: i64 = 86_400_000;
 
 /// Returns the time of day in UTC, as `14:03:07`.
 pub(crate) fn clock(time_ms: i64) -> String {
@@ -25,33 +28,62 @@ pub(crate) fn ago(time_ms: i64, now_ms: i64) -> String {
     if seconds < 0 { format!("in {count} {unit}") } else { format!("{count} {unit} ago") }
 }
 
-/// Reads a time in the past: a duration before now such as `90s`, `10m`, `2h`, `1d`, or RFC 3339. It returns milliseconds since 1970.
+/// Reads a time in the past: a duration before now such as `90s`, `10m`, `2h`, `1d`, a time of day in UTC such as `03:12`, which is the last
+/// one that has come, or RFC 3339. It returns milliseconds since 1970.
 pub(crate) fn read_since(text: &str) -> Result<i64, String> {
-    read_moment(text, -1)
+    read_moment(text, Direction::Back, now_ms())
 }
 
-/// Reads a time to come: a duration from now such as `90s`, `10m`, `2h`, `1d`, or RFC 3339. It returns milliseconds since 1970.
+/// Reads a time to come: a duration from now such as `90s`, `10m`, `2h`, `1d`, a time of day in UTC, which is the next one, or RFC 3339. It
+/// returns milliseconds since 1970.
 pub(crate) fn read_until(text: &str) -> Result<i64, String> {
-    read_moment(text, 1)
+    read_moment(text, Direction::Ahead, now_ms())
 }
 
-/// Reads RFC 3339, or a duration, which is added to the time now as often as `times` says.
-fn read_moment(text: &str, times: i64) -> Result<i64, String> {
-    const FIX: &str = "write a duration such as 90s, 10m, 2h or 1d, or a time such as 2026-01-01T00:00:00Z";
-    if let Some(time) = tollgate_json::time::parse_timestamp(text) {
+/// On which side of now a time is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Back,
+    Ahead,
+}
+
+/// Reads RFC 3339, or a time of day or a duration on one side of now.
+fn read_moment(text: &str, direction: Direction, now_ms: i64) -> Result<i64, String> {
+    const FIX: &str =
+        "write a duration such as 90s, 10m, 2h or 1d, a time of day in UTC such as 03:12, or a time such as 2026-01-01T00:00:00Z";
+    if let Some(time) = parse_timestamp(text) {
         return Ok(time);
+    }
+    if let Some(of_day_ms) = time_of_day(text) {
+        let today_ms = now_ms - now_ms.rem_euclid(DAY_MS) + of_day_ms;
+        return Ok(match direction {
+            Direction::Back if today_ms > now_ms => today_ms - DAY_MS,
+            Direction::Ahead if today_ms <= now_ms => today_ms + DAY_MS,
+            _ => today_ms,
+        });
     }
     let duration = duration_ms(text).map_err(|fault| match fault {
         DurationFault::Form if is_date(text) => format!("a date alone is no time; write {text}T00:00:00Z for its beginning in UTC"),
-        DurationFault::Form => format!("it is neither a duration nor RFC 3339; {FIX}"),
+        DurationFault::Form => format!("it is neither a duration, nor a time of day, nor RFC 3339; {FIX}"),
         fault => format!("{fault}; {FIX}"),
     })?;
-    Ok(now_ms().saturating_add(duration.saturating_mul(times)).max(0))
+    let duration = if direction == Direction::Back { -duration } else { duration };
+    Ok(now_ms.saturating_add(duration).max(0))
+}
+
+/// Reads a time of day such as `03:12` or `03:12:07`, in milliseconds since midnight.
+fn time_of_day(text: &str) -> Option<i64> {
+    let seconds = match text.len() {
+        5 => ":00",
+        8 => "",
+        _ => return None,
+    };
+    parse_timestamp(&format!("1970-01-01T{text}{seconds}Z"))
 }
 
 /// Returns whether a text is a date without a time of day, such as `2026-01-31`.
 fn is_date(text: &str) -> bool {
-    tollgate_json::time::parse_timestamp(&format!("{text}T00:00:00Z")).is_some()
+    parse_timestamp(&format!("{text}T00:00:00Z")).is_some()
 }
 
 /// Reads a duration such as `90s`, `10m`, `2h` or `1d`.
@@ -118,6 +150,24 @@ mod tests {
         assert!(read_since("2026-11-22").unwrap_err().contains("write 2026-11-22T00:00:00Z"));
         for text in ["", "10", "10x", "m", "-3m", "1.5h", "3 m", "日", "9999999999999999d", "yesterday"] {
             assert!(read_since(text).unwrap_err().contains("10m") && read_until(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_of_day_is_the_last_or_the_next_one() {
+        let at = |text: &str| parse_timestamp(text).unwrap();
+        let now_ms = at("2026-11-22T10:36:49.768Z");
+        for (text, back, ahead) in [
+            ("03:12", "2026-11-22T03:12:00Z", "2026-11-23T03:12:00Z"),
+            ("10:36:49", "2026-11-22T10:36:49Z", "2026-11-23T10:36:49Z"),
+            ("10:36:50", "2026-11-21T10:36:50Z", "2026-11-22T10:36:50Z"),
+            ("23:59", "2026-11-21T23:59:00Z", "2026-11-22T23:59:00Z"),
+        ] {
+            assert_eq!(read_moment(text, Direction::Back, now_ms), Ok(at(back)), "{text}");
+            assert_eq!(read_moment(text, Direction::Ahead, now_ms), Ok(at(ahead)), "{text}");
+        }
+        for text in ["24:00", "3:12", "03:60", "0312", "03:12Z", "03-12", "aa:bb", "03:12:61", "日:12"] {
+            assert!(read_moment(text, Direction::Back, now_ms).unwrap_err().contains("such as 03:12"), "{text}");
         }
     }
 
