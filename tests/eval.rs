@@ -108,6 +108,25 @@ fn check_lines(case: &Case) {
     }
 }
 
+/// A window that begins within a turn gives other verdicts than the workers gave, and this is said once, with the threads.
+#[test]
+fn threads_that_begin_within_a_turn_are_named() {
+    let line = |kind: &str, thread: &str| {
+        format!(r#"{{"type":"{kind}","thread_id":"{thread}","tool_call_id":"c","tool_name":"ls","tool_input":{{}},"result":"x"}}"#) + "\n"
+    };
+    let said = |events: &[(&str, &str)]| {
+        let ran = eval(events.iter().map(|(kind, thread)| line(kind, thread)).collect::<String>().as_bytes());
+        assert_eq!(ran.exit, Some(0), "{}", ran.stderr);
+        ran.stderr
+    };
+    assert_eq!(said(&[("turn_start", "a"), ("tool_call", "a"), ("tool_result", "a"), ("turn_end", "a")]), "");
+    assert_eq!(said(&[("tool_call", "a"), ("tool_result", "a")]), "", "a host that marks no turns");
+    let one = said(&[("tool_call", "cut"), ("turn_start", "a"), ("tool_call", "a")]);
+    assert!(one.starts_with("tollgate: 1 thread begins within a turn (cut): ") && one.lines().count() == 1, "{one}");
+    let many = said(&["a", "b", "c", "d", "a"].map(|thread| ("tool_result", thread)));
+    assert!(many.starts_with("tollgate: 4 threads begin within a turn (a, b, c, …): ") && many.lines().count() == 1, "{many}");
+}
+
 #[test]
 fn a_file_and_stdin_give_the_same_bytes() {
     let log: String = (0..100).map(|n| call(&format!("e{n}")) + "\n").collect();

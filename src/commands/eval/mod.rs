@@ -80,8 +80,17 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
     Ok(interrupt.ended_early().unwrap_or_else(|| exit_code(refused + rejected)))
 }
 
-/// Says what was not counted, and returns how many lines were rejected.
+/// Says what was not counted and which threads begin within a turn, and returns how many lines were rejected.
 fn rejected_by(evaluated: Evaluated) -> u64 {
+    if let (count @ 1.., named) = evaluated.cut_turns.found() {
+        let named: Vec<_> = named.into_iter().map(shown).collect();
+        let (threads, more) =
+            if count == 1 { ("thread begins", "") } else { ("threads begin", if count > named.len() as u64 { ", …" } else { "" }) };
+        say!(
+            "tollgate: {count} {threads} within a turn ({}{more}): what came before is not here, so that verdicts can differ from those of the workers; take events from the beginning of the turn on",
+            named.join(", ")
+        );
+    }
     evaluated.uncounted.iter().for_each(|sentence| say!("tollgate: {sentence}"));
     evaluated.rejected
 }

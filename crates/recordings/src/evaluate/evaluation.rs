@@ -12,7 +12,7 @@ use tollgate_core::event::record::Record;
 use crate::{Captured, Decider, Input, Line, LineFault, LocalAbuse, Order, Reader, read_line, unreadable_from_here};
 
 use super::sinks::InForce;
-use super::{Report, Sinks};
+use super::{CutTurns, Report, Sinks};
 
 /// One run over a stream of lines.
 #[derive(Debug)]
@@ -22,6 +22,7 @@ pub struct Evaluation<'s> {
     decider: Decider,
     order: Order,
     out: VerdictBuffer,
+    cut_turns: CutTurns,
     rejected: u64,
     counting: Option<Counting>,
     /// The topic of the first record, where signals are counted: they are of one topic.
@@ -50,13 +51,16 @@ pub struct Evaluated {
     pub rejected: u64,
     /// A sentence for everything that was not counted.
     pub uncounted: Vec<String>,
+    /// The threads that begin within a turn.
+    pub cut_turns: CutTurns,
 }
 
 impl<'s> Evaluation<'s> {
     /// Returns an evaluation that has seen nothing. `topic` is the topic of records that name none.
     #[must_use]
     pub fn new(topic: &'s str, decider: Decider, counting: Option<Counting>) -> Self {
-        Self { topic, decider, order: Order::default(), out: VerdictBuffer::default(), rejected: 0, counting, source: None }
+        let (order, out, cut_turns) = (Order::default(), VerdictBuffer::default(), CutTurns::default());
+        Self { topic, decider, order, out, cut_turns, rejected: 0, counting, source: None }
     }
 
     /// Evaluates every line.
@@ -91,7 +95,7 @@ impl<'s> Evaluation<'s> {
             local_abuse.tick(&mut in_force)?;
             uncounted = in_force.sinks.finish()?;
         }
-        Ok(Evaluated { rejected: self.rejected, uncounted })
+        Ok(Evaluated { rejected: self.rejected, uncounted, cut_turns: self.cut_turns })
     }
 
     fn evaluate(&mut self, number: u64, captured: &Captured<'_>, verdicts: &mut impl Write, report: Report<'_>) -> anyhow::Result<()> {
@@ -104,8 +108,9 @@ impl<'s> Evaluation<'s> {
             self.count(record)?;
             anyhow::Ok(outcome)
         })?;
-        if let Outcome::DeadLetter(rejection) = &outcome {
-            self.reject(number, &rejection.clone().into(), report)?;
+        match &outcome {
+            Outcome::DeadLetter(rejection) => self.reject(number, &rejection.clone().into(), report)?,
+            Outcome::Verdict { event_type, .. } | Outcome::Boundary(event_type) => self.cut_turns.note(&self.out.thread_id, *event_type),
         }
         if !outcome.is_published() {
             return Ok(());

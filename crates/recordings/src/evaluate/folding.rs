@@ -8,7 +8,7 @@ use tollgate_core::engine::stage::{Progress, Stage as _};
 
 use crate::{Format, Input, Line, LineFault, Order, Partitions, Reader, read_line, unreadable_from_here};
 
-use super::{Evaluated, Report, Sinks};
+use super::{CutTurns, Evaluated, Report, Sinks};
 
 /// The longest line of a captured signals record, in bytes. A record holds the signals of one poll of a member.
 const LINE_BYTES_MAX: usize = 64 << 20;
@@ -50,7 +50,7 @@ pub fn fold(mut lines: Input, topic: &str, rules: &Arc<AbuseRules>, mut sinks: S
             report(number, &fault)?;
         }
     }
-    Ok(Evaluated { rejected, uncounted: sinks.finish()? })
+    Ok(Evaluated { rejected, uncounted: sinks.finish()?, cut_turns: CutTurns::default() })
 }
 
 /// Returns the fault of a record that holds no signals.

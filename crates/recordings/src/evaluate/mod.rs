@@ -1,5 +1,6 @@
 //! Deciding on the records of a file: verdicts in the order of the file, or one digest over all verdicts, made on all cores.
 
+mod cut_turns;
 mod digest;
 mod evaluation;
 mod folding;
@@ -7,6 +8,7 @@ mod sinks;
 
 use crate::LineFault;
 
+pub use cut_turns::CutTurns;
 pub use digest::{Digested, digest};
 pub use evaluation::{Counting, Evaluated, Evaluation};
 pub use folding::fold;
