@@ -29,6 +29,7 @@ mod top;
 mod topics_apply;
 mod verdicts;
 mod version;
+mod why;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -86,6 +87,8 @@ enum Command {
     Sample(sample::SampleArgs),
     /// Verdicts as they come: lines on a terminal, JSONL in a pipe
     Tap(tap::TapArgs),
+    /// Why a call was stopped: the verdict, the events that led there, policy and controls, what to do
+    Why(why::WhyArgs),
     /// What is going on, live: rates by verdict, waits, lag, the worst threads
     Top(top::TopArgs),
     /// Events as JSONL (file or stdin) → verdicts as JSONL on stdout, without Kafka
@@ -186,6 +189,7 @@ fn run(Cli { common, command }: Cli) -> anyhow::Result<ExitCode> {
         Command::Health(args) => health::execute(&args, &settings()?),
         Command::Sample(args) => sample::execute(&args, settings()?, screen),
         Command::Tap(args) => tap::execute(&args, settings()?, screen),
+        Command::Why(args) => why::execute(&args, &settings()?, screen),
         Command::Top(args) => top::execute(&args, settings()?, screen),
         Command::Dev(args) => {
             let context = DevContext { has_config, has_brokers: common.brokers.is_some(), screen };

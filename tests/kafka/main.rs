@@ -39,6 +39,7 @@ mod traffic;
 mod trouble;
 mod upgrade;
 mod verdicts;
+mod why;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -127,6 +128,10 @@ fn cases() -> Vec<Case> {
         sharing!(abuse_commands::a_rule_is_forgiven_and_resumed),
         sharing!(dev::dev_works_on_topics_of_its_own),
         sharing!(dev::tap_begins_where_it_is_asked_to),
+        sharing!(why::it_tells_what_led_to_a_stop),
+        sharing!(why::it_tells_who_switched_a_control),
+        sharing!(why::what_is_not_found_is_said),
+        sharing!(why::a_range_of_verdicts_is_in_the_order_of_times),
         sharing!(shadow::flips_are_those_of_two_runs),
         sharing!(shadow::a_judge_that_stands_still_holds_no_verdict_up),
         sharing!(shadow::a_judge_that_panics_starts_over),

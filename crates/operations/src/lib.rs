@@ -7,6 +7,7 @@
 //! | `verdicts`, `by_time` | verdicts as they come; the records of a topic between two times |
 //! | [`capture`] | a topic as a file, or as the lines of a file |
 //! | [`rekey`] | threads to the partitions of their new hash |
+//! | [`why`] | why a verdict is what it is |
 //! | [`replay`] | recorded traffic to a topic again |
 //! | `people` | sentences for people on stderr, with [`units`] |
 //!
@@ -27,6 +28,7 @@ mod topic_records;
 mod topics;
 pub mod units;
 mod verdicts;
+pub mod why;
 
 use std::time::Duration;
 

@@ -55,6 +55,11 @@ impl VerdictFilter {
         is_thread && (!self.looks_inside() || serde_json::from_slice(value).is_ok_and(|fields| self.fits(&fields)))
     }
 
+    /// Returns whether no option is given.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.threads.is_empty() && !self.looks_inside()
+    }
+
     fn looks_inside(&self) -> bool {
         let lists = [&self.agents, &self.tenants, &self.tools, &self.codes];
         !self.only.is_empty() || lists.iter().any(|list| !list.is_empty())
@@ -119,6 +124,7 @@ mod tests {
             assert!(!filter(words).means(b"t", bare.as_bytes()), "{words}");
         }
         // What is no verdict fits only where nothing is asked of it.
+        assert!(filter("").is_empty() && !filter("--thread t").is_empty() && !filter("--code a").is_empty());
         assert!(filter("--thread t").means(b"t", b"{") && !filter("--code allow").means(b"t", b"{"));
     }
 }
