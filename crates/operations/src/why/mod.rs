@@ -43,7 +43,8 @@ pub struct Answer {
     pub reasons: Vec<Explained>,
     /// The events of the thread's turn up to the one that the verdict is on.
     pub turn: Vec<TurnStep>,
-    /// Whether `turn` begins where the turn does. If not, its beginning was not found.
+    /// Whether `turn` begins where the turn does: with its boundary, behind the end of another turn, or behind a long pause. If not, its
+    /// beginning was not found.
     pub is_whole_turn: bool,
     /// Whether the configuration of this command is the policy that the verdict was given under.
     pub is_own_policy: bool,
@@ -75,7 +76,8 @@ pub struct Other {
 /// # Errors
 /// A topic is not there or cannot be read.
 pub fn explain(settings: &Settings, topics: &Topics<'_>, found: Found, lookback_ms: i64) -> anyhow::Result<Answer> {
-    let history = turn::History::read(topics, &found, lookback_ms)?;
+    let pause_ms = i64::from(settings.policy.limits.turn_idle_seconds_max) * 1_000;
+    let history = turn::History::read(topics, &found, lookback_ms, pause_ms)?;
     let is_own_policy = found.text("policy_version") == Policy::new(&settings.policy).version();
     let records = ControlRecords::read(topics)?;
     let mut parser = Parser::new();

@@ -40,6 +40,7 @@ struct Known {
     tool_call_id: Option<String>,
     tool_name: Option<String>,
     time_ms: Option<i64>,
+    record_ms: Option<i64>,
 }
 
 /// An event of the turn, with what was decided on it.
@@ -66,8 +67,8 @@ pub struct TurnStep {
 
 impl History {
     /// Reads the events of a verdict's thread from its partition, far enough back for the turn's beginning, but no further than
-    /// `lookback_ms`.
-    pub(super) fn read(topics: &Topics<'_>, found: &Found, lookback_ms: i64) -> anyhow::Result<Self> {
+    /// `lookback_ms`. A pause of `pause_ms` counts as the end of a turn, as it does for turns without an id.
+    pub(super) fn read(topics: &Topics<'_>, found: &Found, lookback_ms: i64, pause_ms: i64) -> anyhow::Result<Self> {
         let (thread, event_id) = (found.text("thread_id"), found.text("event_id"));
         let topic = topics.find(TopicRole::Events)?;
         let end_ms = found.time_ms();
@@ -86,7 +87,7 @@ impl History {
                 events.push(known);
                 !is_last && events.len() < EVENTS_MAX
             })?;
-            history = Self::of(events, event_id);
+            history = Self::of(events, event_id, range.from_ms, pause_ms);
             if history.is_whole || look_ms >= lookback_ms || history.events.len() >= EVENTS_MAX {
                 break;
             }
@@ -107,14 +108,20 @@ impl History {
         Ok(history)
     }
 
-    /// Returns the history of a thread's events, of which the last one has this id.
-    fn of(events: Vec<Known>, event_id: &str) -> Self {
+    /// Returns the history of a thread's events from a time on, of which the last one has this id.
+    fn of(events: Vec<Known>, event_id: &str, from_ms: Option<i64>, pause_ms: i64) -> Self {
         let has_it = events.last().is_some_and(|last| last.event_id == event_id);
-        // A turn begins with its boundary, or behind the end of another one.
+        // A turn begins with its boundary, or behind the end of another one or a long pause.
+        let is_pause =
+            |from_ms: Option<i64>, to_ms: Option<i64>| from_ms.zip(to_ms).is_some_and(|(from, to)| to.saturating_sub(from) > pause_ms);
         let begins = |at: usize| {
-            let (Some(before), Some(event)) = (at.checked_sub(1).and_then(|at| events.get(at)), events.get(at)) else { return false };
+            let Some(event) = events.get(at) else { return false };
+            let Some(before) = at.checked_sub(1).and_then(|at| events.get(at)) else { return is_pause(from_ms, event.record_ms) };
             let is_another = event.turn_id.is_some() && before.turn_id.is_some() && event.turn_id != before.turn_id;
-            is_another || matches!(before.event_type, Some(EventType::TurnEnd | EventType::ThreadReset))
+            // A result belongs to the turn of its call, however long the call took.
+            let is_unnamed = event.turn_id.is_none() && before.turn_id.is_none() && event.event_type != Some(EventType::ToolResult);
+            let is_over = matches!(before.event_type, Some(EventType::TurnEnd | EventType::ThreadReset));
+            is_another || is_over || (is_unnamed && is_pause(before.time_ms, event.time_ms))
         };
         let starts = |at: usize| events.get(at).is_some_and(|event| event.event_type == Some(EventType::TurnStart));
         let from = (0..events.len()).rev().find(|at| starts(*at) || begins(*at));
@@ -186,6 +193,7 @@ impl Known {
             tool_call_id: tool_call_id.map(ToString::to_string),
             tool_name: tool_name.map(ToString::to_string),
             time_ms: event.time_ms,
+            record_ms: record.timestamp_ms,
         }
     }
 
@@ -198,6 +206,7 @@ impl Known {
             tool_call_id: event.tool_call_id,
             tool_name: event.tool_name,
             time_ms: record.timestamp_ms,
+            record_ms: record.timestamp_ms,
         }
     }
 }
@@ -207,14 +216,22 @@ mod tests {
     use super::*;
     use tollgate_core::event::record::{Offset, Partition};
 
+    const HOUR_MS: i64 = 3_600_000;
+
     fn history(events: &[&str], last: &str) -> History {
+        history_from(HOUR_MS - 60_000, events, last)
+    }
+
+    fn history_from(from_ms: i64, events: &[&str], last: &str) -> History {
         let mut parser = Parser::new();
         let known = events.iter().zip(0..).filter_map(|(value, offset)| {
             let (partition, value) = (Partition(0), Some(value.as_bytes()));
-            let record = Record { topic: "e", partition, offset: Offset(offset), timestamp_ms: None, key: None, value, headers: &[] };
+            // An event a minute.
+            let timestamp_ms = Some(HOUR_MS + offset * 60_000);
+            let record = Record { topic: "e", partition, offset: Offset(offset), timestamp_ms, key: None, value, headers: &[] };
             Known::of(&record, "t", &mut parser)
         });
-        History::of(known.collect(), last)
+        History::of(known.collect(), last, Some(from_ms), HOUR_MS / 2)
     }
 
     fn event(kind: &str, id: &str, turn: &str) -> String {
@@ -235,6 +252,22 @@ mod tests {
         let cut = [event("tool_call", "b", "\"2\""), event("tool_call", "c", "\"2\"")];
         assert!(!history(&cut.each_ref().map(String::as_str), "c").is_whole());
         assert!(!history(&named.each_ref().map(String::as_str), "gone").is_whole());
+    }
+
+    #[test]
+    fn a_long_pause_ends_a_turn() {
+        let [first, second] = ["a", "b"].map(|id| event("tool_call", id, "null"));
+        // Nothing came for an hour before the first event.
+        let known = history_from(0, &[&first, &second], "b");
+        assert_eq!((known.turn_from, known.is_whole()), (0, true));
+        // Fifty minutes lie between the two, by their own times.
+        let earlier = first.replace(r#""thread_id""#, r#""timestamp":"1970-01-01T00:10:00Z","thread_id""#);
+        let behind = |last: &str| {
+            let known = history(&[&earlier, last], "b");
+            (known.turn_from, known.is_whole())
+        };
+        assert_eq!(behind(&second), (1, true));
+        assert_eq!(behind(&event("tool_result", "b", "null")), (0, false));
     }
 
     #[test]
