@@ -268,3 +268,50 @@ fn unit_tests_of_rules_print_json_by_either_option() {
     assert_eq!((json.exit, &json), (Some(0), &output));
     assert!(!json.json_lines().is_empty() && test(&["-o", "table"]).stdout == test(&[]).stdout);
 }
+
+/// The overrides of a configuration are in the list, in the explanation and in what `config check` prints.
+#[test]
+fn the_rules_in_force_are_listed_and_explained() {
+    let file = temporary("abuse: {overrides: {safety-stop-user: {threshold: 8}, same-denied-call: {enabled: false}}}");
+    let path = file.path().to_str().unwrap();
+    let ran = |arguments: &[&str]| run(tollgate().args(["-c", path]).args(arguments), b"");
+    let listed = ran(&["abuse", "rules"]);
+    let rules = listed.json_lines();
+    assert_eq!((listed.exit, rules.len()), (Some(0), 8), "{listed:?}");
+    assert_has(
+        "overridden",
+        &rules[0],
+        &json!({"id": "safety-stop-user", "from": "pack", "overridden": {"threshold": {"pack": 5, "now": 8}}, "mode": "alert"}),
+    );
+    assert_eq!(rules[0]["correlation"]["condition"]["gte"], 8);
+    assert!(listed.stderr.contains("rules in force: 8; the pack is alert; off by abuse.overrides: same-denied-call"), "{listed:?}");
+    let table = ran(&["abuse", "rules", "-o", "table"]).stdout;
+    assert!(table.lines().nth(1).unwrap().starts_with("safety-stop-user       safety_stop  user    8 "), "{table}");
+    assert!(table.contains("pack, changed") && table.contains("8 × median"), "{table}");
+    let explained = ran(&["abuse", "rules", "--explain", "safety-stop-user", "-o", "table"]).stdout;
+    for says in [
+        "why: A turn counts once",
+        "from: the pack\ncounts: safety_stop, for each user\nfires at: 8 signals (changed by abuse.overrides; the pack has 5)\nwithin: 1h\n",
+        "does: raises alerts, as abuse.pack is alert\nsteps: warn, 15m, 2h",
+    ] {
+        assert!(explained.contains(says), "{explained}");
+    }
+    assert_eq!(ran(&["abuse", "rules", "--explain", "safety-stop-user"]).json_lines()[0], rules[0]);
+    let enforced = temporary("abuse: {pack: enforce}");
+    let enforced = enforced.path().to_str().unwrap();
+    for (id, says) in [
+        ("loop-stop-agent", "does: raises alerts, because it has no step that suspends\n"),
+        ("safety-stop-user", "does: raises alerts and suspends, as abuse.pack is enforce\n"),
+        ("safety-stop-share", "fires at: a share of 0.05 of response\nneeds: 200 of response at least\n"),
+        ("runaway-calls-tenant", "fires at: 8 times the median of its own timespans of the last 7d\nat least: 2000\n"),
+    ] {
+        let said = run(tollgate().args(["-c", enforced, "abuse", "rules", "--explain", id, "-o", "table"]), b"");
+        assert!(said.stdout.contains(says), "{said:?}");
+    }
+    for (id, says) in [("same-denied-call", "abuse.overrides switches it off"), ("loop-stop-agnt", "write loop-stop-agent")] {
+        let refused = ran(&["abuse", "rules", "--explain", id]);
+        assert!(refused.exit == Some(2) && refused.stderr.contains(says), "{refused:?}");
+    }
+    let effective: Value = serde_json::from_str(&ran(&["config", "check"]).stdout).unwrap();
+    assert_eq!(effective["abuse"]["overrides"], json!({"safety-stop-user": {"threshold": 8}, "same-denied-call": {"enabled": false}}));
+}

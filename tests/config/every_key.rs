@@ -87,7 +87,9 @@ fn candidates(now: &Value) -> Vec<(String, Value)> {
             .zip([json!(["1", "b"]), json!(["openai_refusal"])])
             .map(|(text, list)| (text.to_owned(), list))
             .collect(),
-        Value::Object(map) if map.is_empty() => vec![("{client.rack: c}".to_owned(), json!({"client.rack": "c"}))],
+        Value::Object(map) if map.is_empty() => [json!({"client.rack": "c"}), json!({"safety-stop-user": {"threshold": 7}})]
+            .map(|entries| (entries.to_string(), entries))
+            .to_vec(),
         Value::Object(_) => vec![(now.to_string(), now.clone())],
     }
 }

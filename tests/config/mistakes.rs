@@ -160,6 +160,14 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
         ("kafka: {topics: {events: agent events}}", "kafka.topics.events: found a name that no topic can have"),
         ("admin: {listen: localhost}", "admin.listen: found a string that is no address with a port"),
         ("abuse: {pack: on}", "abuse.pack: found another word; write off or alert or enforce"),
+        (
+            "abuse: {overrides: {safety-stop-usr: {threshold: 8}}}",
+            "abuse.overrides.safety-stop-usr: found an unknown key; write `safety-stop-user`, or remove it",
+        ),
+        (
+            "abuse: {overrides: {loop-stop-agent: {threshold: 0}}}",
+            "abuse.overrides.loop-stop-agent.threshold: found a number; write a whole number of 1 or more",
+        ),
         ("abuse: {rules: [{}]}", "abuse.rules[0].id: found nothing; write a string"),
         (
             "abuse: {rules: [{id: a, detection: {signal: denail}}]}",

@@ -256,3 +256,96 @@ fn a_rule_with_the_id_of_one_of_the_pack_replaces_it() {
     assert_eq!((rules.len(), rules[8].id.as_str(), rules[8].mode), (9, "safety-stop-user", Mode::Enforce));
     assert_eq!(rules.iter().filter(|rule| rule.id == "safety-stop-user").count(), 1);
 }
+
+/// What is not overridden is the pack's, and a changed number is another version of the rule, so that it is warmed up.
+#[test]
+fn an_override_changes_numbers_of_a_rule_of_the_pack() {
+    let (pack, overrides) = (read("{}").unwrap(), "{threshold: 8, timespan: 90m}");
+    let changed = read(&format!("abuse: {{overrides: {{safety-stop-user: {overrides}}}}}")).unwrap();
+    let [before, after] = [&pack, &changed].map(|settings| settings.rules.rules[0].clone());
+    assert_eq!(after.correlation, Correlation::EventCount { gte: 8 });
+    assert_eq!((after.timespan_ms, after.suppress_ms), (90 * MINUTE_MS, 90 * MINUTE_MS));
+    assert_ne!(after.version, before.version);
+    let numbers = (before.correlation.clone(), before.timespan_ms, before.suppress_ms, before.version);
+    let (correlation, timespan_ms, suppress_ms, version) = numbers;
+    assert_eq!(Rule { correlation, timespan_ms, suppress_ms, version, ..after }, before);
+    assert_eq!(changed.rules.rules[1..], pack.rules.rules[1..]);
+    // The same rule, copied, is the same version.
+    let mut copied = parse(PACK).unwrap()["rules"][0].clone();
+    (copied["correlation"]["condition"]["gte"], copied["correlation"]["timespan"]) = (json!(8), json!("90m"));
+    let copied = read(&json!({"abuse": {"pack": "off", "rules": [copied]}}).to_string()).unwrap();
+    assert_eq!(copied.rules.rules[0].version, changed.rules.rules[0].version);
+    let printed = serde_json::to_value(&changed).unwrap();
+    assert_eq!((&printed["overrides"], &printed["rules"]), (&json!({"safety-stop-user": {"threshold": 8, "timespan": "90m"}}), &json!([])));
+    let again = read(&json!({"abuse": printed}).to_string()).unwrap();
+    assert_eq!(again.rules.rules, changed.rules.rules);
+    let enforced = read("abuse: {pack: enforce, overrides: {safety-stop-user: {threshold: 8}}}").unwrap();
+    assert_eq!(enforced.rules.rules[0].mode, Mode::Enforce);
+}
+
+#[test]
+fn an_override_fits_the_type_of_its_rule_and_can_switch_it_off() {
+    let of = |overrides: &str| read(&format!("abuse: {{overrides: {{{overrides}}}}}"));
+    let settings = of("safety-stop-share: {threshold: 0.08}, runaway-calls-tenant: {factor: 4, floor: 9000, timespan: 2h}").unwrap();
+    let rules = &settings.rules.rules;
+    assert!(matches!(&rules[3].correlation, Correlation::Ratio(Ratio { gte, min: 200, .. }) if *gte == 0.08), "{:?}", rules[3]);
+    let is_changed = matches!(&rules[7].correlation, Correlation::Baseline(Baseline { factor, floor: 9000, .. }) if *factor == 4.0);
+    assert!(is_changed && rules[7].timespan_ms == 2 * HOUR_MS, "{:?}", rules[7]);
+    let off = of("same-denied-call: {enabled: false}, loop-stop-agent: {enabled: true, threshold: 3}").unwrap();
+    assert_eq!(off.switched_off().collect::<Vec<_>>(), ["same-denied-call"]);
+    assert!(off.rules.rules.len() == 8 && off.rules.rules.iter().all(|rule| rule.id != "same-denied-call"));
+    let listed: Vec<_> = off.listed().map(|(_, value)| (value["id"].clone(), value["from"].clone(), value["overridden"].clone())).collect();
+    assert_eq!(listed[5], (json!("loop-stop-agent"), json!("pack"), json!({"threshold": {"pack": 10, "now": 3}})));
+    assert_eq!(listed[0], (json!("safety-stop-user"), json!("pack"), Value::Null));
+}
+
+#[test]
+fn an_override_without_effect_is_refused() {
+    const OWN: &str = "rules: [{id: same-denied-call, detection: {signal: denial}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 5}}}], ";
+    for (section, says) in [
+        (
+            "overrides: {mine: {threshold: 8}}",
+            "abuse.overrides.mine: found an unknown key; remove it; what can stand here is `denied-tool-probing`",
+        ),
+        (
+            "overrides: {loop-stop-agent: {gte: 8}}",
+            "abuse.overrides.loop-stop-agent.gte: found an unknown key; remove it; what can stand here is `enabled`, `threshold`, `timespan`",
+        ),
+        (
+            "overrides: {runaway-calls-tenant: {threshold: 8}}",
+            "runaway-calls-tenant.threshold: found an unknown key; remove it; what can stand here is `enabled`, `factor`, `floor`, `timespan`",
+        ),
+        ("overrides: {loop-stop-agent: {factor: 8}}", "loop-stop-agent.factor: found an unknown key"),
+        (
+            "overrides: {loop-stop-agent: {threshold: 1025}}",
+            "loop-stop-agent.threshold: found a larger number; write a number from 1 to 1024",
+        ),
+        ("overrides: {loop-stop-agent: {threshold: x}}", "loop-stop-agent.threshold: found a string; write a whole number of 1 or more"),
+        ("overrides: {loop-stop-agent: {timespan: 9d}}", "loop-stop-agent.timespan: found a longer duration; write 8d at most"),
+        ("overrides: {loop-stop-agent: 8}", "abuse.overrides.loop-stop-agent: found a number; write a mapping"),
+        ("overrides: {loop-stop-agent: {enabled: no!}}", "loop-stop-agent.enabled: found a string; write true or false"),
+        ("overrides: {safety-stop-share: {threshold: 5}}", "safety-stop-share.threshold: found a number; write a number above 0, up to 1"),
+        (
+            "overrides: {safety-stop-share: {timespan: 90s}}",
+            "safety-stop-share.timespan: found a duration that is no whole number of minutes",
+        ),
+        ("overrides: {runaway-calls-tenant: {factor: 1}}", "runaway-calls-tenant.factor: found a number of 1 or less"),
+        (
+            "overrides: {runaway-calls-tenant: {timespan: 50m}}",
+            "timespan: found a duration that does not fit `history` and `warmup` of the rule",
+        ),
+        ("overrides: {loop-stop-agent: {}}", "abuse.overrides.loop-stop-agent: found an override that changes nothing"),
+        ("overrides: {loop-stop-agent: {enabled: true}}", "abuse.overrides.loop-stop-agent: found an override that changes nothing"),
+        ("overrides: {loop-stop-agent: {enabled: false, threshold: 3}}", "loop-stop-agent.threshold: found a number of a rule that is off"),
+        ("overrides: {loop-stop-agent: {threshold: 10}}", "loop-stop-agent.threshold: found the value that the rule has already"),
+        ("overrides: {loop-stop-agent: {timespan: 1800s}}", "loop-stop-agent.timespan: found the value that the rule has already"),
+        ("pack: off, overrides: {loop-stop-agent: {threshold: 3}}", "abuse.overrides: found overrides of rules of the pack, which is off"),
+        (
+            &format!("{OWN}overrides: {{same-denied-call: {{threshold: 3}}}}"),
+            "abuse.overrides.same-denied-call: found an override of a rule that a rule of `abuse.rules` replaces",
+        ),
+    ] {
+        let refused = read(&format!("abuse: {{{section}}}")).unwrap_err();
+        assert!(refused.contains(says) && !refused.contains('\n'), "{says}\n{refused}");
+    }
+}

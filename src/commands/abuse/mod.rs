@@ -7,6 +7,7 @@ mod known;
 mod pardon;
 mod requests;
 mod resume;
+mod rules;
 mod show;
 mod standing;
 mod subject;
@@ -36,6 +37,8 @@ pub(super) enum AbuseCommand {
     Blocklist(blocklist::BlocklistArgs),
     /// Which rules fire, and who is found most often
     Top(top::TopArgs),
+    /// Which rules are in force, the pack's and one's own; with `--explain ID` one of them in words
+    Rules(rules::RulesArgs),
     /// Unit tests of rules: signals at times in files, expected alerts against those that come
     Test(super::test::suites::SuiteArgs),
 }
@@ -48,6 +51,7 @@ pub(super) fn execute(command: &AbuseCommand, settings: Settings, hints: &Hints,
         AbuseCommand::Resume(args) => resume::execute(args, &settings, hints),
         AbuseCommand::Blocklist(args) => blocklist::execute(args, &settings.kafka, screen),
         AbuseCommand::Top(args) => top::execute(args, &settings, hints, screen),
+        AbuseCommand::Rules(args) => rules::execute(args, &settings.abuse, screen),
         AbuseCommand::Test(args) => test::execute(args, &settings, screen),
     }
 }

@@ -7,6 +7,7 @@
 
 mod digest;
 mod fields;
+mod pack;
 mod read_correlation;
 mod read_detection;
 mod read_rule;
@@ -17,10 +18,11 @@ mod schema;
 mod settings;
 
 pub use fields::fields_of;
+pub use pack::{PACK, Pack};
 pub use read_correlation::{THRESHOLD_MAX, TIMESPAN_MS_MAX};
 pub use read_rule::RULE_ID_BYTES_MAX;
 pub use rule::{
     AbuseRules, Baseline, Correlation, Detection, Exception, FieldTest, GroupBy, Ladder, Level, Mode, Operator, Ratio, Rule, Step,
 };
 pub use schema::add_abuse_rules;
-pub use settings::{AbuseSettings, PACK, Pack, RULES_MAX};
+pub use settings::{AbuseSettings, RULES_MAX};

@@ -13,14 +13,16 @@ pub const TIMESPAN_MS_MAX: i64 = 8 * 86_400_000;
 
 pub(super) const KEY: &str = "correlation";
 const SECOND_MS: i64 = 1_000;
+/// The shortest timespan of a rule that counts one by one, in milliseconds.
+pub(super) const TIMESPAN_LEAST_MS: i64 = SECOND_MS;
 /// The parts that a window of amounts has. Amounts stand by whole seconds, so that a part is at least one.
 const PARTS: i64 = 60;
 /// The largest sum that a rule can ask for: beyond it, JSON's readers lose digits.
-const SUM_MAX: u64 = 1 << 53;
+pub(super) const SUM_MAX: u64 = 1 << 53;
 /// The largest share: all. 5 % are written as 0.05.
-const SHARE_MAX: u32 = 1;
+pub(super) const SHARE_MAX: u32 = 1;
 /// The largest factor.
-const FACTOR_MAX: u32 = 1_000;
+pub(super) const FACTOR_MAX: u32 = 1_000;
 /// The most closed timespans that a baseline looks back over.
 const SPANS_MAX: i64 = 256;
 /// What a baseline looks back over, and how long a subject has to be known, where nothing is written.
@@ -88,7 +90,7 @@ fn read_type(section: &Section<'_>) -> Option<&'static str> {
 }
 
 fn read_timespan(section: &Section<'_>, by_seconds: bool) -> i64 {
-    let least_ms = if by_seconds { PARTS * SECOND_MS } else { SECOND_MS };
+    let least_ms = if by_seconds { PARTS * SECOND_MS } else { TIMESPAN_LEAST_MS };
     if section.value("timespan").is_none() {
         section.fault("timespan", "nothing", "write how far apart what is counted may be, such as 1h");
     }

@@ -174,11 +174,18 @@ impl Exception {
     }
 }
 
+impl Ladder {
+    /// Returns whether a step suspends.
+    pub(super) fn suspends(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Suspend(_)))
+    }
+}
+
 impl Rule {
     /// Returns whether the rule suspends anybody.
     #[must_use]
     pub fn suspends(&self) -> bool {
-        self.mode == Mode::Enforce && self.ladder.steps.iter().any(|step| matches!(step, Step::Suspend(_)))
+        self.mode == Mode::Enforce && self.ladder.suspends()
     }
 }
 

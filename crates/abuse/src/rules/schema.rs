@@ -17,6 +17,7 @@ use super::settings::{RULES_MAX, read_rules};
 
 /// Where the rules stand in the schema of the configuration, and in the paths of its descriptions.
 const POINTER: &str = "/properties/abuse/properties/rules";
+const OVERRIDES_POINTER: &str = "/properties/abuse/properties/overrides/properties";
 const SECTION: &str = "abuse.";
 const RULE: &str = "rules[]";
 
@@ -27,6 +28,20 @@ pub fn add_abuse_rules(schema: &mut Value, descriptions: &BTreeMap<String, Strin
     if let Some(rules) = schema.pointer_mut(POINTER) {
         put(rules, "maxItems", json!(RULES_MAX));
         put(rules, "items", rule(&own));
+    }
+    if let Some(overrides) = schema.pointer_mut(OVERRIDES_POINTER).and_then(Value::as_object_mut) {
+        overrides.iter_mut().for_each(|(id, of_rule)| describe_override(id, of_rule, &own));
+    }
+}
+
+/// Adds sentences for people to what the override of a rule may be. The descriptions have each key of an override once, of any rule.
+fn describe_override(id: &str, of_rule: &mut Value, descriptions: &BTreeMap<String, String>) {
+    put(of_rule, "description", json!(format!("what is changed of the pack's rule {id}")));
+    for (key, property) in of_rule.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
+        let is_of = |path: &str| path.strip_prefix("overrides.").is_some_and(|rest| rest.split('.').nth(1) == Some(key));
+        if let Some((_, text)) = descriptions.iter().find(|(path, _)| is_of(path)) {
+            put(property, "description", json!(text));
+        }
     }
 }
 

@@ -3,32 +3,20 @@
 use std::collections::BTreeSet;
 
 use serde::ser::{Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use tollgate_core::codes::codes;
 use tollgate_core::decide::controls::SubjectHasher;
-use tollgate_core::settings::{Collector, Faults, Section, parse, put};
+use tollgate_core::settings::{Section, put};
 
-use super::digest::{version_of, written};
+use super::digest::written;
+use super::pack::{pack_number, read_pack};
 use super::read_rule::{ReadRule, Reading, read_rule};
-use super::{AbuseRules, Mode, Rule, Step};
+use super::{AbuseRules, Pack, Rule};
 
 /// The most rules that can be written. The pack's come on top.
 pub const RULES_MAX: usize = 256;
 /// The longest lateness, in seconds: a day.
 const LATENESS_SECONDS_MAX: u32 = 86_400;
-
-codes! {
-    /// What the rules that come with the program do.
-    Pack {
-        /// They are not in force.
-        Off = "off",
-        /// They raise alerts.
-        Alert = "alert",
-        /// Those with steps that suspend suspend, the others raise alerts.
-        Enforce = "enforce",
-    }
-}
 
 /// The section `abuse`.
 #[derive(Debug, Clone)]
@@ -45,8 +33,12 @@ pub struct AbuseSettings {
     pub members: u32,
     /// A sentence for each place that names an id in clear without its tenant: where events have tenants, it stands for nobody.
     pub ids_without_tenant: Vec<String>,
-    /// The rules that are written, with defaults filled in and ids hashed.
-    written: Vec<Value>,
+    /// What is changed of the pack's rules, by their ids.
+    overrides: Map<String, Value>,
+    /// The rules in force with their texts for people, in the order of `rules`.
+    read: Vec<ReadRule>,
+    /// How many of them are the pack's. They come first.
+    from_pack: usize,
 }
 
 impl AbuseSettings {
@@ -54,23 +46,24 @@ impl AbuseSettings {
     /// over by then is a fault.
     #[must_use]
     pub fn read(section: &Section<'_>, hasher: &SubjectHasher, now_ms: i64) -> Self {
-        let reading = Reading { hasher, now_ms };
-        let read = read_rules(section, reading);
-        let pack_mode = section.word("pack", &Pack::ALL.iter().map(|pack| (pack.as_str(), *pack)).collect::<Vec<_>>());
-        let pack_mode = pack_mode.unwrap_or(Pack::Alert);
-        let ids: BTreeSet<_> = read.iter().map(|read| read.rule.id.as_str()).collect();
-        let mut rules: Vec<_> = pack(pack_mode).into_iter().filter(|rule| !ids.contains(rule.id.as_str())).collect();
-        rules.extend(read.iter().map(|read| read.rule.clone()));
+        let own = read_rules(section, Reading { hasher, now_ms });
+        let ids: BTreeSet<_> = own.iter().map(|read| read.rule.id.as_str()).collect();
+        let pack = read_pack(section, &ids);
+        let ids_without_tenant = own.iter().flat_map(ReadRule::ids_without_tenant).collect();
+        let from_pack = pack.rules.len();
+        let read: Vec<_> = pack.rules.into_iter().chain(own).collect();
         let lateness_ms = i64::from(section.between("lateness_seconds", 1, LATENESS_SECONDS_MAX)) * 1_000;
         let subjects_max = usize::try_from(section.positive("subjects_per_partition_max")).unwrap_or(usize::MAX);
         Self {
-            rules: AbuseRules { rules, lateness_ms, subjects_max },
-            pack: pack_mode,
+            rules: AbuseRules { rules: read.iter().map(|read| read.rule.clone()).collect(), lateness_ms, subjects_max },
+            pack: pack.mode,
             signals: section.bool("signals"),
             group_id: section.optional_string("group_id"),
             members: section.positive("members"),
-            ids_without_tenant: read.iter().flat_map(ReadRule::ids_without_tenant).collect(),
-            written: read.iter().map(shown).collect(),
+            ids_without_tenant,
+            overrides: pack.overrides,
+            read,
+            from_pack,
         }
     }
 }
@@ -81,12 +74,36 @@ impl AbuseSettings {
     pub fn is_on(&self) -> bool {
         self.signals && !self.rules.rules.is_empty()
     }
+
+    /// Returns each rule in force, with its JSON: as it is written, defaults filled in and ids hashed, with its version, where it is
+    /// `from` (`pack` or `configuration`), and for each number that `overrides` changes, that number in the `pack` and `now`.
+    pub fn listed(&self) -> impl Iterator<Item = (&Rule, Value)> {
+        self.read.iter().enumerate().map(|(place, read)| {
+            let mut value = shown(read);
+            put(&mut value, "version", json!(read.rule.version.to_string()));
+            put(&mut value, "from", json!(if place < self.from_pack { "pack" } else { "configuration" }));
+            let changes = self.overrides.get(&read.rule.id).and_then(Value::as_object).into_iter().flatten();
+            let changes: Map<_, _> = changes
+                .filter_map(|(key, now)| Some((key.clone(), json!({"pack": pack_number(&read.rule.id, key)?, "now": now}))))
+                .collect();
+            if !changes.is_empty() {
+                put(&mut value, "overridden", Value::Object(changes));
+            }
+            (&read.rule, value)
+        })
+    }
+
+    /// Returns the ids of the pack's rules that an override switches off.
+    pub fn switched_off(&self) -> impl Iterator<Item = &str> {
+        self.overrides.iter().filter(|(_, changes)| changes.get("enabled") == Some(&json!(false))).map(|(id, _)| id.as_str())
+    }
 }
 
 impl Serialize for AbuseSettings {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let value = json!({
-            "rules": self.written,
+            "rules": self.read.iter().skip(self.from_pack).map(shown).collect::<Vec<_>>(),
+            "overrides": self.overrides,
             "pack": self.pack.as_str(),
             "lateness_seconds": self.rules.lateness_ms / 1_000,
             "subjects_per_partition_max": self.rules.subjects_max,
@@ -137,35 +154,4 @@ fn shown(read: &ReadRule) -> Value {
         }
     }
     value
-}
-
-/// The pack's rules, in the form in which all rules are written.
-pub const PACK: &str = include_str!("../../../../config/abuse-pack.yaml");
-
-/// Returns the pack's rules.
-///
-/// # Errors
-/// [`Faults`] if the embedded file is broken, which a test rules out.
-fn read_pack() -> Result<Vec<ReadRule>, Faults> {
-    let value = parse(PACK).map_err(|error| Faults::of("the pack", &error))?;
-    let (none, faults) = (Value::Null, Collector::default());
-    // The pack names no ids and has no exceptions.
-    let reading = Reading { hasher: &SubjectHasher::new(None), now_ms: i64::MIN };
-    let rules = read_rules(&Section::root(&value, &none, &faults), reading);
-    faults.into_result(rules)
-}
-
-/// Returns the rules of the pack that are in force.
-fn pack(pack: Pack) -> Vec<Rule> {
-    if pack == Pack::Off {
-        return Vec::new();
-    }
-    let in_force = |read: ReadRule| {
-        let mut rule = read.rule;
-        let suspends = rule.ladder.steps.iter().any(|step| matches!(step, Step::Suspend(_)));
-        rule.mode = if pack == Pack::Enforce && suspends { Mode::Enforce } else { Mode::Alert };
-        rule.version = version_of(&rule);
-        rule
-    };
-    read_pack().unwrap_or_default().into_iter().map(in_force).collect()
 }

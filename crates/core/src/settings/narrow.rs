@@ -71,6 +71,13 @@ impl Section<'_> {
         number
     }
 
+    /// Returns what `read` makes of a key, or `None` where nothing is written. `accepted` is what `read` accepts.
+    pub fn optional<T>(&self, key: &'static str, accepted: Accepted, read: impl FnOnce(&Self) -> T) -> Option<T> {
+        self.accept(key, accepted);
+        self.value(key)?;
+        Some(read(self))
+    }
+
     /// Returns a duration in milliseconds, or `None` where nothing is written, or what is no duration between these two, which is a fault.
     #[must_use]
     pub fn duration(&self, key: &'static str, least_ms: i64, most_ms: i64) -> Option<i64> {
