@@ -50,6 +50,31 @@ pub(crate) fn a_switch_that_no_worker_would_find_is_refused(cluster: &Cluster) -
     Ok(())
 }
 
+/// A topic that cannot be read holds up no suspension for long. The subject's id is then refused unless it is forced, because nobody can check its
+/// key. A hash is written at once.
+pub(crate) fn a_suspension_does_not_wait_for_a_topic_that_cannot_be_read(cluster: &Cluster) -> Result<()> {
+    let mut deployment = keyed_deployment(cluster, 1)?;
+    // A record that is larger than what this command takes can be written and not be read.
+    cluster.produce(&deployment.controls, &[tollgate_testkit::Outgoing::new("history/large", "x".repeat(9_000))])?;
+    for (property, bytes) in [("message.max.bytes", 1_000), ("fetch.max.bytes", 1_000), ("receive.message.max.bytes", 1_512)] {
+        deployment.configure(&format!("/kafka/properties/{property}"), json!(bytes.to_string()));
+    }
+    let suspend = [&["suspend"], &user("bob")[..]].concat();
+    let refusal = said(&control(&deployment, &suspend)?, 1)?;
+    ensure!(
+        refusal.contains("nothing was written: whether the workers have this subject key cannot be told: the controls topic"),
+        "{refusal}"
+    );
+    ensure!(refusal.contains("could not be read within 5 s; write --force"), "{refusal}");
+    ensure!(switches(cluster, &deployment)?.is_empty(), "a refused command wrote something");
+    let forced = said(&control(&deployment, &[&suspend[..], &["--force"]].concat())?, 0)?;
+    ensure!(forced.contains("cannot be told") && forced.contains("`control history` will not tell of it"), "{forced}");
+    let by_hash = said(&control(&deployment, &["suspend", "--kind", "user", "--hash", &"ab".repeat(32)])?, 0)?;
+    ensure!(!by_hash.contains("subject key") && by_hash.contains("`control history` will not tell of it"), "{by_hash}");
+    ensure!(switches(cluster, &deployment)?.len() == 2, "a suspension was not written");
+    Ok(())
+}
+
 /// When the wait has ended every worker blocks the subject, and a worker that does not answer is named.
 pub(crate) fn a_suspension_waits_for_every_worker(cluster: &Cluster) -> Result<()> {
     let deployment = keyed_deployment(cluster, 4)?;

@@ -120,6 +120,7 @@ fn cases() -> Vec<Case> {
         sharing!(controls::what_does_not_fit_is_named),
         sharing!(control_fleet::a_switch_that_no_worker_would_find_is_refused),
         sharing!(control_fleet::a_suspension_waits_for_every_worker),
+        sharing!(control_fleet::a_suspension_does_not_wait_for_a_topic_that_cannot_be_read),
         sharing!(control_fleet::the_history_says_who_switched_what),
         sharing!(hidden_controls::an_open_transaction_holds_up_no_suspension),
         sharing!(hidden_controls::a_suspension_that_is_aborted_goes_again),

@@ -17,7 +17,7 @@ use tollgate_json::digest::Digest;
 use super::fleet::{Fleet, await_applied};
 use super::history::{AuditArgs, Change};
 use super::listing::Listing;
-use super::written::{read, write};
+use super::written::{note, put, read, read_in_time, write};
 use crate::commands::shared::Hints;
 use crate::commands::shared::{now_ms, read_duration, read_until, stamp};
 use tollgate_operations::Place;
@@ -36,7 +36,7 @@ pub(crate) struct SubjectArgs {
     tenant: Option<String>,
     #[command(flatten)]
     name: Name,
-    /// Write it even if the workers do not have this subject key, and so do not find it
+    /// Write it even if the workers do not have this subject key, and so do not find it, or if that cannot be told
     #[arg(long)]
     force: bool,
 }
@@ -112,23 +112,34 @@ pub(super) fn exempt(args: &SwitchArgs, settings: &Settings) -> anyhow::Result<E
     switch(Switch::Exempt, args, settings).map(|_| ExitCode::SUCCESS)
 }
 
-/// Writes a subject's record. Returns its place and when the writing began, and what the topic held before if that could be read.
+/// Writes a subject's record. Returns its place and when the writing began, and what the topic holds if that could be read.
 fn switch(switch: Switch, args: &SwitchArgs, settings: &Settings) -> anyhow::Result<((Place, Instant), anyhow::Result<Listing>)> {
     let (kind, hash) = args.subject.resolve(settings)?.first();
     let (value, change) = args.value(switch, kind, hash, now_ms())?;
-    let listing = args.subject.read(settings)?;
-    if let Err(error) = &listing {
-        // Nobody is let go on for that.
-        say!("tollgate: whether the workers have this subject key cannot be told: {error:#}");
+    let (kafka, id) = (&settings.kafka, ControlId::Subject(kind, hash));
+    // A hash needs no key, so that nothing has to be read before it is written.
+    let before = args.subject.name.id.is_some().then(|| read_in_time(kafka));
+    match &before {
+        Some(Err(error)) if !args.subject.force => bail!(
+            "nothing was written: whether the workers have this subject key cannot be told: {error:#}; write --force to write it all the same"
+        ),
+        Some(Err(error)) => say!("tollgate: whether the workers have this subject key cannot be told: {error:#}"),
+        Some(Ok(listing)) => args.subject.check_key(listing, settings)?,
+        None => {}
     }
     let begun = Instant::now();
-    let place = write(&settings.kafka, &listing, &ControlId::Subject(kind, hash), Some(&value), &change)?;
+    let place = put(kafka, &id, Some(&value))?;
+    let listing = before.unwrap_or_else(|| read_in_time(kafka));
+    note(kafka, &listing, &id, place, &change);
     Ok(((place, begun), listing))
 }
 
 pub(super) fn resume(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> anyhow::Result<ExitCode> {
     let found = args.subject.resolve(settings)?;
-    let (kind, listing) = (found.kind, args.subject.read(settings)?);
+    let (kind, listing) = (found.kind, read(&settings.kafka));
+    if let Ok(listing) = &listing {
+        args.subject.check_key(listing, settings)?;
+    }
     let is_in_force = |id: &ControlId| listing.as_ref().is_ok_and(|listing| listing.is_in_force(id));
     // What could not be read may be in force, under an earlier key too.
     let is_known = listing.as_ref().is_ok_and(|listing| !listing.is_partial());
@@ -226,19 +237,19 @@ impl SubjectArgs {
         Ok(Resolved { kind: self.kind, first: hasher.hash(&subject), earlier })
     }
 
-    /// Reads the controls topic, which may fail.
+    /// Refuses an id that was hashed under a key that the workers do not have, unless the command is forced.
     ///
     /// # Errors
-    /// The id was hashed under a key that the workers do not have.
-    fn read(&self, settings: &Settings) -> anyhow::Result<anyhow::Result<Listing>> {
-        let listing = read(&settings.kafka);
-        if let Some(listing) = listing.as_ref().ok().filter(|_| self.name.id.is_some()) {
-            match Fleet::of(listing.reports()).check_key(settings.subject_keys.first()) {
-                Err(error) if self.force => say!("tollgate: {error:#}: it was written"),
-                checked => checked?,
-            }
+    /// The keys differ.
+    fn check_key(&self, listing: &Listing, settings: &Settings) -> anyhow::Result<()> {
+        if self.name.hash.is_some() {
+            return Ok(());
         }
-        Ok(listing)
+        match Fleet::of(listing.reports()).check_key(settings.subject_keys.first()) {
+            Err(error) if self.force => say!("tollgate: {error:#}: it was written"),
+            checked => checked?,
+        }
+        Ok(())
     }
 }
 
