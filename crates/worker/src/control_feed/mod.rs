@@ -24,6 +24,7 @@ use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 use crate::health::Health;
 use crate::host_time::now_ms;
 use crate::kafka::{Context, Right, is_unreachable, make_consumer, partitions_of};
+use crate::logging::OncePerMinute;
 use crate::metrics::Metrics;
 use crate::stop::Stop;
 use crate::threads::MustRun;
@@ -52,8 +53,6 @@ const WAITING_INTERVAL: Duration = Duration::from_secs(5);
 const SERVE_INTERVAL: Duration = Duration::from_millis(10);
 /// From which age on a hidden record is told of: transactions of a moment are usual.
 const HIDDEN_MS_MIN: i64 = 1_000;
-/// How often to log that records are hidden.
-const HIDDEN_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The name of the thread.
 const THREAD: &str = "controls";
@@ -117,7 +116,8 @@ impl ControlFeed {
         parts.health.set_controls(false);
         let part = parts.stop.part();
         let own = FeedParts { stop: part.clone(), ..parts.clone() };
-        let mut feed = Feed { parts: own, next: BTreeMap::new(), is_caught_up: false, last_contact: Instant::now(), warned: None };
+        let mut feed =
+            Feed { parts: own, next: BTreeMap::new(), is_caught_up: false, last_contact: Instant::now(), warned: OncePerMinute::default() };
         let thread = MustRun::new(THREAD, parts.health.threads(), &parts.stop).spawn(move || feed.keep_running())?;
         Ok(Self { parts, part, thread })
     }
@@ -165,7 +165,7 @@ struct Feed {
     /// When the brokers last answered.
     last_contact: Instant,
     /// When a warning was last logged that records are hidden; `None` while there are none.
-    warned: Option<Instant>,
+    warned: OncePerMinute<()>,
 }
 
 impl Feed {
@@ -279,13 +279,9 @@ impl Feed {
             let (topic, seconds) = (&kafka.topics.controls, age_ms / 1_000);
             format!("an open transaction hides {topic} from partition {partition}, offset {offset} on, since {seconds} s: what permits there waits for its end")
         });
-        match (&shown, self.warned) {
-            (Some(sentence), warned) if warned.is_none_or(|at| at.elapsed() >= HIDDEN_INTERVAL) => {
-                self.warned = Some(Instant::now());
-                tracing::warn!("{sentence}");
-            }
-            (None, Some(_)) => {
-                self.warned = None;
+        match &shown {
+            Some(sentence) if self.warned.count((), Instant::now()).is_some() => tracing::warn!("{sentence}"),
+            None if self.warned.forget(&()) => {
                 tracing::info!(topic = kafka.topics.controls, "no transaction hides controls any more");
             }
             _ => {}

@@ -42,6 +42,11 @@ impl<K: Eq + Hash> OncePerMinute<K> {
         known.logged_at = now;
         Some(std::mem::take(&mut known.unlogged))
     }
+
+    /// Forgets a kind, because what it stood for is over: its next event is logged at once. Returns whether there was an event.
+    pub fn forget(&self, kind: &K) -> bool {
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner).remove(kind).is_some()
+    }
 }
 
 #[cfg(test)]
@@ -55,5 +60,7 @@ mod tests {
         let counted =
             [("a", 0), ("a", 1), ("b", 2), ("a", 59), ("a", 60), ("a", 61), ("b", 62)].map(|(kind, second)| lines.count(kind, at(second)));
         assert_eq!(counted, [Some(1), None, Some(1), None, Some(3), None, Some(1)]);
+        assert_eq!((lines.forget(&"a"), lines.forget(&"a")), (true, false));
+        assert_eq!((lines.count("a", at(63)), lines.count("a", at(64))), (Some(1), None));
     }
 }

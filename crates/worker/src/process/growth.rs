@@ -14,6 +14,7 @@ use time::format_description::well_known::Rfc3339;
 
 use crate::health::Health;
 use crate::kafka::{Inquirer, StageTopics, Watch, consumer_config, is_forbidden, partitions_of, reach_leaders};
+use crate::logging::OncePerMinute;
 use crate::stop::Stop;
 use crate::threads::MustRun;
 use tollgate_config::settings::KafkaSettings;
@@ -25,8 +26,6 @@ use super::preflight::PreflightError;
 const INTERVAL: Duration = Duration::from_millis(500);
 /// How long each of two questions may take.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// How often the log has it that the brokers do not answer.
-const LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// The part of the health report that says that the topic has grown.
 const PARTITIONS: &str = "partitions";
 
@@ -94,6 +93,7 @@ pub fn watch_growth(parts: &WorkerParts, stage: &StageTopics, known: u32) -> any
         health: Arc::clone(health),
         watch: watch.clone(),
         silent: None,
+        lines: OncePerMinute::default(),
     };
     guard.spawn(move || watcher.keep_watching(client))?;
     Ok(watch)
@@ -116,8 +116,10 @@ struct Watcher {
     known: u32,
     health: Arc<Health>,
     watch: GrowthWatch,
-    /// Since when the brokers do not answer, and when that was last logged.
-    silent: Option<(OffsetDateTime, Instant)>,
+    /// Since when the brokers do not answer.
+    silent: Option<OffsetDateTime>,
+    /// The log lines that say so.
+    lines: OncePerMinute<()>,
 }
 
 impl Watcher {
@@ -173,7 +175,8 @@ impl Watcher {
         let topic = self.stage.input.as_str();
         let error = match found {
             Ok(found) => {
-                if let Some((since, _)) = self.silent.take() {
+                if let Some(since) = self.silent.take() {
+                    self.lines.forget(&());
                     self.health.set_cut_off(self.stage.stage, None);
                     tracing::info!(topic, since = stamp(since), "the brokers answer again");
                 }
@@ -181,16 +184,14 @@ impl Watcher {
             }
             Err(error) => error,
         };
-        let (since, logged) = self.silent.map_or((OffsetDateTime::now_utc(), None), |(since, logged)| (since, Some(logged)));
+        let since = *self.silent.get_or_insert_with(OffsetDateTime::now_utc);
         let (brokers, since_then) = (self.kafka.shown_brokers(), stamp(since));
         let reason = reason.unwrap_or_else(|| error.to_string());
         let problem = format!("no answer about topic {topic} since {since_then} from the brokers at {brokers}: {reason}");
         self.health.set_cut_off(self.stage.stage, Some(problem.clone()));
-        let is_due = logged.is_none_or(|logged| now.duration_since(logged) >= LOG_INTERVAL);
-        if is_due {
+        if self.lines.count((), now).is_some() {
             tracing::error!("{problem}");
         }
-        self.silent = Some((since, logged.filter(|_| !is_due).unwrap_or(now)));
     }
 
     fn judge(&self, found: u32) {
@@ -261,6 +262,7 @@ mod tests {
             health: Arc::clone(&health),
             watch,
             silent: None,
+            lines: OncePerMinute::default(),
         };
         let timeout = || Err(KafkaError::MetadataFetch(RDKafkaErrorCode::OperationTimedOut));
         watcher.take(Ok(2), None, start);
@@ -270,11 +272,11 @@ mod tests {
         let [problem] = &first[..] else { panic!("no problem") };
         assert!(problem.starts_with("no answer about topic e since 2") && problem.ends_with("b:1: Connection refused"), "{problem}");
         assert!(health.is_cut_off(None) && !health.is_cut_off(Some("abuse")));
-        watcher.take(timeout(), Some("b:1: Connection refused".to_owned()), start + LOG_INTERVAL);
+        watcher.take(timeout(), Some("b:1: Connection refused".to_owned()), start + Duration::from_secs(60));
         assert_eq!(health.report().problems, first, "it keeps its beginning");
-        watcher.take(Ok(2), None, start + LOG_INTERVAL);
+        watcher.take(Ok(2), None, start + Duration::from_secs(60));
         assert!(health.report().problems.is_empty());
-        watcher.take(Ok(3), None, start + LOG_INTERVAL);
+        watcher.take(Ok(3), None, start + Duration::from_secs(60));
         assert!(stop.is_given() && watcher.watch.has_stopped_the_worker());
     }
 

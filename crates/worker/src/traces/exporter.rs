@@ -10,6 +10,7 @@ use tokio::runtime::Runtime;
 use tollgate_core::decide::guardrail::{Dialect, HttpSettings};
 use tollgate_core::settings::Secret;
 
+use crate::logging::OncePerMinute;
 use crate::metrics::Metrics;
 use crate::policy_servers::{PostFault, Poster};
 use crate::stop::Stop;
@@ -31,8 +32,6 @@ const SEND_INTERVAL: Duration = Duration::from_secs(1);
 const BATCH_MAX: usize = 2_048;
 /// The pauses before a request is sent again that the collector may take later.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
-/// How often the log says that spans are lost.
-const WARN_INTERVAL: Duration = Duration::from_secs(60);
 /// How long a process that ends waits for its last spans to be sent.
 const FINISH_MAX: Duration = Duration::from_secs(2);
 /// How many characters of a collector's words the log shows.
@@ -85,7 +84,8 @@ pub(super) fn start(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| TracesError::Thread(error.to_string()))?;
     let (closing, (done, ended)) = (Stop::default(), channel());
-    let exporter = Exporter { poster, runtime, about, queue, metrics: metrics.clone(), closing: closing.clone(), warned: None };
+    let exporter =
+        Exporter { poster, runtime, about, queue, metrics: metrics.clone(), closing: closing.clone(), warned: OncePerMinute::default() };
     let thread = MustRun::new("traces", threads, stop).spawn(move || exporter.run(&done));
     thread.map_err(|error| TracesError::Thread(error.to_string()))?;
     Ok(Running { closing, ended })
@@ -116,8 +116,8 @@ struct Exporter {
     metrics: Metrics,
     /// The sign that the members have ended.
     closing: Stop,
-    /// When the log said last that spans are lost.
-    warned: Option<Instant>,
+    /// The log lines that say that spans are lost.
+    warned: OncePerMinute<()>,
 }
 
 impl Exporter {
@@ -177,8 +177,7 @@ impl Exporter {
 
     fn lost(&mut self, why: Dropped, spans: usize, cause: &str) {
         self.queue.count(why, spans);
-        if self.warned.is_none_or(|warned| warned.elapsed() >= WARN_INTERVAL) {
-            self.warned = Some(Instant::now());
+        if self.warned.count((), Instant::now()).is_some() {
             let cause: String = cause.chars().take(SHOWN_CHARACTERS_MAX).flat_map(char::escape_debug).collect();
             tracing::warn!(
                 spans,
