@@ -56,6 +56,7 @@ fn calls_through(cluster: &Cluster, kind: Kind, fault: Fault, is_over: impl Fn(&
     first.wait_ready()?;
     second.wait_ready()?;
     wait_until("each has half of the partitions", || Ok(first.partitions()?.len() == 2 && second.partitions()?.len() == 2))?;
+    let process = first.id();
     let (started, mut sent, mut first, mut hit_at) = (Instant::now(), 0, Some(first), None::<Instant>);
     let mut stopping = None;
     loop {
@@ -101,7 +102,11 @@ fn calls_through(cluster: &Cluster, kind: Kind, fault: Fault, is_over: impl Fn(&
             over_a_second += usize::from(wait > 1_000);
         }
     }
-    let removals = second.log().matches("a worker is silent").count();
+    let log = second.log();
+    let removals = log.matches("a worker is silent").count();
+    // It has the name of its reports in the controls topic, which ends with the process id.
+    let is_named = kind.is_static || removals == 0 || log.contains(&format!("-{process}\" silence_max_ms="));
+    ensure!(is_named, "the other worker does not call it by its name:\n{log}");
     Ok(Outcome { calls: answered.len(), longest: Duration::from_millis(u64::try_from(longest)?), over_a_second, removals })
 }
 

@@ -12,6 +12,7 @@ use tollgate_core::event::record::Offset;
 use tollgate_fixtures::sample_stage::{Outcome, Request, Signals, Subjects, key_of};
 use tollgate_testkit::{Cluster, Outgoing};
 use tollgate_worker::Stop;
+use tollgate_worker::control_feed::worker_name;
 use tollgate_worker::health::Health;
 use tollgate_worker::kafka::StageTopics;
 use tollgate_worker::member::Membership;
@@ -67,6 +68,7 @@ fn start(cluster: &Cluster, topics: &Arc<StageTopics>, output: &str) -> Result<R
     (settings.worker.members, settings.worker.checkpoint_interval_ms) = (Some(1), 200);
     let stop = Stop::default();
     let parts = WorkerParts {
+        worker: worker_name(None),
         kafka: Arc::new(settings.kafka),
         settings: settings.worker,
         topics: Preflight::of(PARTITIONS),

@@ -153,10 +153,17 @@ impl Dev {
         let policy = Policy::under(&settings.policy, Arc::clone(&controls));
         let policy = Arc::new(if needs.writes_signals { policy.with_signals(settings.abuse.rules.interest()) } else { policy });
         let (worker, brokers) = (worker_name(settings.worker.instance_id.as_deref()), Arc::clone(&kafka));
-        let feed =
-            FeedParts { worker, kafka: brokers, controls, metrics: metrics.clone(), health: Arc::clone(&health), stop: stop.clone() };
+        let feed = FeedParts {
+            worker: worker.clone(),
+            kafka: brokers,
+            controls,
+            metrics: metrics.clone(),
+            health: Arc::clone(&health),
+            stop: stop.clone(),
+        };
         let feed = ControlFeed::start(feed)?;
         let parts = WorkerParts {
+            worker,
             kafka: Arc::clone(&kafka),
             settings: settings.worker.clone(),
             topics,

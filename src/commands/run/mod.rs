@@ -21,6 +21,7 @@ use tollgate_config::settings::{KafkaSettings, Settings};
 use tollgate_core::decide::shadow::Sample;
 use tollgate_worker::Stop;
 use tollgate_worker::admin::Admin;
+use tollgate_worker::control_feed::worker_name;
 use tollgate_worker::health::Health;
 use tollgate_worker::kafka::SecretFiles;
 use tollgate_worker::logging::start_logging;
@@ -99,7 +100,8 @@ async fn work(settings: Settings, args: &RunArgs, stop: Stop) -> anyhow::Result<
     };
     let renewed = watch_secrets(&kafka, &metrics, &health, &stop)?;
     let (worker_settings, membership) = (settings.worker.clone(), Membership::Group);
-    let parts = WorkerParts { kafka, settings: worker_settings, topics, membership, metrics, health, stop };
+    let worker = worker_name(worker_settings.instance_id.as_deref());
+    let parts = WorkerParts { worker, kafka, settings: worker_settings, topics, membership, metrics, health, stop };
     let mut running = Running::default();
     if let Some(decision) = decision {
         let started = decision.start(args, &settings, (&parts, known), &renewed, &mut running).await?;

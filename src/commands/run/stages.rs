@@ -10,7 +10,7 @@ use tollgate_core::decide::controls::Controls;
 use tollgate_core::decide::pass_through::PASS_THROUGH;
 use tollgate_core::decide::policy::Policy;
 use tollgate_worker::Stop;
-use tollgate_worker::control_feed::{ControlFeed, FeedParts, worker_name};
+use tollgate_worker::control_feed::{ControlFeed, FeedParts};
 use tollgate_worker::health::Health;
 use tollgate_worker::host_time::now_ms;
 use tollgate_worker::kafka::{ABUSE, StageTopics};
@@ -87,7 +87,7 @@ impl Decision {
         settings.abuse.rules.ended_exceptions(now_ms()).for_each(|sentence| tracing::warn!("{sentence}"));
         let servers = process::policy_servers(&settings.policy, metrics)?;
         let feed = FeedParts {
-            worker: worker_name(settings.worker.instance_id.as_deref()),
+            worker: parts.worker.clone(),
             kafka: Arc::clone(kafka),
             controls,
             metrics: metrics.clone(),

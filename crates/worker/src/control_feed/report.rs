@@ -33,7 +33,7 @@ const BATCH_BYTES_MAX: u64 = 100_000;
 pub struct WorkerReport {
     /// The consumer group whose events the worker decides on.
     pub group: String,
-    /// The worker's name: its `worker.instance_id`, or else its host and process id.
+    /// The worker's name: see [`worker_name`].
     pub worker: String,
     /// The fingerprints of its subject keys, in their order; empty without a key.
     pub subject_keys: Vec<String>,
@@ -53,10 +53,15 @@ impl WorkerReport {
     }
 }
 
-/// Returns the name under which a worker reports: its instance id, or else its host and process id.
+/// Returns the name of a worker: its instance id, or else a name that nobody had before, with its host and process id for people. Of letters,
+/// digits, dots, dashes and underscores, as Kafka wants the names of members.
 #[must_use]
 pub fn worker_name(instance_id: Option<&str>) -> String {
-    instance_id.map_or_else(|| format!("{}-{}", host_name(), std::process::id()), str::to_owned)
+    let own = || {
+        let host = host_name().replace(|letter: char| !(letter.is_ascii_alphanumeric() || "._-".contains(letter)), "-");
+        format!("{host}-{:08x}-{}", fastrand::u32(..), std::process::id())
+    };
+    instance_id.map_or_else(own, str::to_owned)
 }
 
 /// Returns the name of this host; `host` if the system does not tell it.
@@ -166,6 +171,22 @@ impl Reporter {
         self.outcome.state.store(PENDING, Ordering::Release);
         if self.producer.send(record).is_err() {
             self.outcome.state.store(FAILED, Ordering::Release);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_without_an_instance_id_has_a_name_of_its_own_that_kafka_takes() {
+        assert_eq!(worker_name(Some("gate-1")), "gate-1");
+        let names = [worker_name(None), worker_name(None)];
+        assert_ne!(names[0], names[1], "a process that starts anew under the same number is another worker");
+        let pid = format!("-{}", std::process::id());
+        for name in names {
+            assert!(name.ends_with(&pid) && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-".contains(letter)), "{name}");
         }
     }
 }

@@ -35,6 +35,8 @@ const RESTART_PAUSE_RESET: Duration = Duration::from_secs(60);
 /// What a worker is made of, besides its stage.
 #[derive(Debug, Clone)]
 pub struct WorkerParts {
+    /// The worker's name, in its reports and for the other workers of the group: see [`worker_name`](crate::control_feed::worker_name).
+    pub worker: String,
     /// Brokers, group and topics.
     pub kafka: Arc<KafkaSettings>,
     /// The settings of the members.
@@ -182,10 +184,10 @@ fn watch_peers(parts: &MemberParts, members: usize) -> std::io::Result<Option<St
     Ok(Some(stop))
 }
 
-/// Returns the name of a worker: its instance id, or else, where peers need one, a name that nobody had before.
-fn worker_name(parts: &WorkerParts) -> Option<String> {
-    let own = || are_watched(parts.membership, &parts.kafka).then(|| format!("tollgate-{:016x}", fastrand::u64(..)));
-    parts.settings.instance_id.clone().or_else(own)
+/// Returns the name that the members of a worker have in the group, if they are static members: as configured, or because peers need a name.
+fn static_name(parts: &WorkerParts) -> Option<String> {
+    let is_static = parts.settings.instance_id.is_some() || are_watched(parts.membership, &parts.kafka);
+    is_static.then(|| parts.worker.clone())
 }
 
 fn member_parts<R>(parts: &WorkerParts, stage: &StageSetup<R>) -> MemberParts {
@@ -204,7 +206,7 @@ fn member_parts<R>(parts: &WorkerParts, stage: &StageSetup<R>) -> MemberParts {
         metrics: parts.metrics.clone(),
         misplaced: Arc::default(),
         health: Arc::clone(&parts.health),
-        worker: worker_name(parts),
+        worker: static_name(parts),
         committers: Committers::default(),
         stop: parts.stop.clone(),
     }
