@@ -152,18 +152,8 @@ impl Dev {
         let controls = Arc::new(Controls::new(settings.subject_keys.iter()));
         let policy = Policy::under(&settings.policy, Arc::clone(&controls));
         let policy = Arc::new(if needs.writes_signals { policy.with_signals(settings.abuse.rules.interest()) } else { policy });
-        let (worker, brokers) = (worker_name(settings.worker.instance_id.as_deref()), Arc::clone(&kafka));
-        let feed = FeedParts {
-            worker: worker.clone(),
-            kafka: brokers,
-            controls,
-            metrics: metrics.clone(),
-            health: Arc::clone(&health),
-            stop: stop.clone(),
-        };
-        let feed = ControlFeed::start(feed)?;
         let parts = WorkerParts {
-            worker,
+            worker: worker_name(settings.worker.instance_id.as_deref()),
             kafka: Arc::clone(&kafka),
             settings: settings.worker.clone(),
             topics,
@@ -172,6 +162,7 @@ impl Dev {
             health: Arc::clone(&health),
             stop: stop.clone(),
         };
+        let feed = ControlFeed::start(FeedParts::of(&parts, controls))?;
         if !feed.caught_up().await {
             return Ok(process::stopped(&health));
         }

@@ -86,14 +86,7 @@ impl Decision {
         settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
         settings.abuse.rules.ended_exceptions(now_ms()).for_each(|sentence| tracing::warn!("{sentence}"));
         let servers = process::policy_servers(&settings.policy, metrics)?;
-        let feed = FeedParts {
-            worker: parts.worker.clone(),
-            kafka: Arc::clone(kafka),
-            controls,
-            metrics: metrics.clone(),
-            health: Arc::clone(health),
-            stop: stop.clone(),
-        };
+        let feed = FeedParts::of(parts, controls);
         let feed = renewed.add(|| ControlFeed::start(feed), |feed| vec![feed.part().clone()])?;
         if !feed.caught_up().await {
             return Ok(false);

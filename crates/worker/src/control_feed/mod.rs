@@ -26,6 +26,7 @@ use crate::host_time::now_ms;
 use crate::kafka::{Context, Right, is_unreachable, make_consumer, partitions_of};
 use crate::logging::OncePerMinute;
 use crate::metrics::Metrics;
+use crate::process::WorkerParts;
 use crate::stop::Stop;
 use crate::threads::MustRun;
 use tollgate_config::settings::KafkaSettings;
@@ -72,6 +73,15 @@ pub struct FeedParts {
     pub health: Arc<Health>,
     /// The sign to stop.
     pub stop: Stop,
+}
+
+impl FeedParts {
+    /// Returns the parts of the feed of a worker, which is to apply to these controls.
+    #[must_use]
+    pub fn of(worker: &WorkerParts, controls: Arc<Controls>) -> Self {
+        let WorkerParts { worker, kafka, metrics, health, stop, .. } = worker.clone();
+        Self { worker, kafka, controls, metrics, health, stop }
+    }
 }
 
 /// A running feed.
