@@ -19,6 +19,7 @@ mod replay;
 mod run;
 mod sample;
 mod schema;
+mod shadow;
 mod shared;
 mod signals;
 mod state;
@@ -97,6 +98,11 @@ enum Command {
     Capture(capture::CaptureArgs),
     /// What a new policy would have decided otherwise on recorded traffic
     Diff(diff::DiffArgs),
+    /// A policy on trial (`run --shadow`): what it would have changed
+    Shadow {
+        #[command(subcommand)]
+        command: shadow::ShadowCommand,
+    },
     /// Recorded traffic to a topic again, at its own pace or another: the load test
     Replay(replay::ReplayArgs),
     /// Unit tests of a policy: cases in files, expected verdicts against those that come
@@ -175,6 +181,7 @@ fn run(Cli { common, command }: Cli) -> anyhow::Result<ExitCode> {
         Command::Eval(args) => eval::execute(&args, &settings()?),
         Command::Capture(args) => capture::execute(&args, &settings()?),
         Command::Diff(args) => diff::execute(&args, &settings()?, has_config, screen),
+        Command::Shadow { command } => shadow::execute(&command, settings()?, screen),
         Command::Replay(args) => replay::execute(&args, settings()?),
         Command::Test(args) => test::execute(&args, settings()?, has_config, screen),
         Command::Passport { command } => passport::execute(&command, &settings()?),

@@ -132,7 +132,7 @@ fn the_health_report_says_why() {
 #[test]
 fn every_command_says_why_it_reaches_no_broker() {
     let address = refused();
-    for arguments in [["state", "list"], ["control", "list"]] {
+    for arguments in [["state", "list"], ["control", "list"], ["shadow", "report"]] {
         let ran = run(tollgate().args(arguments).args(["-b", &address]), b"");
         assert_eq!((ran.exit, ran.stdout.as_str()), (Some(1), ""));
         let lines: Vec<_> = ran.stderr.lines().collect();

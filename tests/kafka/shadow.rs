@@ -28,7 +28,7 @@ pub(crate) fn flips_are_those_of_two_runs(cluster: &Cluster) -> Result<()> {
     let arguments = ["--shadow", &path, "--sample", "50%"];
     // The first threads are in the middle of their turns at the restart, and the others begin after it.
     let (mut events, later): (Vec<_>, Vec<_>) =
-        conversations(400, 11).into_iter().partition(|event| event.key.as_deref() < Some(b"thread-00250".as_slice()));
+        conversations(400, 11).into_iter().map(of_an_agent).partition(|event| event.key.as_deref() < Some(b"thread-00250".as_slice()));
     let half = events.len() / 2;
     events.extend(later);
     let (first, second) = events.split_at(half);
@@ -55,9 +55,43 @@ pub(crate) fn flips_are_those_of_two_runs(cluster: &Cluster) -> Result<()> {
     let records = cluster.read_all(&shadow)?;
     assert_eq!(records.len(), all.len());
     assert_eq!(records.iter().map(published).collect::<Flips>(), all);
+    is_reported(&deployment, &all)?;
     assert!(worker.metric("tollgate_shadow_left_out_total")? > 0.0);
     assert_eq!(worker.metric("tollgate_shadow_dropped_total")?, 0.0);
     assert!(worker.stop()?.success());
+    Ok(())
+}
+
+/// Names an agent in an event that can be read.
+fn of_an_agent(mut event: Outgoing) -> Outgoing {
+    if let Ok(mut fields @ Value::Object(_)) = serde_json::from_slice(event.value.as_deref().unwrap_or_default()) {
+        fields["agent_id"] = "coder".into();
+        event.value = Some(fields.to_string().into());
+    }
+    event
+}
+
+/// The report tells of these flips, and within bounds of time only of those that were published then.
+fn is_reported(deployment: &Deployment, all: &Flips) -> Result<()> {
+    let report = |arguments: &[&str]| -> Result<(String, String)> {
+        let ran = deployment.command("shadow").arg("report").args(arguments).output()?;
+        let [out, said] = [ran.stdout, ran.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        assert!(ran.status.success(), "{said}");
+        Ok((out, said))
+    };
+    let found: Value = serde_json::from_str(&report(&["--since", "1d"])?.0)?;
+    let threads: BTreeSet<_> = all.values().map(|(_, _, thread)| thread).collect();
+    let sum = |names: &str| found[names].as_array().unwrap().iter().map(|named| named["flips"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!((&found["flips"], &found["threads_with_flips"]), (&json!(all.len()), &json!(threads.len())), "{found}");
+    assert_eq!((sum("changes"), sum("agents")), (all.len() as u64, all.len() as u64), "{found}");
+    let patch = found["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "patch").unwrap();
+    assert!(patch["flips"].as_u64() > Some(0) && found["agents"][0]["name"] == "coder", "{found}");
+    let (table, _) = report(&["-o", "table"])?;
+    assert!(table.contains(&format!("{} verdicts would have differed, in {} threads\n", all.len(), threads.len())), "{table}");
+    assert!(["A → B", "Tools: verdicts that differ", "Agents: verdicts that differ"].iter().all(|part| table.contains(part)), "{table}");
+    let (none, said) = report(&["--until", "1d"])?;
+    let none: Value = serde_json::from_str(&none)?;
+    assert!(none["flips"] == 0 && said.contains("holds no verdict that would have differed"), "{said}");
     Ok(())
 }
 

@@ -21,6 +21,7 @@ use super::eval::{report, tell_topics};
 use super::run::read_sample;
 use crate::commands::shared::{Interrupt, LiveLine, OutputArgs, OutputFormat, Screen, check_output, create_output, process};
 use compared::{Asked, asked};
+pub(super) use table::{THREADS, short, write_flips};
 use tollgate_operations::capture::{Missing, stream, topic_of};
 
 /// The exit code if a line holds no record.

@@ -45,15 +45,26 @@ pub(super) fn write(out: &mut impl Write, summary: &Summary, screen: Screen, for
     if summary.flips == 0 {
         return out.flush();
     }
-    writeln!(out, "\n{}", screen.paint(TITLE, "A → B"))?;
-    let most = summary.changes.iter().map(|change| change.flips).max().unwrap_or_default();
-    summary.changes.iter().try_for_each(|change| write_change(out, change, (most, *verdicts), screen))?;
-    for (title, names) in
-        [("Tools", &summary.tools), ("Agents", &summary.agents), ("Tenants", &summary.tenants), ("Threads hit most", &summary.threads)]
-    {
-        write_names(out, title, names, screen, format)?;
-    }
+    let names = [("Tools", &summary.tools), ("Agents", &summary.agents), ("Tenants", &summary.tenants), (THREADS, &summary.threads)];
+    write_flips(out, &summary.changes, *verdicts, &names, (screen, format))?;
     out.flush()
+}
+
+/// The title of the threads with most differences.
+pub(in crate::commands) const THREADS: &str = "Threads hit most";
+
+/// Writes what differs: the changes, of so many verdicts if that is known, and the names under which most differs, each with its title.
+pub(in crate::commands) fn write_flips(
+    out: &mut impl Write,
+    changes: &[ChangeSummary],
+    verdicts: u64,
+    names: &[(&str, &Vec<Named>)],
+    (screen, format): (Screen, OutputFormat),
+) -> io::Result<()> {
+    writeln!(out, "\n{}", screen.paint(TITLE, "A → B"))?;
+    let most = changes.iter().map(|change| change.flips).max().unwrap_or_default();
+    changes.iter().try_for_each(|change| write_change(out, change, (most, verdicts), screen))?;
+    names.iter().try_for_each(|(title, names)| write_names(out, title, names, screen, format))
 }
 
 const RULES: &[Column] =
@@ -106,7 +117,7 @@ fn side_line(side: &SideSummary) -> String {
 }
 
 /// Returns the beginning of a policy version, which is enough to tell it from others.
-fn short(version: &str) -> String {
+pub(in crate::commands) fn short(version: &str) -> String {
     version.chars().take("sha256:".len() + 12).collect()
 }
 
@@ -117,12 +128,11 @@ fn write_change(out: &mut impl Write, change: &ChangeSummary, (most, verdicts): 
         let code = if side.code == action { String::new() } else { format!(" {}", shown(&side.code)) };
         format!("{}{code}", screen.paint(style_of(action), action))
     };
-    writeln!(out, "  {flips:>9} {:>7}  {} → {}  {}", percent(*flips, verdicts), side(from), side(to), bar(*flips, most))?;
+    let share = if verdicts > 0 { format!(" {:>7}", percent(*flips, verdicts)) } else { String::new() };
+    writeln!(out, "  {flips:>9}{share}  {} → {}  {}", side(from), side(to), bar(*flips, most))?;
     for example in examples.iter().take(2) {
-        let line = format!(
-            "thread {}, event {}, at {}/{}/{}",
-            example.thread_id, example.event_id, example.topic, example.partition, example.offset
-        );
+        let event = if example.event_id.is_empty() { String::new() } else { format!(", event {}", example.event_id) };
+        let line = format!("thread {}{event}, at {}/{}/{}", example.thread_id, example.topic, example.partition, example.offset);
         writeln!(out, "                     {}", screen.paint(DIM, &shown(&line)))?;
     }
     Ok(())

@@ -15,6 +15,7 @@ mod sides;
 mod summary;
 mod suspended;
 mod tally;
+mod trial;
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Debug, Formatter};
@@ -32,6 +33,7 @@ pub use sides::Judge;
 pub use summary::{At, ChangeSummary, Named, SideSummary, Summary};
 pub use suspended::{Examples, RuleFound, SideRules, Suspensions};
 pub use tally::{Example, NOBODY, Share};
+pub use trial::{Trial, TrialSummary};
 
 use comparison::Comparison;
 use sides::Sides;

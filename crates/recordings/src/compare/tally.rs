@@ -52,7 +52,8 @@ pub struct Example {
     pub offset: i64,
     /// The thread.
     pub thread_id: String,
-    /// The event.
+    /// The event; empty where it is not known.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub event_id: String,
 }
 
@@ -97,7 +98,16 @@ impl Tally {
     /// Counts a verdict of both sides, and returns whether they differ.
     pub(super) fn note(&mut self, facts: &Facts, from: &Side, to: &Side) -> bool {
         let differs = from.differs(to);
-        let share = Share { flips: u64::from(differs), verdicts: 1 };
+        self.add(facts, from, to, Share { flips: u64::from(differs), verdicts: 1 });
+        differs
+    }
+
+    /// Counts a verdict that differs, where nothing is known of those that do not.
+    pub(super) fn note_flip(&mut self, facts: &Facts, from: &Side, to: &Side) {
+        self.add(facts, from, to, Share { flips: 1, verdicts: 0 });
+    }
+
+    fn add(&mut self, facts: &Facts, from: &Side, to: &Side, share: Share) {
         self.total.add(share);
         for (actions, side) in self.actions.iter_mut().zip([from, to]) {
             *actions.entry(side.action.as_str()).or_default() += 1;
@@ -110,12 +120,11 @@ impl Tally {
         if let Some(time_ms) = facts.time_ms {
             self.minutes.entry(time_ms.div_euclid(MINUTE_MS)).or_default().add(share);
         }
-        if differs {
+        if share.flips > 0 {
             // Verdicts of threads without a difference are not counted, so that there is no share.
             count(&mut self.threads, &facts.thread_id, Share { flips: 1, verdicts: 0 });
             self.changes.entry((from.clone(), to.clone())).or_default().add(1, [example(facts)]);
         }
-        differs
     }
 
     /// Adds what another core has counted.

@@ -61,7 +61,7 @@ impl FlipPublisher {
         }
     }
 
-    fn value(&self, Flip { verdict_id, event_type, tool, from, to }: &Flip, place: Place<'_>) -> serde_json::Value {
+    fn value(&self, Flip { verdict_id, event_type, tool, agent_id, from, to }: &Flip, place: Place<'_>) -> serde_json::Value {
         let said = |said: &Decision| json!({"action": said.action.as_str(), "code": said.code, "decided_by": said.decided_by.as_str()});
         let [ours, theirs] = &self.versions;
         json!({
@@ -69,6 +69,7 @@ impl FlipPublisher {
             "thread_hash": Digest::of(place.thread_id.as_bytes()).to_string(),
             "type": event_type.as_str(),
             "tool_name": tool,
+            "agent_id": agent_id,
             "from": said(from),
             "to": said(to),
             "policy_version": ours,

@@ -61,6 +61,8 @@ pub struct Flip {
     pub event_type: EventType,
     /// The tool of a call or result.
     pub tool: Option<String>,
+    /// The agent, if the event names one.
+    pub agent_id: Option<String>,
     /// What the policy in force says.
     pub from: Decision,
     /// What the policy on trial says.
@@ -139,10 +141,11 @@ impl Shadow {
             self.partial.insert(thread_id.into(), Known::Nothing);
             self.bound();
         }
-        let (mut event, mut tool, mut begins) = (None, None, false);
+        let (mut event, mut tool, mut agent_id, mut begins) = (None, None, None, false);
         let progress = self.deciding.apply_looking(record, &mut self.out, |read| {
             event = Some((read.event_type(), verdict_id(&read.thread_id, &read.event_id)));
             begins = matches!(read.body, Body::TurnStart);
+            agent_id = read.attribution.agent_id.as_deref().map(str::to_owned);
             tool = match &read.body {
                 Body::ToolCall(call) => Some(call.tool_name.to_string()),
                 Body::ToolResult(result) => Some(result.tool_name.to_string()),
@@ -164,7 +167,7 @@ impl Shadow {
         if ours.agrees(&theirs) {
             return Compared::Same;
         }
-        Compared::Flip(Box::new(Flip { verdict_id, event_type, tool, from: ours, to: theirs }))
+        Compared::Flip(Box::new(Flip { verdict_id, event_type, tool, agent_id, from: ours, to: theirs }))
     }
 
     /// Compares a partial thread from now on if its record has begun a turn.
