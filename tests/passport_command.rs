@@ -102,6 +102,8 @@ fn a_call_is_explained_check_by_check() {
     let commands: Vec<&str> =
         explanation["commands"].as_array().unwrap().iter().map(|command| command["command"].as_str().unwrap()).collect();
     assert_eq!(commands, ["echo hi", "rm -rf /tmp/x"]);
+    let text = check(&[PERMISSIVE, "--format", "text", "--explain", "bash", "cat a && rm -rf /"], "").stdout;
+    assert!(text.contains("commands in this line:\n  cat a\n  rm -rf /\ndenied by"), "{text}");
     let text = check(&[PERMISSIVE, "--format", "text", "--explain", "read_file", r#"{"path": "/app/.env"}"#], "");
     assert!(
         text.stdout.contains("denied by data.file.read.v1: oap.blocked_pattern: File path matches default sensitive read pattern\n"),

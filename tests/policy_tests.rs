@@ -115,6 +115,7 @@ fn mistakes_are_found_with_their_places_before_anything_runs() {
         (one(call, "{reasons: [{cod: x}]}"), "expect.reasons[0].cod: found an unknown key; write `code`"),
         (one(call, "{safety: {dtector: x}}"), "expect.safety.dtector: found an unknown key; write `detector`"),
         (one("{type: tool_call, tool_nme: bash}", "{action: allow}"), "event.tool_nme: found an unknown key; write `tool_name`"),
+        (one("{type: toolcall, tool_nme: bash}", "{action: allow}"), "event: {type: toolcall, tool_nme: bash}\n"),
         (one("text", "{action: allow}"), "events[0].event: found a string; write a mapping"),
         (one(call, "null"), "events[0].expect: found nothing; write a mapping of verdict fields, or `none`"),
         (one(call, "{}"), "events[0].expect: found an empty mapping"),

@@ -66,6 +66,34 @@ kafka.broker: found an unknown key; write `brokers`, or remove it
     assert_eq!(refused(&yaml(text)), expected);
 }
 
+/// A word is often the mistake itself, and a word of YAML is no secret. A word may be one under a key that sounds like it.
+#[test]
+fn a_word_is_shown_unless_its_key_sounds_like_a_secret() {
+    for (text, line) in [
+        ("guardrails:\n  enable: true\n", "  enable: true"),
+        ("worker:\n  members: two\n", "  members: two"),
+        ("guardrails: {provider: {use: allowlist, config: {allow_tools: [bash, grep]}}}", "{allow_tools: [bash, grep]}}}"),
+        ("kafka:\n  properties: {x: [true]}\n", "  properties: {x: [true]}"),
+    ] {
+        let shown = refused(&yaml(text));
+        assert!(shown.contains(line), "{text}: {shown}");
+    }
+    for text in [
+        "privacy: {subject_kye: hunter, x: 1}",
+        "privacy: {subject_key: true, x: 1}",
+        "privacy: {kye: hunter}",
+        "pasword: hunter",
+        "kafka: {sasl_pasword: hunter}",
+        "kafka: {properties: {sasl.pasword: [hunter]}}",
+        "traces: {header: {a: hunter}}",
+        "guardrails: {provider: {use: http, config: {url: 'http://a', header: hunter}}}",
+        "guardrails: {provider: {use: http, config: {url: 'http://a', api_tokn: hunter}}}",
+    ] {
+        let shown = refused(&yaml(text));
+        assert!(shown.contains("[redacted]") && !shown.contains("hunter"), "{text}: {shown}");
+    }
+}
+
 #[test]
 fn syntax_errors_show_their_line_too() {
     let cases = [

@@ -111,7 +111,7 @@ impl Explanation {
             text.push('\n');
         }
         if let Some(commands) = &self.commands {
-            text.push_str("commands that may run:\n");
+            text.push_str("commands in this line:\n");
             for Reached { command, how } in commands {
                 let how = if how.is_empty() { String::new() } else { format!(" ({how})") };
                 text.push_str(&format!("  {command}{how}\n"));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tollgate_core::settings::{Accepted, Fault, Notes, parse_duration};
+use tollgate_core::settings::{Accepted, Fault, Notes, nearest, parse_duration};
 use yaml_rust2::scanner::ScanError;
 
 use super::places::{Place, Places, Scalar};
@@ -15,6 +15,11 @@ const BEFORE_MAX: usize = 60;
 /// The longest word that is shown in place of another, in bytes. Secrets are longer, or hold more than letters.
 const WORD_BYTES_MAX: usize = 12;
 const HIDDEN: &str = "[redacted]";
+/// Names of keys whose values are secrets, whoever reads them. A misspelt one is told by its likeness.
+const SECRET_NAMES: &[&str] =
+    &["authorization", "credentials", "headers", "key", "passphrase", "password", "secret", "subject_key", "token"];
+/// The sections in which nearly every value may be a secret.
+const SECRET_SECTIONS: &[&str] = &["privacy", "kafka.properties"];
 /// Where the rules against abuse stand. They are a list of mappings, whose keys are not among those of the configuration itself.
 const RULES: &str = "abuse.rules[].";
 /// What of a rule is shown: numbers, durations and words that the rules' format knows. Whom a rule is about, and its texts, are not.
@@ -112,7 +117,8 @@ impl Source<'_> {
         Some(shown)
     }
 
-    /// Returns whether a value is what a known key holds that is no secret. A value of another kind may be anything.
+    /// Returns whether a value is what a known key holds that is no secret, or a word under a key that does not sound like a secret: that
+    /// word is often the mistake itself. Any other value may be anything.
     fn is_harmless(&self, scalar: &Scalar) -> bool {
         let mut known = String::new();
         let mut in_place = false;
@@ -128,7 +134,8 @@ impl Source<'_> {
         // An element of a list of texts is known by the list.
         let (key, is_element) = known.strip_suffix("[]").map_or((known.as_str(), false), |list| (list, true));
         let is_plain = |accepted: &Accepted| is_element == (*accepted == Accepted::Texts) && is_plain(accepted, &scalar.text.0);
-        self.notes.accepted.get(key).is_some_and(is_plain) && !may_be_secret(key)
+        let is_word = is_yaml_word(&scalar.text.0) || (is_word(&scalar.text.0) && !sounds_secret(key));
+        (is_word || self.notes.accepted.get(key).is_some_and(is_plain)) && !may_be_secret(key)
     }
 
     /// Returns a line with its key alone, unless the key is that of a number or a boolean, and its value is one. Where a text is no YAML,
@@ -148,6 +155,23 @@ impl Source<'_> {
     }
 }
 
+/// Returns whether a text is a word of YAML, which nobody takes for a secret.
+fn is_yaml_word(text: &str) -> bool {
+    matches!(text, "true" | "false" | "null")
+}
+
+/// Returns whether a text is a short word in small letters.
+fn is_word(text: &str) -> bool {
+    text.len() <= WORD_BYTES_MAX && text.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+}
+
+/// Returns whether a name on the path of a key may be meant for that of a secret.
+fn sounds_secret(path: &str) -> bool {
+    let is_secret = |name: &str| may_be_secret(name) || nearest(name, SECRET_NAMES.iter().copied()).is_some();
+    let names = path.split(['.', '[', ']']).flat_map(|name| std::iter::once(name).chain(name.split(['_', '-'])));
+    SECRET_SECTIONS.iter().any(|section| path.starts_with(section)) || names.into_iter().any(is_secret)
+}
+
 /// Returns whether a text is what a key holds. User info and queries of URLs may be secrets in any text.
 fn is_plain(accepted: &Accepted, text: &str) -> bool {
     match accepted {
@@ -156,7 +180,7 @@ fn is_plain(accepted: &Accepted, text: &str) -> bool {
         Accepted::Whole(..) | Accepted::Fraction(_) | Accepted::Amount(_) => {
             text.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | '_'))
         }
-        Accepted::Word(_) => text.len() <= WORD_BYTES_MAX && text.chars().all(|c| c.is_ascii_lowercase() || c == '_'),
+        Accepted::Word(_) => is_word(text),
         Accepted::Text | Accepted::Texts => !text.contains("://") && !text.contains('@'),
         Accepted::Anything | Accepted::Section | Accepted::Sections | Accepted::Mapping => false,
     }
