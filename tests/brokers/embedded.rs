@@ -1,5 +1,6 @@
 //! What a worker does with what comes, on the embedded broker.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rdkafka::ClientConfig;
@@ -44,6 +45,55 @@ fn text(message: &OwnedMessage) -> String {
     String::from_utf8(message.payload().unwrap().to_vec()).unwrap()
 }
 
+/// Returns the address of the broker that a `dev` has started.
+fn brokers_of(dev: &Process) -> String {
+    let line = dev.line(&["broker", "127.0.0.1:"]);
+    let port: String = line.split("127.0.0.1:").nth(1).unwrap().chars().take_while(char::is_ascii_digit).collect();
+    format!("127.0.0.1:{port}")
+}
+
+fn producer(brokers: &str) -> BaseProducer {
+    ClientConfig::new().set("bootstrap.servers", brokers).set("partitioner", "murmur2_random").create().unwrap()
+}
+
+fn send(producer: &BaseProducer, value: &str) {
+    producer.send(BaseRecord::to("agent.events").key("t").payload(value)).map_err(|(error, _)| error).unwrap();
+    producer.flush(TIME_MAX).unwrap();
+}
+
+fn call(id: &str) -> String {
+    format!(r#"{{"type":"tool_call","thread_id":"t","event_id":"{id}","tool_call_id":"{id}","tool_name":"ls","tool_input":{{}}}}"#)
+}
+
+/// `tollgate sample` shows the verdicts of its own threads, and not what goes on besides.
+#[test]
+fn a_sample_shows_its_own_threads() {
+    let config = temporary("admin: null");
+    let mut command = tollgate();
+    let worker = Process::start(command.args(["dev", "--config"]).arg(config.path()));
+    let brokers = brokers_of(&worker);
+    let producer = producer(&brokers);
+    let is_over = AtomicBool::new(false);
+    let (ran, others) = std::thread::scope(|threads| {
+        // A fleet that calls for as long as the sample is played.
+        let fleet = threads.spawn(|| {
+            let numbers = (0..).take_while(|_| !is_over.load(Ordering::Relaxed));
+            let sent = numbers.inspect(|number: &u32| {
+                let event = call(&number.to_string());
+                producer.send(BaseRecord::to("agent.events").key("t").payload(&event)).map_err(|(error, _)| error).unwrap();
+                producer.poll(Duration::from_millis(2));
+            });
+            sent.count()
+        });
+        let ran = run(tollgate().args(["sample", "-b", &brokers]), b"");
+        is_over.store(true, Ordering::Relaxed);
+        (ran, fleet.join().unwrap())
+    });
+    let verdicts = ran.json_lines();
+    assert!(ran.exit == Some(0) && verdicts.len() > 20 && others > verdicts.len(), "{others} others: {ran:?}");
+    assert!(verdicts.iter().all(|verdict| verdict["thread_id"] != "t"), "{ran:?}");
+}
+
 /// Without its broker `dev` cannot go on, and says so.
 #[test]
 fn a_broker_that_panics_ends_dev() {
@@ -60,19 +110,10 @@ fn a_verdict_on_the_events_topic_multiplies_nothing() {
     let config = temporary("admin: null");
     let mut command = tollgate();
     let worker = Process::start(command.args(["dev", "--config"]).arg(config.path()));
-    let line = worker.line(&["broker", "127.0.0.1:"]);
-    let port: String = line.split("127.0.0.1:").nth(1).unwrap().chars().take_while(char::is_ascii_digit).collect();
-    let brokers = format!("127.0.0.1:{port}");
+    let brokers = brokers_of(&worker);
     let (decisions, dead_letters) = (reader(&brokers, "agent.decisions"), reader(&brokers, "agent.events.dlq"));
-    let producer: BaseProducer =
-        ClientConfig::new().set("bootstrap.servers", &brokers).set("partitioner", "murmur2_random").create().unwrap();
-    let send = |value: &str| {
-        producer.send(BaseRecord::to("agent.events").key("t").payload(value)).map_err(|(error, _)| error).unwrap();
-        producer.flush(TIME_MAX).unwrap();
-    };
-    let call = |id: &str| {
-        format!(r#"{{"type":"tool_call","thread_id":"t","event_id":"{id}","tool_call_id":"{id}","tool_name":"ls","tool_input":{{}}}}"#)
-    };
+    let producer = producer(&brokers);
+    let send = |value: &str| send(&producer, value);
     send(&call("first"));
     let verdict = text(&next(&decisions, TIME_MAX).expect("a verdict"));
     send(&verdict);

@@ -9,7 +9,7 @@ use tollgate_worker::Stop;
 use super::super::verdicts::Line;
 use super::sample::{Play, Sample, Script};
 use crate::commands::shared::Screen;
-use tollgate_operations::{Start, VerdictReader};
+use tollgate_operations::{Start, Verdict, VerdictReader};
 
 /// How long to wait for a verdict before the sign to stop is looked at.
 const POLL: Duration = Duration::from_millis(100);
@@ -24,7 +24,7 @@ pub(crate) struct Console {
 }
 
 impl Console {
-    /// Returns a console that shows every verdict that is published from now on.
+    /// Returns a console that shows every verdict that is published from now on; of a sample on new threads, only those of the sample.
     pub(crate) fn new(kafka: &KafkaSettings, screen: Screen, play: Option<(Script, Play)>, is_once: bool) -> anyhow::Result<Self> {
         let reader = VerdictReader::new(kafka, Start::End)?;
         let sample = play.map(|(script, play)| Sample::new(kafka, script, play)).transpose()?;
@@ -49,7 +49,8 @@ impl Console {
                     return Ok(());
                 }
             }
-            let Some(verdict) = self.reader.next(POLL)? else { continue };
+            let shows = |verdict: &Verdict| self.sample.as_ref().is_none_or(|sample| sample.shows(verdict));
+            let Some(verdict) = self.reader.next(POLL)?.filter(shows) else { continue };
             let waited_ms = self.sample.as_mut().and_then(|sample| sample.receive(&verdict));
             if self.screen.is_terminal {
                 writeln!(out, "{}", line.of(&verdict, waited_ms))?;

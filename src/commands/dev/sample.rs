@@ -144,6 +144,11 @@ impl Sample {
         Some(awaited.sent.elapsed().as_secs_f64() * 1_000.0)
     }
 
+    /// Returns whether a verdict is to be shown: on new threads, only those of the sample are, and not what the fleet does besides.
+    pub(super) fn shows(&self, verdict: &Verdict) -> bool {
+        verdict.thread.ends_with(self.suffix.as_bytes())
+    }
+
     /// Returns what was played, for people.
     pub(super) fn summary(&self) -> String {
         format!("played {} events, {} verdicts in {} ms", self.events, self.verdicts, self.started.elapsed().as_millis())
