@@ -107,10 +107,14 @@ impl Wording {
         self.last = Some(reason);
     }
 
-    /// Returns the last reason.
+    /// Returns the last reason; of its broker the last one that says what to check, if there is one. A connection that breaks has reasons
+    /// that tell nothing, behind the one that does.
     #[must_use]
     pub fn last(&self) -> Option<&Reason> {
-        self.last.as_ref()
+        let last = self.last.as_ref()?;
+        let said = self.brokers.get(&last.broker).into_iter().flatten().map(|(_, whole)| whole);
+        let telling = || said.rev().find(|reason| reason.check.is_some());
+        if last.check.is_some() { Some(last) } else { telling().or(Some(last)) }
     }
 }
 
@@ -141,6 +145,21 @@ mod tests {
         for nothing in ["1/1 brokers are down", "", "a: b", "[thrd:main]: Disconnected"] {
             assert_eq!(Reason::read(nothing), None, "{nothing}");
         }
+    }
+
+    /// A listener of another protocol hangs up, and then what was on its way cannot be sent.
+    #[test]
+    fn the_last_reason_says_what_to_check_if_one_of_its_broker_did() {
+        let reason = |text: &str| Reason::read(text).unwrap();
+        let mut said = Wording::default();
+        for text in ["h:1/bootstrap: Disconnected", "g:1/bootstrap: Connection refused", "h:1/bootstrap: Send failed: Broken pipe"] {
+            assert!(said.is_news(&reason(text)));
+        }
+        assert_eq!(said.last(), Some(&reason("h:1/bootstrap: Disconnected")));
+        assert!(!said.is_news(&reason("g:1/bootstrap: Connection refused")));
+        assert_eq!(said.last(), Some(&reason("g:1/bootstrap: Connection refused")));
+        assert!(said.is_news(&reason("f:1/bootstrap: Send failed: Broken pipe")));
+        assert_eq!(said.last(), Some(&reason("f:1/bootstrap: Send failed: Broken pipe")), "nothing better is known of it");
     }
 
     #[test]
