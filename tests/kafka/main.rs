@@ -70,6 +70,7 @@ fn cases() -> Vec<Case> {
         sharing!(security::each_right_that_is_wanting_is_named),
         sharing!(topics::each_right_is_named_with_its_grant),
         sharing!(membership::members_join_and_leave_under_load),
+        sharing!(membership::two_workers_with_one_instance_id_are_told_so),
         stopping!(membership::a_second_signal_ends_at_once),
         sharing!(smoke::a_key_lands_where_java_puts_it),
         sharing!(smoke::a_record_comes_back_as_it_was_sent),

@@ -236,3 +236,15 @@ pub(crate) fn a_stop_ends_though_the_brokers_are_away(cluster: &Cluster, broker:
     worker.wait()?;
     Ok(())
 }
+
+/// Two workers that have one instance id take each other's place again and again, and the log of each names the id.
+pub(crate) fn two_workers_with_one_instance_id_are_told_so(cluster: &Cluster) -> Result<()> {
+    let deployment = Deployment::new(cluster, 2)?;
+    let workers = [deployment.spawn("gate-1")?, deployment.spawn("gate-1")?];
+    for worker in &workers {
+        worker.await_line(&["member failed", "two workers have worker.instance_id=gate-1, so give each one of its own"])?;
+    }
+    let [first, second] = workers;
+    ensure!(first.stop()?.success() && second.stop()?.success(), "a worker did not end well");
+    Ok(())
+}

@@ -88,18 +88,20 @@ pub enum MemberError {
     /// The consumer is fenced or has failed for good.
     #[error("the consumer failed: {0}")]
     Consumer(KafkaError),
-    /// Another consumer has its instance id.
-    #[error(
-        "another consumer has taken its place: a peer took this worker for dead because it was silent, or two workers have the same \
-         worker.instance_id"
-    )]
-    Fenced,
+    /// Another consumer has its instance id, which is the configured one of the worker, or one that nobody else has.
+    #[error("another consumer has taken its place: {}", why_fenced(.0.as_deref()))]
+    Fenced(Option<String>),
     /// A publication failed for good, or another failure forbids to commit.
     #[error(transparent)]
     Publish(#[from] Failure),
     /// Our code or a library panicked; the panic itself is in the log.
     #[error("the member panicked")]
     Panicked,
+}
+
+fn why_fenced(instance_id: Option<&str>) -> String {
+    let own = instance_id.map(|id| format!("two workers have worker.instance_id={id}, so give each one of its own; or "));
+    format!("{}a peer took this worker for dead because it was silent", own.unwrap_or_default())
 }
 
 /// What every member of a worker shares.
@@ -323,7 +325,9 @@ impl<R: StageRuntime> Member<R> {
     /// Returns an error that does not pass by itself, and logs the others.
     fn check_error(&self, consumer: &BaseConsumer<MemberContext<R>>, error: KafkaError) -> Result<(), MemberError> {
         match error {
-            KafkaError::MessageConsumptionFatal(RDKafkaErrorCode::FencedInstanceId) => Err(MemberError::Fenced),
+            KafkaError::MessageConsumptionFatal(RDKafkaErrorCode::FencedInstanceId) => {
+                Err(MemberError::Fenced(self.parts.settings.instance_id.clone()))
+            }
             KafkaError::MessageConsumptionFatal(_) => Err(MemberError::Consumer(error)),
             KafkaError::PartitionEOF(_) => Ok(()),
             KafkaError::MessageConsumption(code) => {
