@@ -190,6 +190,10 @@ pub(crate) fn an_offender_is_suspended_and_pardoned(cluster: &Cluster) -> Result
 pub(crate) fn an_offender_is_dealt_with(cluster: &Cluster, begin: impl FnOnce()) -> Result<()> {
     let counting = Counting::new(cluster)?;
     let worker = counting.deployment.start()?;
+    // Both stages have a partition of each number.
+    for stage in ["deciding", "abuse"] {
+        worker.await_line(&[&format!("work{{stage=\"{stage}\"}}: "), "restored partition=0"])?;
+    }
     begin();
     deal_with_offender(cluster, &counting).with_context(|| format!("the worker's log:\n{}", worker.log()))
 }

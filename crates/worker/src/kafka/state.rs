@@ -1,6 +1,7 @@
 //! The clients of the state topic: their configuration, with the reason for every setting.
 
 use rdkafka::ClientConfig;
+use tracing::span::EnteredSpan;
 
 use tollgate_core::event::record::Partition;
 
@@ -43,6 +44,11 @@ impl StageTopics {
         let topics = &kafka.topics;
         let (input, state) = (topics.signals.clone(), topics.abuse.clone());
         Self { stage: Some(ABUSE), group_id: group_id.to_owned(), input, state, partitions: None }
+    }
+
+    /// Enters what says in each log line of this thread which stage the line is of. It ends when it is dropped.
+    pub fn enter_log(&self) -> EnteredSpan {
+        tracing::error_span!("work", stage = self.stage.unwrap_or("deciding")).entered()
     }
 
     /// Returns the owner of the state in the state topic: the group, with its input topic.

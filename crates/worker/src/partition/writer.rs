@@ -85,6 +85,7 @@ impl CheckpointWriter {
         let name = parts.topics.writer_thread(partition);
         let work = Work { parts, partition, generation, wanted: owner.wanted() };
         let run = move || {
+            let _log = work.parts.topics.enter_log();
             if catch_unwind(AssertUnwindSafe(|| work.run(&handed_over))).is_err() {
                 work.parts.health.threads().panicked(&work.thread());
                 work.report(Report::Lost);

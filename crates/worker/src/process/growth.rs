@@ -95,7 +95,10 @@ pub fn watch_growth(parts: &WorkerParts, stage: &StageTopics, known: u32) -> any
         silent: None,
         lines: OncePerMinute::default(),
     };
-    guard.spawn(move || watcher.keep_watching(client))?;
+    guard.spawn(move || {
+        let _log = watcher.stage.enter_log();
+        watcher.keep_watching(client);
+    })?;
     Ok(watch)
 }
 

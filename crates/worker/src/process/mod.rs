@@ -124,6 +124,7 @@ impl Worker {
 /// Runs a member until the sign to stop, and starts it over with growing pauses when it fails.
 fn keep_running<R: StageRuntime>(member: &Member<R>) {
     let parts = member.parts();
+    let _log = parts.topics.enter_log();
     let mut pause = Duration::from_millis(500);
     let thread = member.id().thread();
     loop {
@@ -180,7 +181,10 @@ fn watch_peers(parts: &MemberParts, members: usize) -> std::io::Result<Option<St
         stop: stop.clone(),
     };
     let name = parts.topics.stage.map_or_else(|| "peers".to_owned(), |stage| format!("{stage}-peers"));
-    MustRun::new(name, parts.health.threads(), &parts.stop).spawn(move || peers.run())?;
+    MustRun::new(name, parts.health.threads(), &parts.stop).spawn(move || {
+        let _log = peers.topics.enter_log();
+        peers.run();
+    })?;
     Ok(Some(stop))
 }
 

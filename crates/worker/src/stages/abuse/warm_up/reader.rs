@@ -79,6 +79,7 @@ impl LogReader {
         let (owner, applied) = (Owner::default(), Arc::new(AtomicI64::new(applied.0)));
         let work = Work { parts: Arc::clone(parts), partition, wanted: owner.wanted(), applied: Arc::clone(&applied), offer, given_back };
         let run = move || {
+            let _log = work.parts.topics.enter_log();
             let ran = catch_unwind(AssertUnwindSafe(|| work.run(warm_up)));
             if ran.is_err() && work.wanted.is_wanted() {
                 // The member learns it from the channel, and starts another one.
