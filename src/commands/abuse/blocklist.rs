@@ -26,17 +26,8 @@ pub(crate) struct BlocklistArgs {
     output: OutputArgs,
 }
 
-const COLUMNS: &[Column] = &[
-    text("kind"),
-    text("hash"),
-    text("by"),
-    text("state"),
-    text("rule"),
-    number("step"),
-    text("until"),
-    text("reason"),
-    text("alert").wide(),
-];
+const COLUMNS: &[Column] =
+    &[text("kind"), text("hash"), text("state"), text("by"), number("step").wide(), text("until"), text("reason"), text("alert").wide()];
 
 /// Who is suspended, and by whom.
 #[derive(Debug, Default)]
@@ -87,19 +78,14 @@ impl Blocklist {
             let (kind, hash) = subject.split_once('/').unwrap_or(("-", "-"));
             let hash = if is_wide { hash.to_owned() } else { hash.chars().take(DIGITS).collect() };
             let until = text("until");
-            let away = tollgate_json::time::parse_timestamp(&until).map(|time_ms| format!(" ({})", ago(time_ms, now_ms)));
-            let until = format!("{until}{}", away.unwrap_or_default());
-            table.row(vec![
-                kind.to_owned(),
-                hash,
-                text("by"),
-                text("state"),
-                text("rule"),
-                text("step"),
-                until,
-                text("reason"),
-                text("alert_id"),
-            ]);
+            let away = tollgate_json::time::parse_timestamp(&until).map(|time_ms| ago(time_ms, now_ms));
+            let until = match away {
+                Some(away) if is_wide => format!("{until} ({away})"),
+                away => away.unwrap_or(until),
+            };
+            // A rule is named by its id.
+            let by = if line.get("rule").is_some_and(Value::is_string) { text("rule") } else { text("by") };
+            table.row(vec![kind.to_owned(), hash, text("state"), by, text("step"), until, text("reason"), text("alert_id")]);
         }
         table
     }
@@ -143,11 +129,17 @@ mod tests {
             (by(&list), list.summary().as_str()),
             (vec!["rule".to_owned(); 2], "suspended by rules: 2 (r 2), by operators: 2, exempt: 1")
         );
-        let list = Blocklist::of(&all, true, 50);
+        let mut list = Blocklist::of(&all, true, 50);
         assert_eq!(by(&list), ["operator", "rule", "rule", "operator", "operator"]);
-        let rows = list.table(false, 50).lines(false, 200);
+        let rows = list.table(true, 50).lines(true, 200);
         assert_eq!(rows.len(), 6);
-        assert!(rows[2].contains("rule") && rows[2].contains("1970-01-01T00:00:00.1Z (now)"), "{rows:?}");
+        assert!(rows[2].contains("  r  ") && rows[2].contains("1970-01-01T00:00:00.1Z (now)"), "{rows:?}");
+        assert!(rows[1].ends_with("  operator"), "{rows:?}");
+        for lines in list.lines.iter_mut().filter(|line| line["rule"].is_string()) {
+            lines["rule"] = "safety-stop-user-day".into();
+        }
+        let rows = list.table(false, 50).lines(false, 80);
+        assert!(rows.len() == 6 && rows[2].contains("  safety-stop-user-day  now"), "{rows:?}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, Row};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Row, Width};
 
 use super::{OutputFormat, Screen, TITLE, shown};
 
@@ -51,7 +51,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Returns the lines: those of a narrow terminal break within cells, and wide tables never do.
+    /// Returns the lines: those of a narrow terminal break within cells, but not within words if all words fit. Wide tables never break.
     pub(crate) fn lines(&self, is_wide: bool, width: usize) -> Vec<String> {
         let mut table = comfy_table::Table::new();
         table.load_preset(NOTHING);
@@ -72,9 +72,23 @@ impl Table {
         for row in &self.rows {
             table.add_row(kept_cells(&mut row.iter().zip(self.columns).map(|(text, column)| cell(text, column))));
         }
-        table.column_iter_mut().enumerate().for_each(|(at, column)| {
-            column.set_padding((if at == 0 { 0 } else { 1 }, 1));
-        });
+        let cells = |at: usize| self.rows.iter().filter_map(move |row| row.get(at)).map(String::as_str);
+        let longest_word = |(at, column): (usize, &Column)| {
+            let words = cells(at).chain([column.title]).flat_map(str::split_whitespace);
+            words.map(|word| word.chars().count()).max().unwrap_or_default()
+        };
+        let columns = self.columns.iter().enumerate().zip(&kept).filter(|(_, is_kept)| **is_kept);
+        let words: Vec<usize> = columns.map(|(column, _)| longest_word(column)).collect();
+        let paddings = (words.len() * 2).saturating_sub(1);
+        let do_words_fit = words.iter().sum::<usize>() + paddings <= width;
+        for (at, (column, word)) in table.column_iter_mut().zip(words).enumerate() {
+            let left = u16::from(at > 0);
+            column.set_padding((left, 1));
+            if !is_wide && do_words_fit {
+                let least = u16::try_from(word).unwrap_or(u16::MAX).saturating_add(left + 1);
+                column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
+            }
+        }
         table.lines().map(|line| line.trim_end().to_owned()).collect()
     }
 
@@ -104,6 +118,10 @@ mod tests {
             table.lines(true, 10),
             ["thread          bytes  touched", "a?[31m              7  now", "nightly-deploy   1234  3 min ago"]
         );
+        let mut of_words = Table::new(COLUMNS);
+        of_words.row(vec!["safety-stop-user and a second rule of them".to_owned(), "123456789".to_owned(), String::new()]);
+        let lines = of_words.lines(false, 28);
+        assert!(lines.iter().any(|line| line.contains("safety-stop-user")) && lines[1].contains("123456789"), "{lines:?}");
         assert!(table.lines(false, 14).iter().all(|line| line.chars().count() <= 14), "{:?}", table.lines(false, 14));
     }
 }
