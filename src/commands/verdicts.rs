@@ -19,6 +19,8 @@ const CODE_MAX: usize = 30;
 const MESSAGE_MIN: usize = 24;
 /// A terminal with less space than this for thread, tool and code shows neither the event nor the tool.
 const NARROW: usize = 36;
+/// A terminal with less space than this for them beside the event shows the event not, so that codes and tools are whole.
+const WHOLE: usize = 56;
 
 /// What a line shows of a verdict.
 #[derive(Debug, Default, Deserialize)]
@@ -120,7 +122,8 @@ impl Widths {
         let fixed = TIME + GAP.len() + ACTION + wait;
         // Thread and code are always there.
         let narrow = total.saturating_sub(fixed + 2 * GAP.len());
-        let left = narrow.saturating_sub(EVENT + 2 * GAP.len());
+        let (left, without_event) = (narrow.saturating_sub(EVENT + 2 * GAP.len()), narrow.saturating_sub(GAP.len()));
+        let (left, event) = if left < WHOLE && !has_wait { (without_event, 0) } else { (left, EVENT) };
         if left < NARROW {
             let code = (narrow / 2).min(CODE_MAX);
             return Self { thread: (narrow - code).min(THREAD_MAX), event: 0, tool: 0, code, message: 0 };
@@ -128,7 +131,7 @@ impl Widths {
         let (code, tool) = ((left * 53 / 100).min(CODE_MAX), (left / 5).min(TOOL_MAX));
         let thread = (left - code - tool).min(THREAD_MAX);
         let message = (left - code - tool - thread).saturating_sub(GAP.len());
-        Self { thread, event: EVENT, tool, code, message: if message < MESSAGE_MIN { 0 } else { message } }
+        Self { thread, event, tool, code, message: if message < MESSAGE_MIN { 0 } else { message } }
     }
 }
 
@@ -153,6 +156,8 @@ mod tests {
     fn columns_grow_with_the_terminal() {
         assert_eq!(Widths::of(60, false), Widths { thread: 18, event: 0, tool: 0, code: 18, message: 0 });
         assert_eq!(Widths::of(100, false), Widths { thread: 22, event: 8, tool: 12, code: 30, message: 0 });
+        // The longest codes and the names of most tools are whole at the usual width.
+        assert_eq!(Widths::of(80, false), Widths { thread: 16, event: 0, tool: 10, code: 28, message: 0 });
         assert!(Widths::of(160, false).message >= MESSAGE_MIN);
     }
 
