@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use tollgate_core::decide::loops::{
-    Failure, LoopController, LoopDecision, Observation, Repetition, RepetitionMemory, Signature, arguments_digest, classify, result_digest,
+    CallContext, Failure, LoopController, LoopDecision, Observation, Repetition, RepetitionMemory, Signature, arguments_digest, classify,
+    result_digest,
 };
 use tollgate_core::decide::policy::Policy;
 use tollgate_core::decide::ruling::LoopCode;
@@ -93,7 +94,7 @@ fn repetition(config: &Value) -> Repetition {
 fn describe(decision: LoopDecision, call: &Signature<'_>) -> Value {
     let action = decision.finding.map_or("allow", |code| match code.intervention() {
         tollgate_core::decide::ruling::Intervention::Warn => "warn",
-        tollgate_core::decide::ruling::Intervention::Block => "block",
+        tollgate_core::decide::ruling::Intervention::Deny | tollgate_core::decide::ruling::Intervention::Block => "block",
         tollgate_core::decide::ruling::Intervention::Halt => "halt",
     });
     json!({
@@ -145,10 +146,11 @@ fn check_trace(case: &Value) {
             "before" | "after" if out.get("exception").is_some() => continue,
             kind @ ("before" | "after") => {
                 let decision = if kind == "before" {
-                    controller.before_call(&mut memory, &call)
+                    controller.before_call(&mut memory, &call, &CallContext::default())
                 } else {
                     let failed = op["failed"].as_bool().unwrap_or_else(|| classify(tool, result.as_ref()).is_some());
-                    controller.after_call(&mut memory, &call, &Observation::new(failed, result.as_ref()))
+                    let observation = Observation::new(failed, result.as_ref());
+                    controller.after_call(&mut memory, &call, &CallContext::default(), &observation)
                 };
                 let described = describe(decision, &call);
                 if described["should_halt"] == true {

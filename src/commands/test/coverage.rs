@@ -6,6 +6,7 @@ use std::io;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tollgate_core::decide::guardrail::ProviderOutcome;
+use tollgate_core::decide::loops::RepetitionSettings;
 use tollgate_core::decide::policy::Policy;
 use tollgate_core::decide::ruling::{Intervention, LoopCode};
 
@@ -215,20 +216,24 @@ impl Reached {
 
 /// Returns the findings that the settings can lead to.
 fn possible_findings(tested: &Tested) -> impl Iterator<Item = LoopCode> {
-    let settings = tested.settings.tool_loop_guardrails.repetition.as_ref();
-    LoopCode::ALL.iter().copied().filter(move |code| {
-        settings.is_some_and(|settings| {
-            let has_idempotent = settings.idempotent_tools.iter().any(|tool| !settings.mutating_tools.contains(tool));
-            let is_enabled = if code.intervention() == Intervention::Warn { settings.warnings_enabled } else { settings.hard_stop_enabled };
-            let is_possible = match code {
-                LoopCode::IdempotentNoProgressWarning | LoopCode::IdempotentNoProgressBlock => has_idempotent,
-                // A failure that halts is not warned of.
-                LoopCode::SameToolFailureWarning => {
-                    !settings.hard_stop_enabled || settings.same_tool_failure_warn_after < settings.same_tool_failure_halt_after
-                }
-                _ => true,
-            };
-            is_enabled && is_possible
-        })
+    let loops = &tested.settings.tool_loop_guardrails;
+    LoopCode::all().filter(move |code| match code {
+        LoopCode::Rule(finding) => loops.steps.as_ref().is_some_and(|steps| steps.can_find(*finding)),
+        code => loops.repetition.as_ref().is_some_and(|repetition| can_find(repetition, *code)),
     })
+}
+
+/// Returns whether the thresholds of the first controller can lead to a finding of it.
+fn can_find(settings: &RepetitionSettings, code: LoopCode) -> bool {
+    let has_idempotent = settings.idempotent_tools.iter().any(|tool| !settings.mutating_tools.contains(tool));
+    let is_enabled = if code.intervention() == Intervention::Warn { settings.warnings_enabled } else { settings.hard_stop_enabled };
+    let is_possible = match code {
+        LoopCode::IdempotentNoProgressWarning | LoopCode::IdempotentNoProgressBlock => has_idempotent,
+        // A failure that halts is not warned of.
+        LoopCode::SameToolFailureWarning => {
+            !settings.hard_stop_enabled || settings.same_tool_failure_warn_after < settings.same_tool_failure_halt_after
+        }
+        _ => true,
+    };
+    is_enabled && is_possible
 }

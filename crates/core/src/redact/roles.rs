@@ -75,8 +75,8 @@ fn event_field(name: &str) -> Option<Role> {
         "response" | "error" => Role::Path(OnPath::RESPONSE),
         "message" => Role::Path(OnPath::MESSAGE),
         // Names that a reader of events looks for, in front of values that nothing reads as they are.
-        "tool_input" | "failed" | "is_subagent" | "user_role" | "verdict_id" | "allows_execution" | "policy_version" | "specversion"
-        | "source" => Role::Data,
+        "tool_input" | "failed" | "is_subagent" | "attended" | "user_role" | "verdict_id" | "allows_execution" | "policy_version"
+        | "specversion" | "source" => Role::Data,
         _ => return None,
     })
 }

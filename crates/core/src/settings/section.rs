@@ -61,6 +61,13 @@ impl<'v> Section<'v> {
         self
     }
 
+    /// Returns the section with other defaults.
+    #[must_use]
+    pub fn with_defaults(mut self, defaults: Option<&'v Map<String, Value>>) -> Self {
+        self.defaults = defaults;
+        self
+    }
+
     /// Returns the section under a key. A missing key and null give an empty section.
     #[must_use]
     pub fn section(&self, key: &'static str) -> Section<'v> {

@@ -84,7 +84,7 @@ pub fn values(metric: &str, label: &str) -> Values {
 fn verdict_codes() -> Vec<&'static str> {
     let of_events = ["allow", "not_executed", "pass_through", "other", SAFETY_TERMINATED, INVALID_EVENT];
     let of_calls = ["subject_suspended", "suppressed_tool_call", "thread_store_full"];
-    of_events.into_iter().chain(of_calls).chain(LoopCode::ALL.iter().map(|code| code.as_str())).collect()
+    of_events.into_iter().chain(of_calls).chain(LoopCode::all().map(LoopCode::as_str)).collect()
 }
 
 fn provider_outcomes() -> Vec<&'static str> {

@@ -22,6 +22,7 @@ fn event<'e>(user: Option<&'e str>, tenant: Option<&'e str>, time_ms: Option<i64
         time_ms,
         record_ms: None,
         attribution,
+        attended: None,
         provider: None,
         body: Body::TurnEnd,
     }

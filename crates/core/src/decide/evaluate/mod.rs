@@ -25,7 +25,7 @@ use tollgate_json::digest::{Digest, Fingerprint};
 use tollgate_passport::ToolInput;
 
 use crate::decide::guardrail::{self, Answer, ChainOutcome, GuardrailRequest, Progress, ProviderError, Question};
-use crate::decide::loops::{Arguments, Observation, Signature, arguments_digest, classify};
+use crate::decide::loops::{Arguments, CallContext, Observation, Signature, arguments_digest, classify};
 use crate::decide::safety::ResponseContent;
 use crate::decide::signal::EventSignals;
 use emit::Emitter;
@@ -298,7 +298,7 @@ impl<'e> Fold<'e> {
             Ruling::new([guardrails.denial, guardrails.notes].concat(), None)
         } else {
             let signature = Signature { tool_name: &call.tool_name, tool: key.tool, args: args.canonical };
-            let outcome = self.policy.loops().before_call(&mut memory.loops, &signature);
+            let outcome = self.policy.loops().before_call(&mut memory.loops, &signature, &self.context(key, &call.input));
             Ruling::new([outcome.reasons, guardrails.notes].concat(), Some(outcome.count))
         };
         memory.calls.note_call(key.id, key.tool, args, Answered { event: self.fingerprint, ruling: ruling.clone() });
@@ -327,12 +327,16 @@ impl<'e> Fold<'e> {
         Ok(write::ruling(&self.frame(&thread.turn), &Subject::result(result, args), &ruling, out))
     }
 
+    fn context<'c>(&self, key: &CallKey, input: &'c ToolInput<'c>) -> CallContext<'c> {
+        CallContext { id: Some(key.id), input: Some(input), is_attended: self.event.attended == Some(true), only_warns: false }
+    }
+
     /// Observes a result. Returns the ruling, and whether the tool has failed.
     fn observe(&self, memory: &mut TurnMemory, key: &CallKey, args: Digest, result: &ToolResult<'_>) -> (Ruling, bool) {
         let failed = result.failed.unwrap_or_else(|| classify(&result.tool_name, result.result.as_ref()).is_some());
         let signature = Signature { tool_name: &result.tool_name, tool: key.tool, args };
-        let observation = Observation::new(failed, result.result.as_ref());
-        let outcome = self.policy.loops().after_call(&mut memory.loops, &signature, &observation);
+        let observation = Observation::new(failed, result.result.as_ref()).with_declared(result.failed);
+        let outcome = self.policy.loops().after_call(&mut memory.loops, &signature, &self.context(key, &result.input), &observation);
         let ruling = Ruling::new(outcome.reasons, Some(outcome.count));
         memory.calls.note_result(key.id, key.tool, args, Answered { event: self.fingerprint, ruling: ruling.clone() });
         (ruling, failed)

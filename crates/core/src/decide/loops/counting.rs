@@ -7,7 +7,7 @@ use crate::engine::wire::layout;
 use crate::settings::Section;
 use tollgate_json::digest::Fingerprint;
 
-use super::{ControllerMemory, LoopController, LoopDecision, Observation, Signature};
+use super::{CallContext, ControllerMemory, LoopController, LoopDecision, Observation, Signature};
 
 #[derive(Debug)]
 pub struct Counting(CountingSettings);
@@ -51,11 +51,11 @@ impl LoopController for Counting {
         Self(settings)
     }
 
-    fn before_call(&self, memory: &mut CountingMemory, _: &Signature<'_>) -> LoopDecision {
+    fn before_call(&self, memory: &mut CountingMemory, _: &Signature<'_>, _: &CallContext<'_>) -> LoopDecision {
         LoopDecision::allow(memory.results)
     }
 
-    fn after_call(&self, memory: &mut CountingMemory, call: &Signature<'_>, _: &Observation<'_>) -> LoopDecision {
+    fn after_call(&self, memory: &mut CountingMemory, call: &Signature<'_>, _: &CallContext<'_>, _: &Observation<'_>) -> LoopDecision {
         *memory = CountingMemory { results: memory.results + 1, last_tool: Some(call.tool) };
         let is_warned = memory.results >= self.0.results_warn_after;
         LoopDecision { finding: is_warned.then_some(LoopCode::SameToolFailureWarning), count: memory.results, stop_is_due: false }

@@ -9,15 +9,19 @@
 #[cfg(test)]
 mod counting;
 mod failure;
+mod presets;
 mod registry;
 mod repetition;
 mod signature;
 mod slots;
+mod steps;
 
 pub use failure::{Failure, classify};
+pub use presets::{PRESETS, Preset};
 pub use registry::{CONTROLLERS, LoopChain, LoopDescriptor, LoopMemory, LoopSettings};
 pub use repetition::{Repetition, RepetitionMemory, RepetitionSettings, SignatureCount, ToolCount};
-pub use signature::{Arguments, Observation, Signature, arguments_digest, result_digest};
+pub use signature::{Arguments, CallContext, Observation, Signature, arguments_digest, result_digest};
+pub use steps::{Attempt, Attended, Limits, Marks, Refusal, Step, StepMemory, StepSettings, Steps, Tally};
 
 use serde::Serialize;
 
@@ -90,10 +94,16 @@ pub trait LoopController: std::fmt::Debug + Send + Sync + Sized {
     fn new(settings: Self::Settings) -> Self;
 
     /// Decides on a call that was not stopped before the loop controllers.
-    fn before_call(&self, memory: &mut Self::Memory, call: &Signature<'_>) -> LoopDecision;
+    fn before_call(&self, memory: &mut Self::Memory, call: &Signature<'_>, context: &CallContext<'_>) -> LoopDecision;
 
     /// Observes the result of a call that ran, and decides whether the agent should be warned or the turn halted.
-    fn after_call(&self, memory: &mut Self::Memory, call: &Signature<'_>, result: &Observation<'_>) -> LoopDecision;
+    fn after_call(
+        &self,
+        memory: &mut Self::Memory,
+        call: &Signature<'_>,
+        context: &CallContext<'_>,
+        result: &Observation<'_>,
+    ) -> LoopDecision;
 }
 
 /// A controller's memory of a turn: a small plain value that is part of the thread's state. People are shown its serialised form together
@@ -106,6 +116,11 @@ pub trait ControllerMemory: std::fmt::Debug + Clone + Default + PartialEq + Eq +
     #[must_use]
     fn is_blank(&self) -> bool {
         *self == Self::BLANK
+    }
+
+    /// Begins the next turn: what does not outlive turns is forgotten.
+    fn next_turn(&mut self) {
+        *self = Self::BLANK;
     }
 
     /// Drops entries until the rest fits into `bytes_max` bytes. What a stop depends on is dropped last.

@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 use crate::engine::wire::{Input, Malformed, Wire};
 use crate::settings::Section;
 
-use super::{Conclusion, ControllerMemory, LoopController, LoopOutcome, Observation, Repetition, Signature, slots};
+use super::{
+    Attended, CallContext, Conclusion, ControllerMemory, LoopController, LoopOutcome, Observation, Preset, Repetition, Signature, Steps,
+    presets, slots,
+};
 
 /// The description of a loop controller, whether it is in force or not.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +45,9 @@ macro_rules! controllers {
         /// not in force leaves no trace in it.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
         pub struct LoopSettings {
+            /// The preset that they stand on.
+            #[serde(skip_serializing_if = "Preset::is_default")]
+            pub preset: Preset,
             $($(#[$attribute])*
             #[doc = concat!("The settings of [`", stringify!($controller), "`].")]
             #[serde(flatten)]
@@ -51,8 +57,9 @@ macro_rules! controllers {
         impl LoopSettings {
             /// Reads the section `tool_loop_guardrails`, which the controllers share.
             #[must_use]
-            pub fn read(section: &Section<'_>) -> Self {
-                Self { $($(#[$attribute])* $field: <$controller>::read(section),)+ }
+            pub fn read(section: Section<'_>) -> Self {
+                let (preset, section) = presets::read(section);
+                Self { preset, $($(#[$attribute])* $field: <$controller>::read(&section),)+ }
             }
         }
 
@@ -73,6 +80,12 @@ macro_rules! controllers {
                 holds_a_stop: false,
                 $($(#[$attribute])* $field: <$controller as LoopController>::Memory::BLANK,)+
             };
+
+            /// Begins the next turn: what does not outlive turns is forgotten.
+            pub(crate) fn next_turn(&mut self) {
+                self.holds_a_stop = false;
+                $($(#[$attribute])* self.$field.next_turn();)+
+            }
 
             /// Returns how many controllers remember something.
             fn held(&self) -> usize {
@@ -114,6 +127,8 @@ macro_rules! controllers {
         /// The controllers in force.
         #[derive(Debug)]
         pub struct LoopChain {
+            /// Whether nothing is stopped where a person watches.
+            only_warns_attended: bool,
             $($(#[$attribute])* $field: Option<$controller>,)+
         }
 
@@ -121,23 +136,34 @@ macro_rules! controllers {
             /// Returns the controllers that these settings put in force.
             #[must_use]
             pub fn new(settings: &LoopSettings) -> Self {
-                Self { $($(#[$attribute])* $field: settings.$field.clone().map(<$controller>::new),)+ }
+                let only_warns_attended = settings.steps.as_ref().is_some_and(|steps| steps.attended == Attended::Warn);
+                Self { only_warns_attended, $($(#[$attribute])* $field: settings.$field.clone().map(<$controller>::new),)+ }
+            }
+
+            fn context<'c>(&self, context: &CallContext<'c>) -> CallContext<'c> {
+                CallContext { only_warns: self.only_warns_attended && context.is_attended, ..*context }
             }
 
             /// Asks every controller about a call.
-            pub fn before_call(&self, memory: &mut LoopMemory, call: &Signature<'_>) -> LoopOutcome {
-                let mut conclusion = Conclusion::default();
+            pub fn before_call(&self, memory: &mut LoopMemory, call: &Signature<'_>, context: &CallContext<'_>) -> LoopOutcome {
+                let (mut conclusion, context) = (Conclusion::default(), self.context(context));
                 $($(#[$attribute])* if let Some(controller) = &self.$field {
-                    conclusion.hear(controller.before_call(&mut memory.$field, call));
+                    conclusion.hear(controller.before_call(&mut memory.$field, call, &context));
                 })+
                 conclusion.conclude(&mut memory.holds_a_stop)
             }
 
             /// Has every controller observe a result.
-            pub fn after_call(&self, memory: &mut LoopMemory, call: &Signature<'_>, result: &Observation<'_>) -> LoopOutcome {
-                let mut conclusion = Conclusion::default();
+            pub fn after_call(
+                &self,
+                memory: &mut LoopMemory,
+                call: &Signature<'_>,
+                context: &CallContext<'_>,
+                result: &Observation<'_>,
+            ) -> LoopOutcome {
+                let (mut conclusion, context) = (Conclusion::default(), self.context(context));
                 $($(#[$attribute])* if let Some(controller) = &self.$field {
-                    conclusion.hear(controller.after_call(&mut memory.$field, call, result));
+                    conclusion.hear(controller.after_call(&mut memory.$field, call, &context, result));
                 })+
                 conclusion.conclude(&mut memory.holds_a_stop)
             }
@@ -147,6 +173,7 @@ macro_rules! controllers {
 
 controllers! {
     1 repetition: Repetition,
+    2 steps: Steps,
     #[cfg(test)] 60_000 counting: super::counting::Counting,
 }
 
@@ -161,7 +188,7 @@ mod tests {
 
     fn settings_of(section: &Value) -> LoopSettings {
         let (user, defaults, faults) = (json!({SECTION: section}), settings::defaults().unwrap(), Collector::default());
-        let settings = LoopSettings::read(&Section::root(&user, &defaults, &faults).section(SECTION));
+        let settings = LoopSettings::read(Section::root(&user, &defaults, &faults).section(SECTION));
         faults.into_result(settings).unwrap()
     }
 
@@ -170,10 +197,10 @@ mod tests {
     fn failed_twice(section: &Value) -> (LoopMemory, LoopOutcome, LoopOutcome) {
         let chain = LoopChain::new(&settings_of(section));
         let (mut memory, call, error) = (LoopMemory::default(), Signature::new("bash", Digest::of(b"{}")), Text::plain(b"Error"));
-        let mut fail = || chain.after_call(&mut memory, &call, &Observation::new(true, Some(&error)));
+        let mut fail = || chain.after_call(&mut memory, &call, &CallContext::default(), &Observation::new(true, Some(&error)));
         fail();
         let after = fail();
-        let before = chain.before_call(&mut memory, &call);
+        let before = chain.before_call(&mut memory, &call, &CallContext::default());
         (memory, after, before)
     }
 
@@ -214,9 +241,9 @@ mod tests {
         let names = || CONTROLLERS.iter().flat_map(|controller| controller.aliases.iter().chain([&controller.name]));
         assert_eq!(names().collect::<std::collections::BTreeSet<_>>().len(), names().count());
         let slots: Vec<_> = CONTROLLERS.iter().map(|controller| (controller.slot, controller.slot_version)).collect();
-        assert_eq!(slots, [(1, 1), (60_000, 2)]);
+        assert_eq!(slots, [(1, 1), (2, 1), (60_000, 2)]);
         let defaults: Vec<_> = CONTROLLERS.iter().map(|controller| (controller.defaults)()).collect();
-        assert_eq!((&defaults[0]["exact_failure_block_after"], &defaults[1]), (&json!(2), &Value::Null));
+        assert_eq!((&defaults[0]["exact_failure_block_after"], &defaults[1], &defaults[2]), (&json!(2), &Value::Null, &Value::Null));
         assert_eq!(defaults[0], json!(settings_of(&json!({})).repetition));
     }
 

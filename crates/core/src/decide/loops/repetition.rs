@@ -14,7 +14,7 @@ use crate::lists::push_tightly;
 use crate::settings::Section;
 use tollgate_json::digest::Fingerprint;
 
-use super::{ControllerMemory, LoopController, LoopDecision, Observation, Signature};
+use super::{CallContext, ControllerMemory, LoopController, LoopDecision, Observation, Signature};
 
 /// The controller's settings: thresholds and tool lists. Their serialised form is part of the policy's digest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -57,6 +57,8 @@ impl LoopController for Repetition {
     type Memory = RepetitionMemory;
 
     fn read(section: &Section<'_>) -> Option<RepetitionSettings> {
+        // A preset without the controller has none of its thresholds.
+        section.value("exact_failure_block_after")?;
         Some(read_settings(section))
     }
 
@@ -66,8 +68,8 @@ impl LoopController for Repetition {
         Self { settings, idempotent, mutating }
     }
 
-    fn before_call(&self, memory: &mut RepetitionMemory, call: &Signature<'_>) -> LoopDecision {
-        if !self.settings.hard_stop_enabled {
+    fn before_call(&self, memory: &mut RepetitionMemory, call: &Signature<'_>, context: &CallContext<'_>) -> LoopDecision {
+        if !self.settings.hard_stop_enabled || context.only_warns {
             return LoopDecision::allow(0);
         }
         let entry = memory.signature(call);
@@ -83,8 +85,14 @@ impl LoopController for Repetition {
         }
     }
 
-    fn after_call(&self, memory: &mut RepetitionMemory, call: &Signature<'_>, result: &Observation<'_>) -> LoopDecision {
-        if result.failed { self.after_failure(memory, call) } else { self.after_success(memory, call, result) }
+    fn after_call(
+        &self,
+        memory: &mut RepetitionMemory,
+        call: &Signature<'_>,
+        context: &CallContext<'_>,
+        result: &Observation<'_>,
+    ) -> LoopDecision {
+        if result.failed { self.after_failure(memory, call, context) } else { self.after_success(memory, call, result) }
     }
 }
 
@@ -93,21 +101,21 @@ impl Repetition {
         !self.mutating.matches(tool_name) && self.idempotent.matches(tool_name)
     }
 
-    fn after_failure(&self, memory: &mut RepetitionMemory, call: &Signature<'_>) -> LoopDecision {
-        let settings = &self.settings;
+    fn after_failure(&self, memory: &mut RepetitionMemory, call: &Signature<'_>, context: &CallContext<'_>) -> LoopDecision {
+        let (settings, may_stop) = (&self.settings, self.settings.hard_stop_enabled && !context.only_warns);
         let (exact, stop_is_due) = memory.update_signature(call, |entry| {
             entry.failures = entry.failures.saturating_add(1);
             entry.progress = None;
-            entry.is_stopped = settings.hard_stop_enabled && entry.failures >= settings.exact_failure_block_after;
+            entry.is_stopped = may_stop && entry.failures >= settings.exact_failure_block_after;
             (entry.failures, entry.is_stopped)
         });
         let same_tool = memory.add_tool_failure(call);
-        self.judge_failures(exact, same_tool).with_stop_due(stop_is_due)
+        self.judge_failures(exact, same_tool, may_stop).with_stop_due(stop_is_due)
     }
 
-    fn judge_failures(&self, exact: u32, same_tool: u32) -> LoopDecision {
+    fn judge_failures(&self, exact: u32, same_tool: u32, may_stop: bool) -> LoopDecision {
         let settings = &self.settings;
-        if settings.hard_stop_enabled && same_tool >= settings.same_tool_failure_halt_after {
+        if may_stop && same_tool >= settings.same_tool_failure_halt_after {
             return LoopDecision::found(LoopCode::SameToolFailureHalt, same_tool);
         }
         if settings.warnings_enabled && exact >= settings.exact_failure_warn_after {

@@ -25,6 +25,43 @@ impl<'a> Signature<'a> {
     }
 }
 
+/// How many bytes of a command line are looked at.
+const COMMAND_BYTES: usize = 300;
+/// The arguments that hold a command line, as they stand in JSON.
+const COMMAND_KEYS: [&str; 4] = ["\"command\"", "\"cmd\"", "\"script\"", "\"args\""];
+
+/// What a controller may ask about a call besides its signature.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CallContext<'a> {
+    /// The call's id.
+    pub id: Option<Fingerprint>,
+    /// Its arguments, where the event has them.
+    pub input: Option<&'a ToolInput<'a>>,
+    /// Whether the event says that a person watches the run.
+    pub is_attended: bool,
+    /// Whether nothing may be stopped, because a person watches and the settings leave it to them.
+    pub only_warns: bool,
+}
+
+impl<'a> CallContext<'a> {
+    /// Returns the beginning of the command line in the arguments, as it is spelled there; empty where there is none.
+    #[must_use]
+    pub fn command(&self) -> &[u8] {
+        let source = match self.input {
+            Some(ToolInput::Value(value)) => value.source(),
+            Some(ToolInput::Encoded(text)) => text.as_bytes(),
+            Some(ToolInput::Absent { .. }) | None => return b"",
+        };
+        let value_of = |key: &&str| {
+            let at = memchr::memmem::find(source, key.as_bytes())?;
+            let value = source.get(at + key.len()..)?.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start().strip_prefix(b"\"")?;
+            let end = memchr::memchr_iter(b'"', value).find(|end| end.checked_sub(1).and_then(|at| value.get(at)) != Some(&b'\\'));
+            value.get(..end.unwrap_or(value.len()).min(COMMAND_BYTES))
+        };
+        COMMAND_KEYS.iter().find_map(value_of).unwrap_or_default()
+    }
+}
+
 /// Returns the digest of a call's arguments. Anything but an object, and text that is not JSON, counts as `{}`.
 #[must_use]
 pub fn arguments_digest(input: &ToolInput<'_>) -> Digest {
@@ -131,6 +168,8 @@ pub fn result_digest(result: Option<&Text<'_>>) -> Digest {
 pub struct Observation<'a> {
     /// Whether the call failed, as the event says or as its result was classified.
     pub failed: bool,
+    /// Whether the call failed, as the event says.
+    pub declared: Option<bool>,
     result: Option<&'a Text<'a>>,
     digest: OnceCell<Digest>,
 }
@@ -139,7 +178,19 @@ impl<'a> Observation<'a> {
     /// Returns the observation of a result.
     #[must_use]
     pub fn new(failed: bool, result: Option<&'a Text<'a>>) -> Self {
-        Self { failed, result, digest: OnceCell::new() }
+        Self { failed, declared: Some(failed), result, digest: OnceCell::new() }
+    }
+
+    /// Returns the observation of a result whose event says this of its failure.
+    #[must_use]
+    pub fn with_declared(self, declared: Option<bool>) -> Self {
+        Self { declared, ..self }
+    }
+
+    /// Returns the raw result.
+    #[must_use]
+    pub fn text(&self) -> Option<&'a Text<'a>> {
+        self.result
     }
 
     /// Returns the result's digest, as [`result_digest`] computes it.

@@ -131,7 +131,7 @@ impl PolicySettings {
             detectors,
             responses,
             guardrails: GuardrailSettings::read(&root.section("guardrails"), registry),
-            tool_loop_guardrails: LoopSettings::read(&root.section("tool_loop_guardrails")),
+            tool_loop_guardrails: LoopSettings::read(root.section("tool_loop_guardrails")),
             limits: LimitSettings::read(&root.section("limits")),
         }
     }

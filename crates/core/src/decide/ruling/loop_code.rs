@@ -1,12 +1,15 @@
 //! The findings of loop controllers, one entry each: code, severity, sentence and the number in state.
 
+use super::{Rule, RuleFinding};
 use crate::engine::wire::numbers;
 
 /// The severity of a finding. The order is the order of precedence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Intervention {
     /// The agent is warned. The tool runs, or has run.
     Warn,
+    /// This call may not run, and the turn goes on.
+    Deny,
     /// This call may not run, and the turn should stop.
     Block,
     /// The result stands, and the turn should stop.
@@ -17,7 +20,7 @@ impl Intervention {
     /// Returns whether the turn should stop.
     #[must_use]
     pub fn halts(self) -> bool {
-        self != Self::Warn
+        matches!(self, Self::Block | Self::Halt)
     }
 }
 
@@ -25,37 +28,50 @@ impl Intervention {
 /// and the sentence for the agent. A sentence names `{tool_name}` and `{count}`.
 macro_rules! loop_codes {
     ($($(#[$doc:meta])* $number:literal = $variant:ident $code:literal $intervention:ident $sentence:literal;)+) => {
-        /// The findings of the loop controllers. Codes and sentences are those of the Hermes controller that the defaults come from.
+        /// The findings of the loop controllers. Codes and sentences are those of the Hermes controller that the defaults come from, and
+        /// of the rules of the step controller.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum LoopCode {
             $($(#[$doc])* $variant,)+
+            /// A finding of the step controller.
+            Rule(RuleFinding),
         }
 
         impl LoopCode {
-            /// Every code.
-            pub const ALL: &[Self] = &[$(Self::$variant),+];
+            /// The codes of the Hermes controller.
+            pub const OF_HERMES: &[Self] = &[$(Self::$variant),+];
 
             /// Returns the code as verdicts and labels write it.
             #[must_use]
             pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $code,)+ }
+                match self {
+                    $(Self::$variant => $code,)+
+                    Self::Rule(finding) => finding.code(),
+                }
             }
 
             /// Returns the finding's severity.
             #[must_use]
             pub fn intervention(self) -> Intervention {
-                match self { $(Self::$variant => Intervention::$intervention,)+ }
+                match self {
+                    $(Self::$variant => Intervention::$intervention,)+
+                    Self::Rule(finding) => finding.intervention,
+                }
             }
 
-            /// Returns the sentence for the agent, exactly as the Hermes controller words it.
+            /// Returns the sentence for the agent. Those of the Hermes controller are exactly as it words them.
             #[must_use]
             pub fn message(self, tool_name: &str, count: u32) -> String {
-                match self { $(Self::$variant => format!($sentence, tool_name = tool_name, count = count),)+ }
+                match self {
+                    $(Self::$variant => format!($sentence, tool_name = tool_name, count = count),)+
+                    Self::Rule(finding) => finding.message(tool_name, count),
+                }
             }
         }
 
         numbers! {
-            LoopCode, "a loop code" { $($number = $variant,)+ }
+            LoopCode, "a loop code" { $($number = $variant,)+ 6 = Rule(finding) }
+            Intervention, "a severity" { 0 = Warn, 1 = Deny, 2 = Block, 3 = Halt }
         }
     };
 }
@@ -87,10 +103,17 @@ loop_codes! {
 }
 
 impl LoopCode {
+    /// Returns every code.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let severities = [Intervention::Warn, Intervention::Deny, Intervention::Halt];
+        let of_rule = move |rule: &Rule| severities.map(|intervention| Self::Rule(RuleFinding { rule: *rule, intervention }));
+        Self::OF_HERMES.iter().copied().chain(Rule::ALL.iter().flat_map(of_rule))
+    }
+
     /// Returns the text to append to a tool's real result, or `None` where the result stays as it is (Hermes appends to warn and halt).
     #[must_use]
     pub fn guidance(self, tool_name: &str, count: u32) -> Option<String> {
-        (self.intervention() != Intervention::Block)
+        (!matches!(self.intervention(), Intervention::Block | Intervention::Deny))
             .then(|| format!("\n\n[Tool guardrail: {}; count={count}; {}]", self.as_str(), self.message(tool_name, count)))
     }
 }

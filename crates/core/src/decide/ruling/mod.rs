@@ -3,9 +3,11 @@
 
 mod loop_code;
 mod reason;
+mod rule;
 
 pub use loop_code::{Intervention, LoopCode};
 pub use reason::{Action, DecidedBy, Evidence, GuardrailReason, Reason, SubjectKind, Suspension};
+pub use rule::{Rule, RuleFinding};
 
 /// The ruling on a tool call or result.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -164,7 +164,7 @@ impl Reason {
         match self {
             Self::Loop { code, .. } => match code.intervention() {
                 Intervention::Warn => Action::Warn,
-                Intervention::Block => Action::Block,
+                Intervention::Deny | Intervention::Block => Action::Block,
                 Intervention::Halt => Action::Halt,
             },
             Self::FailedOpen(_) | Self::Allowed(_) => Action::Allow,

@@ -154,7 +154,7 @@ pub fn read_thread(value: &[u8]) -> Result<StoredThread, StateError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::loops::{RepetitionMemory, SignatureCount, ToolCount};
+    use crate::decide::loops::{Attempt, Marks, Refusal, RepetitionMemory, SignatureCount, Step, StepMemory, Tally, ToolCount};
     use crate::decide::ruling::LoopCode;
     use crate::engine::checkpoint::VERSION;
     use proptest::collection::vec;
@@ -196,9 +196,23 @@ mod tests {
     fn loops() -> impl Strategy<Value = LoopMemory> {
         (any::<bool>(), repetition(), any::<u32>(), option::of(fingerprint())).prop_map(|(holds_a_stop, repetition, results, last_tool)| {
             let mut memory = LoopMemory { holds_a_stop, repetition, ..LoopMemory::BLANK };
+            memory.steps = steps(results);
             (memory.counting.results, memory.counting.last_tool) = (results, last_tool);
             memory
         })
+    }
+
+    /// Returns a memory of steps with something of every kind, or an empty one.
+    fn steps(number: u32) -> StepMemory {
+        if number.is_multiple_of(3) {
+            return StepMemory::default();
+        }
+        let (short, byte) = ((number >> 8) as u16, number as u8);
+        let marks = Marks::default().with(byte, true);
+        let step = Step { call: number, masked: 2, tool: short, class: short, sketch: [byte; 8], round: byte, marks };
+        let open = vec![Attempt { id: number, call: 3, round: byte, marks }];
+        let (refusals, tallies) = (vec![Refusal { call: 4, masked: number, count: 5 }], vec![Tally { key: number, count: 6 }]);
+        StepMemory { steps: vec![step; usize::from(byte % 5)], open, refusals, tallies, denials: number, round: byte }
     }
 
     fn guardrail() -> impl Strategy<Value = Box<GuardrailReason>> {
@@ -213,7 +227,8 @@ mod tests {
         let kind = prop::sample::select(SubjectKind::ALL.to_vec());
         let suspension = (kind, option::of(".{0,9}")).prop_map(|(kind, reason)| Suspension { kind, reason });
         prop_oneof![
-            (prop::sample::select(LoopCode::ALL.to_vec()), any::<u32>()).prop_map(|(code, count)| Reason::Loop { code, count }),
+            (prop::sample::select(LoopCode::all().collect::<Vec<_>>()), any::<u32>())
+                .prop_map(|(code, count)| Reason::Loop { code, count }),
             guardrail().prop_map(Reason::Denied),
             guardrail().prop_map(Reason::FailedOpen),
             guardrail().prop_map(Reason::Allowed),
@@ -269,11 +284,11 @@ mod tests {
 
         /// A record may hold such a slot if another release has written it.
         #[test]
-        fn unknown_slots_are_skipped(memory in loops(), number in 2..60_000_u64, version in 1..9_u32, bytes in vec(any::<u8>(), 0..200)) {
+        fn unknown_slots_are_skipped(memory in loops(), number in 3..60_000_u64, version in 1..9_u32, bytes in vec(any::<u8>(), 0..200)) {
             let foreign = Slot { number, version, bytes };
-            let [repetition, counting] = slots(&memory);
-            let list = [repetition.as_slice(), &foreign.written(), &counting].concat();
-            let count = u64::from(!repetition.is_empty()) + 1 + u64::from(!counting.is_empty());
+            let ([repetition, counting], steps) = (slots(&memory), steps_slot(&memory));
+            let list = [repetition.as_slice(), &steps, &foreign.written(), &counting].concat();
+            let count = 1 + [&repetition, &steps, &counting].into_iter().filter(|slot| !slot.is_empty()).count() as u64;
             let bytes = [written(&memory.holds_a_stop), written(&count), list].concat();
             prop_assert_eq!(read(VERSION.into(), &bytes), Ok(memory));
         }
@@ -299,6 +314,11 @@ mod tests {
         let repetition = Slot { number: 1, version: 1, bytes: written(&memory.repetition) };
         let counting = Slot { number: 60_000, version: 2, bytes: written(&memory.counting) };
         [(is_repetition, repetition), (is_counting, counting)].map(|(is_held, slot)| if is_held { slot.written() } else { Vec::new() })
+    }
+
+    fn steps_slot(memory: &LoopMemory) -> Vec<u8> {
+        let slot = Slot { number: 2, version: 1, bytes: written(&memory.steps) };
+        if memory.steps == StepMemory::default() { Vec::new() } else { slot.written() }
     }
 
     /// Returns a memory in which both controllers remember something.

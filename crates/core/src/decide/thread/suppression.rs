@@ -56,9 +56,8 @@ impl Suppression {
     }
 
     /// Notes that another turn has begun: a call that is new in it is not of the responses before it.
-    pub fn turn_over(mut self) -> Self {
+    pub fn turn_over(&mut self) {
         self.new_calls = NewCalls::Free;
-        self
     }
 
     /// Suppresses a call of a response that was cut off.

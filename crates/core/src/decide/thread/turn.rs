@@ -66,7 +66,7 @@ impl Turn {
     pub fn next(self, id: Option<&str>, started_by: Option<Fingerprint>) -> Self {
         let Self { id: last, earlier, memory, counted, .. } = self;
         let earlier = last.map_or(earlier.clone(), |last| with_latest(&earlier, Fingerprint::of(&last)));
-        let memory = memory.and_then(|memory| TurnMemory::of_suppression(memory.suppression.turn_over()));
+        let memory = memory.and_then(|memory| memory.next_turn());
         // A response that comes again is the same one, whatever turn it comes in.
         let counted = Counted { safety_stop: false, ..counted };
         Self { id: id.map(Into::into), started_by, has_ended: false, earlier, memory, counted }
@@ -75,7 +75,7 @@ impl Turn {
     /// Returns what is left of this turn once it has ended.
     #[must_use]
     pub fn end(self) -> Self {
-        match self.memory.and_then(|memory| TurnMemory::of_suppression(memory.suppression.turn_over())) {
+        match self.memory.and_then(|memory| memory.next_turn()) {
             None => Self::default(),
             memory => Self { has_ended: true, memory, ..self },
         }
@@ -137,8 +137,12 @@ impl Turn {
 }
 
 impl TurnMemory {
-    fn of_suppression(suppression: Suppression) -> Option<Box<Self>> {
-        (!suppression.is_empty()).then(|| Box::new(Self { suppression, ..Self::default() }))
+    /// Returns what outlives the turn, if anything does.
+    fn next_turn(mut self: Box<Self>) -> Option<Box<Self>> {
+        self.loops.next_turn();
+        self.suppression.turn_over();
+        self.calls = Calls::BLANK;
+        (*self != BLANK).then_some(self)
     }
 
     fn heap_bytes(&self) -> usize {

@@ -139,14 +139,25 @@ impl Wire for u64 {
     }
 }
 
-impl Wire for u32 {
-    fn write(&self, out: &mut Vec<u8>) {
-        u64::from(*self).write(out);
-    }
+/// Writes short integers as long ones are written.
+macro_rules! short_integers {
+    ($($type:ty, $what:literal;)+) => {
+        $(impl Wire for $type {
+            fn write(&self, out: &mut Vec<u8>) {
+                u64::from(*self).write(out);
+            }
 
-    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
-        Self::try_from(u64::read(input)?).map_err(|_| Malformed::Invalid("a 32-bit integer"))
-    }
+            fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+                Self::try_from(u64::read(input)?).map_err(|_| Malformed::Invalid($what))
+            }
+        })+
+    };
+}
+
+short_integers! {
+    u8, "an 8-bit integer";
+    u16, "a 16-bit integer";
+    u32, "a 32-bit integer";
 }
 
 impl Wire for i64 {
@@ -157,6 +168,16 @@ impl Wire for i64 {
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
         let zigzag = u64::read(input)?;
         Ok((zigzag >> 1).cast_signed() ^ -(zigzag & 1).cast_signed())
+    }
+}
+
+impl Wire for [u8; 8] {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        input.array()
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Event<'d> {
     pub record_ms: Option<i64>,
     /// On whose behalf the agent acts.
     pub attribution: Attribution<'d>,
+    /// Whether a person watches the run, if the orchestrator says so.
+    pub attended: Option<bool>,
     /// The model provider of a response, as the orchestrator names it.
     pub provider: Option<Cow<'d, str>>,
     /// What happened.

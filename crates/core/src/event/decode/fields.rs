@@ -51,6 +51,7 @@ fields!(
     user_role,
     tenant_id,
     run_id,
+    attended,
     provider,
     response,
     message,
@@ -148,9 +149,10 @@ impl<'d> Reader<'_, 'd> {
             }
             EventType::ToolResult => Body::ToolResult(self.tool_result()?),
         };
+        let attended = optional_bool(self.fields.attended, "attended", RejectionCode::AttendedInvalid)?;
         let provider = if event_type == EventType::ModelResponse { self.provider()? } else { None };
         let record_ms = self.record.timestamp_ms;
-        Ok(Event { thread_id, event_id, turn_id, timestamp, time_ms, record_ms, attribution, provider, body })
+        Ok(Event { thread_id, event_id, turn_id, timestamp, time_ms, record_ms, attribution, attended, provider, body })
     }
 
     fn event_type(&self) -> Read<EventType> {

@@ -77,6 +77,8 @@ codes! {
         TenantIdInvalid = "tenant_id_invalid",
         /// A run id that is not a string.
         RunIdInvalid = "run_id_invalid",
+        /// `attended` is neither true nor false.
+        AttendedInvalid = "attended_invalid",
         /// A timestamp that is not RFC 3339.
         TimestampInvalid = "timestamp_invalid",
         /// A tool call or result without its id.

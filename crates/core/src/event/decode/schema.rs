@@ -44,7 +44,7 @@ fn field(name: &str) -> Value {
         "turn_id" => optional(0, TURN_ID_BYTES_MAX),
         "timestamp" => json!({"type": ["string", "null"], "format": "date-time"}),
         "agent_id" | "user_id" | "user_role" | "tenant_id" | "run_id" => json!({"type": ["string", "null"]}),
-        "is_subagent" => json!({"type": ["boolean", "null"]}),
+        "is_subagent" | "attended" => json!({"type": ["boolean", "null"]}),
         // What is left depends on the type.
         _ => json!({}),
     }
@@ -71,6 +71,7 @@ fn sentence(name: &str) -> &'static str {
         "user_role" => "The end user's role.",
         "tenant_id" => "The tenant.",
         "run_id" => "The run.",
+        "attended" => "Whether a person watches the run. Presets of the loop controllers may differ in it.",
         "provider" => "A hint which provider's response it is: openai, anthropic or gemini.",
         "response" => "The provider's native body, or the events of its stream in a list.",
         "message" => "A LangChain message, in place of `response`.",

@@ -122,7 +122,7 @@ mod tests {
     /// The terminal goes by its object alone, other tools go by object or by text.
     #[test]
     fn what_failed_is_told_by_tool_and_result() {
-        for row in include_str!("../../../tests/fixtures/tool_failures.jsonl").lines() {
+        for row in include_str!("../../../../tests/fixtures/tool_failures.jsonl").lines() {
             let row: serde_json::Value = serde_json::from_str(row).unwrap();
             let [tool, result] = ["tool", "result"].map(|name| row[name].as_str().unwrap());
             assert_eq!(row["failed"], failed(tool, result), "{row}");

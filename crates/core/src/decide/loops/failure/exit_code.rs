@@ -1,0 +1,95 @@
+//! Shape: return codes, as the shells of agents print them. Exit code 1 of a program that answers with it is no failure.
+
+use super::Said;
+use super::view::{View, begins, number, position};
+
+/// The members of an object that hold a return code.
+const MEMBERS: [&str; 5] = ["exit_code", "exitCode", "returncode", "return_code", "exit_status"];
+/// What stands before a return code in texts, in lower case.
+const WORDS: [&str; 8] =
+    ["<returncode>", "<exit_code>", "exit code: ", "exit code ", "exit status ", "exited with code ", "returncode: ", "return code: "];
+/// The programs for which exit code 1 is an answer: nothing found, a difference, not true.
+const ANSWERING: [&str; 12] = ["grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "pgrep", "which", "git diff"];
+
+/// Looks for a return code.
+pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
+    match code_of(view)? {
+        0 => Some(Said::Fine),
+        1 if answers(view.command) => Some(Said::Fine),
+        _ => Some(Said::Failed(error_line(view))),
+    }
+}
+
+fn code_of(view: &View<'_>) -> Option<i64> {
+    if let Some(code) = MEMBERS.iter().find_map(|key| view.member(key)) {
+        return number(code.source());
+    }
+    let ends = [view.text.get(..200).unwrap_or(view.text), view.tail()];
+    // A code stands alone on its line, or in brackets: elsewhere it is something that a text tells.
+    let at_line = |text: &[u8], at: usize| {
+        let before = text.get(..at).unwrap_or_default();
+        let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
+        ["", "[", "(", "command", "process", "command failed with", "[command", "[process", "(process"]
+            .iter()
+            .any(|start| line.eq_ignore_ascii_case(start.as_bytes()))
+    };
+    WORDS.iter().flat_map(|word| ends.map(|end| (word, end))).find_map(|(word, end)| {
+        let at = position(end, word).filter(|at| at_line(end, *at))?;
+        number(end.get(at + word.len()..)?)
+    })
+}
+
+/// Returns whether the last program of a command line answers with exit code 1.
+fn answers(command: &[u8]) -> bool {
+    let last = command.rsplit(|byte| matches!(byte, b'|' | b';' | b'&')).next().unwrap_or_default().trim_ascii_start();
+    ANSWERING.iter().any(|program| begins(last, program) && last.get(program.len()).is_none_or(|next| !next.is_ascii_alphanumeric()))
+}
+
+/// Returns the line that names the error: the first with a colon, or else the first.
+fn error_line<'v>(view: &View<'v>) -> &'v [u8] {
+    let is_tag = |line: &[u8]| line.starts_with(b"<") || WORDS.iter().any(|word| begins(line, word));
+    let named = view.lines().find(|line| !is_tag(line) && position(line, "error").is_some());
+    named.or_else(|| view.lines().find(|line| !is_tag(line))).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decide::loops::failure::look;
+    use crate::decide::loops::failure::tests::check;
+    use tollgate_json::Text;
+
+    #[test]
+    fn return_codes_are_read_in_the_forms_that_shells_of_agents_have() {
+        check(
+            &[
+                "<returncode>2</returncode>\n<output>\n</output>",
+                "collected 3 items\n[exit code: 1]",
+                "Exit code 127\nno luck",
+                "partial output\nProcess exited with code 9",
+                r#"{"output":"","exit_code":1}"#,
+                r#"{"stdout":"x","returncode":-9}"#,
+            ],
+            &[
+                "<returncode>0</returncode>\n<output>\nError: printed by a test that passes\n</output>",
+                "all fine\n[exit code: 0]",
+                r#"{"output":"Error: of another time","exit_code":0}"#,
+                "The manual: programs end with exit code 2 where a file is missing",
+                r#"{"exit_codes":[1,2]}"#,
+            ],
+        );
+    }
+
+    #[test]
+    fn one_is_an_answer_of_programs_that_compare_or_search() {
+        let failed = |command: &str, result: &str| {
+            look(Some(&Text::plain(result.as_bytes())), None, command.as_bytes(), |seen, _| seen.class.is_some())
+        };
+        for command in ["grep -rn alpha src", "cat a | grep b", "diff a b", "cd x && test -f y", "git diff --quiet"] {
+            assert!(!failed(command, "<returncode>1</returncode>"), "{command}");
+            assert!(failed(command, "<returncode>2</returncode>"), "{command}");
+        }
+        for command in ["make", "grepper x", "pytest -k grep", ""] {
+            assert!(failed(command, "<returncode>1</returncode>"), "{command}");
+        }
+    }
+}

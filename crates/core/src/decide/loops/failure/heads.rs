@@ -1,0 +1,87 @@
+//! Shape: lines that begin with the name of an error, and tracebacks.
+
+use super::Said;
+use super::view::{View, begins};
+
+/// What a line may begin with, in lower case.
+const HEADS: [&str; 12] = [
+    "error:",
+    "error -",
+    "error[",
+    "fatal:",
+    "fatal error:",
+    "panic:",
+    "failed:",
+    "failure:",
+    "err:",
+    "npm err!",
+    "traceback (most recent call last)",
+    "exception:",
+];
+/// How an error's name may end.
+const ENDINGS: [&[u8]; 2] = [b"Error", b"Exception"];
+
+/// How many lines are looked at.
+const LINES: usize = 12;
+
+/// Looks for such a line among the first and at the end.
+pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
+    let mut is_traceback = false;
+    for line in view.lines().take(LINES) {
+        let line = line.strip_prefix(b"E ").unwrap_or(line).trim_ascii_start();
+        if begins(line, "traceback (most recent") {
+            is_traceback = true;
+        } else if HEADS.iter().any(|head| begins(line, head)) || has_named_error(line) {
+            return Some(Said::Failed(line));
+        }
+    }
+    let last = || view.tail().rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    is_traceback.then(|| Said::Failed(beginning_of(view, last())))
+}
+
+/// Returns the last line where it lies in the text, which it does.
+fn beginning_of<'v>(view: &View<'v>, line: &[u8]) -> &'v [u8] {
+    view.text.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().filter(|last| last.len() >= line.len()).unwrap_or_default()
+}
+
+/// Returns whether a line begins with the name of an error and a colon, or is that name: `ValueError: …`, `java.io.IOException: …`,
+/// `Error executing tool: …`, or a place in a file before it, `a.c:3:1: error: …`.
+fn has_named_error(line: &[u8]) -> bool {
+    let word = line.split(|byte| matches!(byte, b':' | b' ' | b'(')).next().unwrap_or_default();
+    let next = line.get(word.len()).copied();
+    let is_name = word.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_'));
+    let is_named = is_name && ENDINGS.iter().any(|ending| word.ends_with(ending)) && matches!(next, Some(b':') | None);
+    // The first word of a sentence that an error's text is: `Error executing tool`.
+    let is_sentence = line.starts_with(b"Error ") && line.len() <= 300;
+    let is_placed = memchr::memmem::find(super::view::beginning(line, 200), b": error: ").is_some();
+    is_named || is_sentence || is_placed
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decide::loops::failure::tests::check;
+
+    #[test]
+    fn lines_that_begin_with_an_error_are_failures() {
+        check(
+            &[
+                "ValueError: seat taken",
+                "java.lang.IllegalStateException: closed",
+                "Error executing tool pay: card refused",
+                "Compiling…\nsrc/a.c:3:1: error: expected ';'",
+                "Traceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'x'",
+                "fatal: not a git repository",
+                "error[E0308]: mismatched types",
+                "npm ERR! missing script",
+            ],
+            &[
+                "ErrorBoundary renders what its children throw",
+                "errors: 0, warnings: 2",
+                "class ValueError(Exception):\n    pass",
+                "A short history of the word error",
+                "Found 3 files about Exception handling",
+                "import ErrorKind",
+            ],
+        );
+    }
+}

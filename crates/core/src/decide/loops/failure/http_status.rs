@@ -1,0 +1,38 @@
+//! Shape: HTTP status codes, as fields of an object and as the status line of a response.
+
+use super::Said;
+use super::view::{View, begins, number};
+
+/// The members of an object that hold a status code.
+const MEMBERS: [&str; 4] = ["status_code", "statusCode", "http_status", "status"];
+/// What stands before a status code at the beginning of a text, in lower case.
+const WORDS: [&str; 7] =
+    ["http/1.1 ", "http/2 ", "http ", "http error ", "status code: ", "request failed with status code ", "error code: "];
+
+/// Looks for a status code of 400 or more.
+pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
+    let member = || MEMBERS.iter().find_map(|key| number(view.member(key)?.source()));
+    let line = view.first_line();
+    let named = || WORDS.iter().find(|word| begins(line, word)).and_then(|word| number(line.get(word.len()..)?));
+    let status = member().or_else(named)?;
+    (400..600).contains(&status).then_some(Said::Failed(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decide::loops::failure::tests::check;
+
+    #[test]
+    fn codes_of_400_and_more_are_failures() {
+        check(
+            &[r#"{"status":404,"body":""}"#, r#"{"status_code":503}"#, "HTTP/1.1 500 Internal Server Error\nDate: today", "HTTP 429"],
+            &[
+                r#"{"status":200,"body":"the 404 page"}"#,
+                r#"{"status":1404}"#,
+                "HTTP/1.1 204 No Content",
+                "404 rooms",
+                r#"{"status":"open"}"#,
+            ],
+        );
+    }
+}

@@ -1,0 +1,145 @@
+//! Whether a tool's result says that the call failed. The seed's classification is that of the Hermes controller, for its preset and for
+//! signals. The step controller looks for one shape after the other, each in a file of its own.
+
+mod envelope;
+mod exit_code;
+mod flags;
+mod heads;
+mod http_status;
+mod nothing;
+mod passing;
+mod phrases;
+mod seed;
+mod shells;
+mod usage;
+mod view;
+
+pub use seed::{Failure, classify};
+
+use super::steps::hash::Mix;
+use tollgate_json::{DEPTH_MAX, Parser, Text, Value};
+use view::View;
+pub(in crate::decide::loops) use view::position;
+
+/// What a shape says of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said<'v> {
+    /// The call failed; the line says how.
+    Failed(&'v [u8]),
+    /// The program that it starts is missing.
+    Missing,
+    /// The call did not fail, whatever else the result holds.
+    Fine,
+}
+
+/// The shapes, in the order in which they are looked for. The first that says something decides.
+const SHAPES: &[for<'v> fn(&View<'v>) -> Option<Said<'v>>] =
+    &[flags::see, http_status::see, shells::see_missing, exit_code::see, usage::see, heads::see, shells::see, phrases::see];
+
+/// What can be seen of a result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The class of the error: a hash of the line that names it, without numbers, quoted texts and paths. `None` is no failure.
+    pub class: Option<u16>,
+    /// Whether the failure is one that may pass: an outage, a rate limit, a lock.
+    pub is_passing: bool,
+    /// Whether the call failed because the program that it starts is missing.
+    pub is_missing: bool,
+    /// Whether the result is the empty answer to a look-up.
+    pub is_nothing: bool,
+}
+
+/// Looks at a result, as `failed` of the event says or as its text says. `command` is the beginning of the command line that was run, or
+/// empty. `then` gets what was seen, and the text that the tool wrote, out of its envelope.
+pub fn look<T>(result: Option<&Text<'_>>, failed: Option<bool>, command: &[u8], then: impl FnOnce(Seen, &[u8]) -> T) -> T {
+    let raw = result.map_or(b"".as_slice(), Text::as_bytes);
+    let mut outer = Parser::new();
+    let value = parsed(&mut outer, raw);
+    let Some((text, is_error)) = value.and_then(envelope::open) else {
+        return then(seen(&View::new(raw, value, command), failed), raw);
+    };
+    let text = text.into_bytes();
+    let mut inner = Parser::new();
+    let value = parsed(&mut inner, &text);
+    then(seen(&View::new(&text, value, command), failed.or(is_error.then_some(true))), &text)
+}
+
+/// Returns the object or list that a text is.
+fn parsed<'p>(parser: &'p mut Parser, text: &'p [u8]) -> Option<Value<'p>> {
+    let first = text.iter().find(|byte| !byte.is_ascii_whitespace())?;
+    if matches!(first, b'{' | b'[') { parser.parse(text, DEPTH_MAX).ok() } else { None }
+}
+
+fn seen(view: &View<'_>, failed: Option<bool>) -> Seen {
+    let is_nothing = nothing::see(view);
+    let said = if failed == Some(false) { Some(Said::Fine) } else { SHAPES.iter().find_map(|see| see(view)) };
+    let (line, is_missing) = match said {
+        Some(Said::Failed(line)) => (line, false),
+        Some(Said::Missing) => (b"a missing program".as_slice(), true),
+        Some(Said::Fine) | None if failed == Some(true) => (view.first_line(), false),
+        Some(Said::Fine) | None => return Seen { is_nothing, ..Seen::default() },
+    };
+    let line = if line.is_empty() { view.text } else { line };
+    Seen { class: Some(class_of(line)), is_passing: !is_missing && passing::see(view), is_missing, is_nothing }
+}
+
+/// How many bytes of an error's line its class depends on.
+const CLASS_BYTES: usize = 160;
+
+/// Returns the class of an error by its line. Digits, quoted texts and words with a slash are left out.
+fn class_of(line: &[u8]) -> u16 {
+    let (mut mix, mut quote) = (Mix::default(), None);
+    let line = line.get(..CLASS_BYTES).unwrap_or(line);
+    for word in line.split(|byte| *byte == b' ') {
+        if quote.is_none() && word.contains(&b'/') {
+            continue;
+        }
+        for byte in word.iter().copied() {
+            let is_quote = matches!(byte, b'\'' | b'"' | b'`');
+            match quote {
+                Some(open) if open == byte => quote = None,
+                None if is_quote => quote = Some(byte),
+                None if !byte.is_ascii_digit() => mix.byte(byte.to_ascii_lowercase()),
+                _ => {}
+            }
+        }
+    }
+    mix.short()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Returns what is seen of a result of a call without a command.
+    pub fn seen_of(result: &str) -> Seen {
+        look(Some(&Text::plain(result.as_bytes())), None, b"", |seen, _| seen)
+    }
+
+    /// Checks that each of the first results is seen as a failure, and none of the others.
+    pub fn check(failures: &[&str], others: &[&str]) {
+        for result in failures {
+            assert!(seen_of(result).class.is_some(), "not seen: {result}");
+        }
+        for result in others {
+            assert_eq!(seen_of(result).class, None, "no failure: {result}");
+        }
+    }
+
+    #[test]
+    fn what_the_event_says_comes_first() {
+        let look = |failed, result: &str| look(Some(&Text::plain(result.as_bytes())), failed, b"", |seen, _| seen.class.is_some());
+        assert!(!look(Some(false), "Error: disk full"));
+        assert!(look(Some(true), "all is well"));
+        assert!(look(Some(true), ""));
+    }
+
+    #[test]
+    fn errors_that_differ_in_names_and_numbers_share_a_class() {
+        let class = |result: &str| seen_of(result).class.unwrap();
+        assert_eq!(class("ValueError: no user 'mia' (7)"), class("ValueError: no user 'ben' (12)"));
+        assert_eq!(class("cat: /a/b: No such file or directory"), class("cat: /c/d.txt: No such file or directory"));
+        assert_eq!(class("bash: Let: command not found"), class("sh: 1: I: not found"));
+        assert_ne!(class("ValueError: no user 'mia'"), class("ValueError: the flight is full"));
+    }
+}

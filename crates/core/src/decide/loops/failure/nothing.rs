@@ -1,0 +1,96 @@
+//! Shape: the empty answer to a look-up. It is no failure; many of them in a row are guesses.
+
+use super::view::{View, begins, position};
+
+/// What an empty answer says behind `no` or `0`.
+const THINGS: [&str; 16] = [
+    "match", "result", "file", "row", "item", "entr", "email", "record", "document", "message", "event", "page", "contact", "product",
+    "hit", "data",
+];
+/// The programs that look something up.
+const LOOKUPS: [&str; 10] = ["find", "grep", "rg", "ag", "fd", "locate", "which", "whereis", "ls", "git grep"];
+
+/// Returns whether a result is the empty answer to a look-up.
+pub fn see(view: &View<'_>) -> bool {
+    let line = view.first_line();
+    is_empty_value(view) || says_nothing(line) || (is_empty_output(view) && is_lookup(view.command))
+}
+
+/// Returns whether the text is an empty list or object, or an object with nothing but an empty list.
+fn is_empty_value(view: &View<'_>) -> bool {
+    let Some(value) = view.value else { return false };
+    let is_empty = |value: tollgate_json::Value<'_>| value.items().next().is_none() && value.members().next().is_none();
+    match (value.is_object(), value.members().next(), value.members().nth(1)) {
+        (true, Some((_, only)), None) => matches!(only.source(), b"[]" | b"{}") || is_empty(only) && only.source().starts_with(b"["),
+        (true, Some(_), Some(_)) => false,
+        _ => is_empty(value),
+    }
+}
+
+/// Returns whether a line says that there is nothing: `No matches found`, `0 results`, `not found`.
+fn says_nothing(line: &[u8]) -> bool {
+    if line.len() > 200 {
+        return false;
+    }
+    let counted = ["no ", "0 ", "found no ", "found 0 ", "there are no "].iter().find(|start| begins(line, start));
+    let is_counted = counted.is_some_and(|start| {
+        let rest = line.get(start.len()..).unwrap_or_default();
+        THINGS.iter().any(|thing| position(rest, thing).is_some_and(|at| at <= 20))
+    });
+    is_counted
+        || position(line, "not found").is_some()
+        || position(line, "no such file").is_some()
+        || position(line, "does not exist").is_some()
+}
+
+/// Returns whether a command printed nothing, in whichever frame its shell puts that.
+fn is_empty_output(view: &View<'_>) -> bool {
+    let output = view.text.trim_ascii();
+    let is_frame = || {
+        output.starts_with(b"<returncode>")
+            && memchr::memmem::find(output, b"<output>")
+                .is_some_and(|at| output.get(at + b"<output>".len()..).unwrap_or_default().trim_ascii_start().starts_with(b"</output>"))
+    };
+    let is_member = || view.member("output").or_else(|| view.member("stdout")).is_some_and(|text| text.is_text(""));
+    output.is_empty() || is_frame() || is_member()
+}
+
+/// Returns whether a command line is a look-up.
+pub fn is_lookup(command: &[u8]) -> bool {
+    let command = if begins(command, "cd ") {
+        memchr::memmem::find(command, b"&& ").and_then(|at| command.get(at + 3..)).unwrap_or(command)
+    } else {
+        command
+    };
+    LOOKUPS.iter().any(|program| begins(command, program) && command.get(program.len()).is_none_or(|next| *next == b' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decide::loops::failure::look;
+    use crate::decide::loops::failure::tests::seen_of;
+    use tollgate_json::Text;
+
+    #[test]
+    fn empty_answers_are_seen() {
+        for result in ["[]", "{}", r#"{"items": []}"#, "No matches found", "0 results", "Found no files", "File not found: a.txt"] {
+            assert!(seen_of(result).is_nothing, "{result}");
+        }
+        for result in ["[1]", r#"{"items":[],"total":3}"#, "3 results", "No problem", "Nothing to commit", "", "done", "10 files"] {
+            assert!(!seen_of(result).is_nothing, "{result}");
+        }
+    }
+
+    #[test]
+    fn a_look_up_that_prints_nothing_found_nothing() {
+        let nothing =
+            |command: &str, result: &str| look(Some(&Text::plain(result.as_bytes())), None, command.as_bytes(), |seen, _| seen.is_nothing);
+        for command in ["grep -rn x .", "cd src && find . -name y", "which cargo"] {
+            assert!(nothing(command, ""), "{command}");
+            assert!(nothing(command, "<returncode>1</returncode>\n<output>\n</output>"), "{command}");
+            assert!(!nothing(command, "src/a.rs"), "{command}");
+        }
+        assert!(!nothing("mkdir out", ""));
+        assert!(!nothing("finder x", ""));
+    }
+}

@@ -1,0 +1,58 @@
+//! Shape: what shells and their tools say of programs and files that are not there.
+
+use super::Said;
+use super::view::{View, position};
+
+/// What is said of a program that is not installed.
+const MISSING: [&str; 4] = ["command not found", "is not recognized as", "no such command", "executable file not found"];
+/// What is said of files, in lower case, at the end of a line.
+const FILES: [&str; 7] = [
+    ": no such file or directory",
+    ": permission denied",
+    ": is a directory",
+    ": not a directory",
+    ": file exists",
+    ": operation not permitted",
+    ": read-only file system",
+];
+
+/// How many lines are looked at.
+const LINES: usize = 6;
+
+/// Looks for a program that is not installed.
+pub fn see_missing<'v>(view: &View<'v>) -> Option<Said<'v>> {
+    // Longer lines are a text that tells of it.
+    let is_short = |line: &&[u8]| line.len() <= 200;
+    let named = |line: &[u8]| {
+        let is_shell = line.starts_with(b"sh: ") || line.starts_with(b"/bin/sh: ") || line.starts_with(b"dash: ");
+        MISSING.iter().any(|phrase| position(line, phrase).is_some()) || (is_shell && line.ends_with(b": not found"))
+    };
+    view.lines().take(LINES).filter(is_short).any(named).then_some(Said::Missing)
+}
+
+/// Looks for a file that is not there or may not be used.
+pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
+    let is_said = |line: &&[u8]| FILES.iter().any(|phrase| position(line, phrase).is_some_and(|at| at + phrase.len() + 1 >= line.len()));
+    view.lines().take(LINES).find(is_said).map(Said::Failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::decide::loops::failure::tests::{check, seen_of};
+
+    #[test]
+    fn programs_and_files_that_are_not_there_are_failures() {
+        check(
+            &[
+                "bash: line 1: rustc: command not found",
+                "sh: 1: jq: not found",
+                "'gcc' is not recognized as an internal or external command",
+                "ls: cannot access 'x': No such file or directory",
+                "bash: ./run: Permission denied",
+            ],
+            &["A row of seats was removed"],
+        );
+        assert!(seen_of("bash: cargo: command not found").is_missing);
+        assert!(!seen_of("cat: a: No such file or directory").is_missing);
+    }
+}

@@ -1,0 +1,95 @@
+//! A result as the shapes of failures look at it.
+
+use tollgate_json::Value;
+
+/// How many bytes at the beginning of a text are looked at.
+const HEAD_BYTES: usize = 1_000;
+/// How many bytes at the end of a text are looked at.
+const TAIL_BYTES: usize = 300;
+
+/// The members of an object that hold its text, in the order of preference.
+const TEXT_MEMBERS: [&str; 9] = ["error", "stderr", "message", "output", "stdout", "content", "text", "result", "detail"];
+
+/// A result's text, out of its envelope.
+pub struct View<'v> {
+    /// The whole text.
+    pub text: &'v [u8],
+    /// The text as JSON, where it is an object or a list.
+    pub value: Option<Value<'v>>,
+    /// The beginning of the command line that was run; empty where there is none.
+    pub command: &'v [u8],
+    /// The beginning of what the tool says: of the text, or of the member of an object that holds its text.
+    pub head: &'v [u8],
+}
+
+impl<'v> View<'v> {
+    /// Returns the view of a text.
+    pub fn new(text: &'v [u8], value: Option<Value<'v>>, command: &'v [u8]) -> Self {
+        let member =
+            |object: Value<'v>| TEXT_MEMBERS.iter().find_map(|key| Some(object.get(key)?.as_text()?.source()).filter(|s| !s.is_empty()));
+        // Values without such a member are data, in which words say nothing.
+        let said = value.map_or(text, |value| member(value).unwrap_or_default());
+        Self { text, value, command, head: beginning(said, HEAD_BYTES).trim_ascii_start() }
+    }
+
+    /// Returns the first line that is not blank; empty where there is none.
+    pub fn first_line(&self) -> &'v [u8] {
+        self.lines().next().unwrap_or_default()
+    }
+
+    /// Returns the lines at the beginning that are not blank, without the space around them.
+    pub fn lines(&self) -> impl Iterator<Item = &'v [u8]> + use<'v> {
+        lines(self.head)
+    }
+
+    /// Returns the end of the text.
+    pub fn tail(&self) -> &'v [u8] {
+        self.text.get(self.text.len().saturating_sub(TAIL_BYTES)..).unwrap_or_default().trim_ascii_end()
+    }
+
+    /// Returns a member of the object that the text is.
+    pub fn member(&self, key: &str) -> Option<Value<'v>> {
+        self.value?.get(key).filter(|value| !value.is_null())
+    }
+}
+
+/// Returns the lines of a text that are not blank. An escaped line break, as members of an object have it, ends a line too.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = text;
+    let next = move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = memchr::memchr2_iter(b'\n', b'\\', rest).find(|at| rest.get(*at) == Some(&b'\n') || rest.get(at + 1) == Some(&b'n'));
+        let line = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+        let is_escaped = end.is_some_and(|at| rest.get(at) == Some(&b'\\'));
+        rest = end.and_then(|at| rest.get(at + 1 + usize::from(is_escaped)..)).unwrap_or_default();
+        Some(line.trim_ascii())
+    };
+    std::iter::from_fn(next).filter(|line| !line.is_empty())
+}
+
+/// Returns the first bytes of a text.
+pub fn beginning(text: &[u8], bytes: usize) -> &[u8] {
+    text.get(..bytes).unwrap_or(text)
+}
+
+/// Returns where a text holds a phrase in lower case, in whichever case the text is.
+pub fn position(text: &[u8], phrase: &str) -> Option<usize> {
+    let first = phrase.as_bytes().first()?;
+    let is_phrase = |at: &usize| text.get(*at..at + phrase.len()).is_some_and(|found| found.eq_ignore_ascii_case(phrase.as_bytes()));
+    memchr::memchr2_iter(*first, first.to_ascii_uppercase(), text).find(is_phrase)
+}
+
+/// Returns whether a text begins with a phrase in lower case, in whichever case the text is.
+pub fn begins(text: &[u8], phrase: &str) -> bool {
+    text.get(..phrase.len()).is_some_and(|found| found.eq_ignore_ascii_case(phrase.as_bytes()))
+}
+
+/// Returns the whole number that a text begins with, after white space.
+pub fn number(text: &[u8]) -> Option<i64> {
+    let text = text.trim_ascii_start();
+    let digits = text.iter().skip(usize::from(text.first() == Some(&b'-'))).take_while(|byte| byte.is_ascii_digit()).count();
+    let end = digits + usize::from(text.first() == Some(&b'-'));
+    std::str::from_utf8(text.get(..end)?).ok()?.parse().ok()
+}
