@@ -14,6 +14,7 @@ mod diff;
 mod dlq;
 mod eval;
 mod health;
+mod loops;
 mod passport;
 mod replay;
 mod run;
@@ -122,6 +123,11 @@ enum Command {
         #[command(subcommand)]
         command: dlq::DlqCommand,
     },
+    /// What loop controllers make of recorded runs
+    Loops {
+        #[command(subcommand)]
+        command: loops::LoopsCommand,
+    },
     /// Look at passports
     Passport {
         #[command(subcommand)]
@@ -184,6 +190,7 @@ fn run(Cli { common, command }: Cli) -> anyhow::Result<ExitCode> {
         Command::Shadow { command } => shadow::execute(&command, settings()?, screen),
         Command::Replay(args) => replay::execute(&args, settings()?),
         Command::Test(args) => test::execute(&args, settings()?, has_config, screen),
+        Command::Loops { command } => loops::execute(&command, &settings()?, screen),
         Command::Passport { command } => passport::execute(&command, &settings()?),
         Command::Signals { command } => signals::execute(&command, &settings()?, screen),
         Command::State { command } => state::execute(&command, settings()?, screen),

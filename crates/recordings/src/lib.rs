@@ -15,6 +15,7 @@ mod formats;
 mod input;
 mod lines;
 mod local_abuse;
+pub mod loops;
 mod order;
 mod parallel_reader;
 mod partitions;

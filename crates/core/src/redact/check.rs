@@ -39,7 +39,10 @@ fn same_rejection(before: &Rejection, after: &Rejection) -> Result<(), Unkept> {
 fn same_ids(before: &Event<'_>, after: &Event<'_>) -> Result<(), Unkept> {
     let ids = |event: &Event<'_>| (event.thread_id.to_string(), event.event_id.to_string(), event.turn_id.as_deref().map(str::to_owned));
     require(ids(before) == ids(after), "its ids")?;
-    require((before.time_ms, before.record_ms, before.attended) == (after.time_ms, after.record_ms, after.attended), "its time, or whether it is attended")?;
+    require(
+        (before.time_ms, before.record_ms, before.attended) == (after.time_ms, after.record_ms, after.attended),
+        "its time, or whether it is attended",
+    )?;
     let Attribution { agent_id, is_subagent, user_id, user_role, tenant_id, run_id } = &before.attribution;
     let other = &after.attribution;
     let lengths = |id: &Option<std::borrow::Cow<'_, str>>| id.as_ref().map(|id| id.len());

@@ -9,12 +9,30 @@ const MEMBERS: [&str; 4] = ["status_code", "statusCode", "http_status", "status"
 const WORDS: [&str; 7] =
     ["http/1.1 ", "http/2 ", "http ", "http error ", "status code: ", "request failed with status code ", "error code: "];
 
+/// The reasons that follow a status code, in lower case.
+const REASONS: [&str; 9] = [
+    "bad request",
+    "unauthorized",
+    "forbidden",
+    "not found",
+    "conflict",
+    "too many requests",
+    "internal server error",
+    "bad gateway",
+    "service unavailable",
+];
+
 /// Looks for a status code of 400 or more.
 pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
     let member = || MEMBERS.iter().find_map(|key| number(view.member(key)?.source()));
     let line = view.first_line();
     let named = || WORDS.iter().find(|word| begins(line, word)).and_then(|word| number(line.get(word.len()..)?));
-    let status = member().or_else(named)?;
+    // `429 Too Many Requests`: a code in front of a reason.
+    let reasoned = || {
+        number(line)
+            .filter(|_| line.get(3) == Some(&b' ') && REASONS.iter().any(|reason| begins(line.get(4..).unwrap_or_default(), reason)))
+    };
+    let status = member().or_else(named).or_else(reasoned)?;
     (400..600).contains(&status).then_some(Said::Failed(line))
 }
 
@@ -25,7 +43,13 @@ mod tests {
     #[test]
     fn codes_of_400_and_more_are_failures() {
         check(
-            &[r#"{"status":404,"body":""}"#, r#"{"status_code":503}"#, "HTTP/1.1 500 Internal Server Error\nDate: today", "HTTP 429"],
+            &[
+                r#"{"status":404,"body":""}"#,
+                r#"{"status_code":503}"#,
+                "HTTP/1.1 500 Internal Server Error\nDate: today",
+                "HTTP 429",
+                "429 Too Many Requests",
+            ],
             &[
                 r#"{"status":200,"body":"the 404 page"}"#,
                 r#"{"status":1404}"#,

@@ -41,7 +41,7 @@ const SHAPES: &[for<'v> fn(&View<'v>) -> Option<Said<'v>>] =
 pub struct Seen {
     /// The class of the error: a hash of the line that names it, without numbers, quoted texts and paths. `None` is no failure.
     pub class: Option<u16>,
-    /// Whether the failure is one that may pass: an outage, a rate limit, a lock.
+    /// Whether the failure is one that may pass, such as an outage, a rate limit or a lock, or the result says that it is too early.
     pub is_passing: bool,
     /// Whether the call failed because the program that it starts is missing.
     pub is_missing: bool,
@@ -77,7 +77,7 @@ fn seen(view: &View<'_>, failed: Option<bool>) -> Seen {
         Some(Said::Failed(line)) => (line, false),
         Some(Said::Missing) => (b"a missing program".as_slice(), true),
         Some(Said::Fine) | None if failed == Some(true) => (view.first_line(), false),
-        Some(Said::Fine) | None => return Seen { is_nothing, ..Seen::default() },
+        Some(Said::Fine) | None => return Seen { is_nothing, is_passing: passing::is_later(view), ..Seen::default() },
     };
     let line = if line.is_empty() { view.text } else { line };
     Seen { class: Some(class_of(line)), is_passing: !is_missing && passing::see(view), is_missing, is_nothing }

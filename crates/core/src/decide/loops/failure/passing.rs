@@ -28,6 +28,11 @@ const PHRASES: [&str; 20] = [
 /// The status codes of such failures.
 const CODES: [&str; 4] = ["429", "502", "503", "504"];
 
+/// What a result says whose call is to be made again later, in lower case.
+const LATER: [&str; 8] = ["not ready", "not yet", "pending", "in progress", "still running", "queued", "busy", "starting"];
+/// How long a result may be that says no more than that, in bytes.
+const LATER_BYTES_MAX: usize = 200;
+
 /// How many bytes are looked at.
 const BYTES: usize = 400;
 
@@ -43,6 +48,11 @@ pub fn see(view: &View<'_>) -> bool {
     PHRASES.iter().any(|phrase| position(text, phrase).is_some()) || CODES.iter().any(has_code)
 }
 
+/// Returns whether a short result says that the call is to be made again later, though nothing failed.
+pub fn is_later(view: &View<'_>) -> bool {
+    view.text.len() <= LATER_BYTES_MAX && LATER.iter().any(|phrase| position(view.text, phrase).is_some())
+}
+
 #[cfg(test)]
 mod tests {
     use crate::decide::loops::failure::tests::seen_of;
@@ -56,5 +66,8 @@ mod tests {
         for result in ["Error: card denied", "HTTP 404", "Error 15030: no such user", "three rows, connection closed"] {
             assert!(!seen_of(result).is_passing, "{result}");
         }
+        let later = ["the printer is not ready", r#"{"state":"pending"}"#, "still running"];
+        assert!(later.iter().all(|result| seen_of(result).is_passing && seen_of(result).class.is_none()));
+        assert!(!seen_of(&format!("pending: {}", "a long list of orders ".repeat(20))).is_passing);
     }
 }
