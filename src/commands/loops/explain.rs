@@ -13,7 +13,7 @@ use super::{read_conversations, read_events, with_event};
 use crate::commands::shared::{Column, OutputArgs, Screen, Table, number, shown, text};
 
 #[derive(Debug, Args)]
-pub(super) struct ExplainArgs {
+pub(crate) struct ExplainArgs {
     /// The runs, as `report` takes them
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -64,7 +64,7 @@ fn cells(step: &Explained) -> Vec<String> {
     let count = |count: u32| if count == 0 { String::new() } else { count.to_string() };
     vec![
         step.call.to_string(),
-        shown(&step.tool),
+        shown(&step.tool).into_owned(),
         step.on_call.clone(),
         count(step.call_count),
         step.result.clone(),

@@ -46,7 +46,7 @@ fn read_events(path: &Path, settings: &Settings, mut note: impl FnMut(&Event<'_>
             Line::Whole if line.trim_ascii().is_empty() => continue,
             Line::Whole => {}
             Line::TooLong => {
-                eprintln!("{}: line {number}: found more bytes than an event may have", path.display());
+                say!("{}: line {number}: found more bytes than an event may have", path.display());
                 continue;
             }
         }
@@ -61,7 +61,7 @@ fn read_events(path: &Path, settings: &Settings, mut note: impl FnMut(&Event<'_>
             Err(fault) => Some(format!("{}: found {}; {}", fault.field, fault.found, fault.fix)),
         };
         if let Some(fault) = fault {
-            eprintln!("{}: line {number}: {fault}", path.display());
+            say!("{}: line {number}: {fault}", path.display());
         }
     }
     Ok(())

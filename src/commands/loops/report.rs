@@ -13,7 +13,7 @@ use super::{read_conversations, read_events, with_event};
 use crate::commands::shared::{Column, OutputArgs, Screen, Table, number, text};
 
 #[derive(Debug, Args)]
-pub(super) struct ReportArgs {
+pub(crate) struct ReportArgs {
     /// The runs: captures (.jsonl, .jsonl.zst), what `eval` reads, `-` for stdin, or folders of conversations with their verdicts
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,

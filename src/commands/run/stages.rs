@@ -97,7 +97,8 @@ impl Decision {
             topic = kafka.topics.events,
             partitions = topics.partitions,
             policy_version = if args.pass_through { PASS_THROUGH } else { policy.version() },
-            "joining"
+            loop_preset = settings.policy.tool_loop_guardrails.preset.name(),
+            "joining; docs/loops.md says what the presets of the loop controllers are"
         );
         let export = Export::start(&settings.traces, kafka, metrics, (health.threads(), stop))?;
         let signals = writes_signals.then(|| SignalTopic::of(kafka, [topics.signal_partitions, topics.partitions], topics.batch_bytes_max));

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::Settings;
 use tollgate_abuse::add_abuse_rules;
 use tollgate_core::decide::policy::{Descriptions, Registry, add_rules, notes_of};
+use tollgate_core::decide::ruling::Rule;
 use tollgate_core::settings::{Notes, SchemaWriter, put};
 
 /// The annotated configuration.
@@ -75,6 +76,14 @@ fn descriptions(annotated: &str) -> Descriptions {
     };
     let single: Vec<_> = found.iter().filter_map(of_list).collect();
     found.extend(single);
+    // The thresholds of a rule are described as those of the first rule.
+    for rule in Rule::ALL {
+        for key in ["warn_after", "deny_after", "halt_after"] {
+            let [first, own] = [Rule::SameResult, *rule].map(|rule| format!("tool_loop_guardrails.rules.{}.{key}", rule.name()));
+            let text = found.get(&first).cloned();
+            found.extend(text.map(|text| (own, text)));
+        }
+    }
     found
 }
 

@@ -1,7 +1,7 @@
 //! Tests the bytes of checkpoints: what is written today, that all older versions can be read, and what is refused.
 //!
-//! Every version of the encoding has four goldens: the records of the checkpoints behind four scripts. `tests/fixtures/state-v<version>.jsonl`
-//! belongs to `script.rs`, and those that end in `-reasons`, `-tenants` and `-counted` to the scripts of these names. The goldens of the
+//! Every version of the encoding has five goldens: the records of the checkpoints behind five scripts. `tests/fixtures/state-v<version>.jsonl`
+//! belongs to `script.rs`, and those that end in `-reasons`, `-tenants`, `-counted` and `-steps` to the scripts of these names. The goldens of the
 //! version that is written now are made anew by `TOLLGATE_UPDATE_FIXTURES=1 cargo test -p tollgate-core --test integration state_format::`;
 //! goldens of older versions are never made again. The scripts serve all versions: what only a new version can hold belongs into a script of
 //! its own, with the first version that has it.
@@ -12,6 +12,7 @@ mod damage;
 mod reasons;
 mod refusals;
 mod script;
+mod steps;
 mod tenants;
 
 use std::path::Path;
@@ -43,11 +44,13 @@ enum Script {
     Tenants,
     /// The script in `counted.rs`.
     Counted,
+    /// The script in `steps.rs`.
+    Steps,
 }
 
 impl Script {
     /// Every script with the first version that can hold its state.
-    const ALL: [(Self, u8); 4] = [(Self::Shapes, 1), (Self::Reasons, 1), (Self::Tenants, 1), (Self::Counted, 1)];
+    const ALL: [(Self, u8); 5] = [(Self::Shapes, 1), (Self::Reasons, 1), (Self::Tenants, 1), (Self::Counted, 1), (Self::Steps, 1)];
 
     fn path(self, version: u8) -> String {
         let suffix = match self {
@@ -55,6 +58,7 @@ impl Script {
             Self::Reasons => "-reasons",
             Self::Tenants => "-tenants",
             Self::Counted => "-counted",
+            Self::Steps => "-steps",
         };
         format!("tests/fixtures/state-v{version}{suffix}.jsonl")
     }
@@ -68,6 +72,7 @@ impl Script {
                 write(&Self::Reasons.path(VERSION), &reasons::scripted(&Arc::new(reasons::policy())).1);
                 write(&Self::Tenants.path(VERSION), &tenants::scripted());
                 write(&Self::Counted.path(VERSION), &counted::scripted());
+                write(&Self::Steps.path(VERSION), &steps::scripted());
             }
         });
         let path = self.path(version);

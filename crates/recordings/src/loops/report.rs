@@ -25,6 +25,8 @@ pub struct Row {
     pub denied: usize,
     /// Threads with a halt.
     pub halted: usize,
+    /// Threads with a refused call or a halt.
+    pub stopped: usize,
     /// Threads of which a refused call would have brought something new.
     pub new_denied: usize,
     /// Threads in which new work followed a halt.
@@ -119,6 +121,7 @@ impl LoopReport {
                 warned: count(|outcome| outcome.warnings > 0),
                 denied: count(|outcome| outcome.denials > 0),
                 halted: count(|outcome| outcome.halts > 0),
+                stopped: count(Outcome::is_stopped),
                 new_denied: count(|outcome| outcome.new_denied > 0),
                 new_cut_off: count(|outcome| outcome.new_cut_off > 0),
                 judged: (!labels.is_empty()).then(|| judged(&outcomes)),

@@ -10,13 +10,15 @@ use crate::settings::{Collector, Named, Notes, SchemaWriter, Section, put};
 /// Sentences for people, by the paths of keys.
 pub type Descriptions = BTreeMap<String, String>;
 
-/// Configurations that together make the readers ask for every key: the two forms of a list of providers, and the two of thresholds.
-fn forms() -> [Value; 3] {
+/// Configurations that together make the readers ask for every key: the two forms of a list of providers, the two of thresholds, and a
+/// preset with rules.
+fn forms() -> [Value; 4] {
     let provider = json!({"use": "allowlist"});
     [
         json!({"guardrails": {"provider": provider}}),
         json!({"guardrails": {"providers": [provider]}}),
         json!({"tool_loop_guardrails": {"warn_after": {}, "hard_stop_after": {}}}),
+        json!({"tool_loop_guardrails": {"preset": "tollgate"}}),
     ]
 }
 

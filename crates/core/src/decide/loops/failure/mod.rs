@@ -11,6 +11,7 @@ mod passing;
 mod phrases;
 mod seed;
 mod shells;
+mod tests_failed;
 mod usage;
 mod view;
 
@@ -33,8 +34,17 @@ enum Said<'v> {
 }
 
 /// The shapes, in the order in which they are looked for. The first that says something decides.
-const SHAPES: &[for<'v> fn(&View<'v>) -> Option<Said<'v>>] =
-    &[flags::see, http_status::see, shells::see_missing, exit_code::see, usage::see, heads::see, shells::see, phrases::see];
+const SHAPES: &[for<'v> fn(&View<'v>) -> Option<Said<'v>>] = &[
+    flags::see,
+    http_status::see,
+    shells::see_missing,
+    exit_code::see,
+    usage::see,
+    heads::see,
+    shells::see,
+    tests_failed::see,
+    phrases::see,
+];
 
 /// What can be seen of a result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Shape: a short text whose first lines say in words that something did not work.
+//! Shape: a short text whose first lines say in words that something did not work, or a longer one that begins with such words.
 
 use super::Said;
 use super::view::View;
@@ -8,20 +8,20 @@ const TEXT_BYTES_MAX: usize = 600;
 /// How many lines are looked at, and how many bytes of each.
 const LINES: usize = 2;
 const LINE_BYTES: usize = 240;
+/// How many words of a longer text are looked at.
+const LONG_WORDS: usize = 9;
 
 /// Looks for words of failure in the first lines of a short text.
 pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
-    if view.text.len() > TEXT_BYTES_MAX {
-        return None;
-    }
-    view.lines().take(LINES).find(|line| says_failure(line)).map(Said::Failed)
+    let (lines, words) = if view.text.len() > TEXT_BYTES_MAX { (1, LONG_WORDS) } else { (LINES, usize::MAX) };
+    view.lines().take(lines).find(|line| says_failure(line, words)).map(Said::Failed)
 }
 
 /// How lines of code begin.
 const CODE: [&[u8]; 14] =
     [b"#", b"//", b"/*", b"class ", b"def ", b"import ", b"from ", b"return ", b"if ", b"fn ", b"pub ", b"const ", b"let ", b"function "];
 
-fn says_failure(line: &[u8]) -> bool {
+fn says_failure(line: &[u8], words_max: usize) -> bool {
     let line = line.get(..LINE_BYTES).unwrap_or(line);
     // Lines of code, and lines with a number in front of them, are contents.
     if CODE.iter().any(|start| line.starts_with(start)) || line.iter().take_while(|byte| byte.is_ascii_digit()).count() > 0 {
@@ -30,7 +30,7 @@ fn says_failure(line: &[u8]) -> bool {
     let mut before: [&[u8]; 2] = [b"", b""];
     let mut lower = [0; 16];
     let words = line.split(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'\'' | b'_')).filter(|word| !word.is_empty());
-    for (at, word) in words.enumerate() {
+    for (at, word) in words.take(words_max).enumerate() {
         let is_known = lower.get_mut(..word.len()).is_some_and(|lower| {
             lower.copy_from_slice(word);
             lower.make_ascii_lowercase();
@@ -52,6 +52,7 @@ fn is_failure(word: &[u8], before: [&[u8]; 2], at: usize) -> bool {
         b"cannot" | b"can't" | b"couldn't" | b"unable" | b"unauthorized" | b"unauthorised" | b"forbidden" | b"unrecognized" => !is_denied,
         b"failed" | b"failure" | b"invalid" | b"denied" | b"rejected" | b"refused" | b"exceeded" | b"expired" => !is_denied && at <= 12,
         b"timeout" | b"unavailable" | b"unreachable" | b"unknown" | b"unexpected" | b"unsupported" | b"missing" => !is_denied && at <= 6,
+        b"error" if last(&["syntax"]) => true,
         b"error" | b"exception" => !is_denied && !last(&["about"]) && at <= 2,
         b"found" | b"allowed" | b"permitted" | b"supported" | b"exist" | b"available" | b"installed" | b"possible" | b"authorized" => {
             last(&["not", "doesn't", "isn't", "don't"])
@@ -90,7 +91,9 @@ mod tests {
                 "The room is available",
             ],
         );
-        let report = format!("Cannot be told in a few words. {}", "It is a long story. ".repeat(40));
+        let long = "It is a long story. ".repeat(40);
+        check(&[format!("Your edit has brought a new syntax error. {long}").as_str()], &[]);
+        let report = format!("A story of two people who met by chance and did not know what had failed. {long}");
         check(&[], &[report.as_str()]);
     }
 }
