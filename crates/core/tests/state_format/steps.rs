@@ -34,6 +34,7 @@ pub fn scripted() -> Checkpoint {
     events.extend(step("pays", 0, "pay", "paid"));
     events.extend((1..4).flat_map(|number| step("pays", number, "web_search", &format!("page {number}"))));
     events.extend((0..2).map(|number| step("waits", number, "fetch", "").into_iter().next().unwrap()));
+    events.extend((0..6).flat_map(|number| step(&format!("quiet {number}"), number, "look", &format!("[{number}]"))));
     feed(&mut processor, &events);
     checkpoint(&mut processor)
 }

@@ -75,7 +75,7 @@ mod tests {
             &[
                 "Could not book: the card was denied",
                 "The order does not exist.",
-                "Cannot open the trunk while the doors are unlocked",
+                "Cannot open the trunk while the hood is up",
                 "Request timed out after 30 s",
                 "Unable to reach the host",
                 "The parameter `city` is required",
@@ -87,7 +87,7 @@ mod tests {
                 "Added a chapter on what to do if failed logins pile up",
                 "# cannot be empty",
                 "17: raise Denied('not allowed')",
-                "Booked. The ticket can be exchanged",
+                "Booked. The seat can be exchanged",
                 "The room is available",
             ],
         );
