@@ -9,24 +9,10 @@ use crate::event::decode::EventType;
 /// Returns the JSON Schema of verdicts.
 #[must_use]
 pub fn schema() -> Value {
-    let hex = |digits: usize, prefix: &str| format!("^{prefix}[0-9a-f]{{{digits}}}$");
-    let text = |sentence: &str| json!({"type": "string", "description": sentence});
     let sources: Vec<_> = DecidedBy::ALL.iter().map(|source| source.as_str()).collect();
     let actions: Vec<_> = Action::ALL.iter().map(|action| action.as_str()).collect();
     let types: Vec<_> = EventType::ALL.iter().map(|event_type| event_type.as_str()).collect();
-    let reason = json!({
-        "type": "object",
-        "properties": {
-            "source": {"enum": sources, "description": "The part of the gate."},
-            "code": text("What it found."),
-            "message": text("The same as a sentence."),
-            "policy_id": {"type": ["string", "null"], "description": "The policy that decided, as its provider names it."},
-            "passport_digest": {"type": "string", "pattern": hex(64, "sha256:"), "description": "The passport that decided."},
-            "answer_digest": {"type": "string", "pattern": hex(64, "sha256:"), "description": "The answer of the policy server that decided."},
-        },
-        "required": ["source", "code", "message", "policy_id"],
-        "additionalProperties": false,
-    });
+    let reason = reason();
     json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "A verdict, as Tollgate publishes it",
@@ -67,6 +53,32 @@ pub fn schema() -> Value {
         "required": [
             "verdict_id", "event_id", "action", "allows_execution", "should_halt", "code", "message", "decided_by", "reasons", "policy_version",
         ],
+        "additionalProperties": false,
+    })
+}
+
+fn hex(digits: usize, prefix: &str) -> String {
+    format!("^{prefix}[0-9a-f]{{{digits}}}$")
+}
+
+fn text(sentence: &str) -> Value {
+    json!({"type": "string", "description": sentence})
+}
+
+/// Returns the schema of a reason.
+fn reason() -> Value {
+    let sources: Vec<_> = DecidedBy::ALL.iter().map(|source| source.as_str()).collect();
+    json!({
+        "type": "object",
+        "properties": {
+            "source": {"enum": sources, "description": "The part of the gate."},
+            "code": text("What it found."),
+            "message": text("The same as a sentence."),
+            "policy_id": {"type": ["string", "null"], "description": "The policy that decided, as its provider names it."},
+            "passport_digest": {"type": "string", "pattern": hex(64, "sha256:"), "description": "The passport that decided."},
+            "answer_digest": {"type": "string", "pattern": hex(64, "sha256:"), "description": "The answer of the policy server that decided."},
+        },
+        "required": ["source", "code", "message", "policy_id"],
         "additionalProperties": false,
     })
 }

@@ -119,7 +119,7 @@ impl<'d> Reader<'_, 'd> {
             }
         }
         if verdict_members >= VERDICT_MEMBERS.len() {
-            return Err(own_verdict());
+            return Err(Rejection::of_own_verdict());
         }
         match repeated {
             Some(name) => Err(members::repeated(name)),
@@ -341,12 +341,6 @@ impl<'d> Reader<'_, 'd> {
                 .map_or(outer.timestamp, |(text, time_ms)| text.map(Cow::into_owned).or_else(|| time_ms.and_then(rfc_3339))),
         }
     }
-}
-
-/// Returns the rejection of a verdict that was read as an event.
-fn own_verdict() -> Rejection {
-    let fix = "let verdicts go to another topic than kafka.topics.events, and let nothing copy them there";
-    Rejection::new(RejectionCode::ValueIsAVerdict, "value", "a verdict of Tollgate", fix)
 }
 
 /// Checks that arguments inside a string hold no more values than are read. With more of them they would count as no arguments at all.

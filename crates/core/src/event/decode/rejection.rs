@@ -159,6 +159,12 @@ pub struct Rejection {
 }
 
 impl Rejection {
+    /// Returns the rejection of a verdict that was read as an event.
+    pub(super) fn of_own_verdict() -> Self {
+        let fix = "let verdicts go to another topic than kafka.topics.events, and let nothing copy them there";
+        Self::new(RejectionCode::ValueIsAVerdict, "value", "a verdict of Tollgate", fix)
+    }
+
     /// Returns a rejection of an event of which nothing is known yet.
     #[must_use]
     pub fn new(code: RejectionCode, field: &'static str, found: impl Into<String>, fix: &'static str) -> Self {
