@@ -45,7 +45,10 @@ fn the_python_baseline_decides_as_the_gate_does() {
         let answered = output(worker.env("TOLLGATE_DENIED_TOOLS", DENIED_TOOLS.join(",")));
 
         let allowlist = json!({"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": DENIED_TOOLS}}});
-        let mut gate = Gate::new(Policy::new(&PolicySettings::from_value(&json!({"guardrails": allowlist})).unwrap()));
+        // The baseline reads the three shapes that DeerFlow reads.
+        let detectors = ["openai_compatible_content_filter", "anthropic_refusal", "gemini_safety"].map(|name| json!({"use": name}));
+        let settings = json!({"guardrails": allowlist, "safety_finish_reason": {"detectors": detectors}});
+        let mut gate = Gate::new(Policy::new(&PolicySettings::from_value(&settings).unwrap()));
         let expected = lines(&traffic).map(|event| gate.decide(event).to_vec()).filter(|verdict| !verdict.is_empty());
         let expected: Vec<_> = expected.map(|verdict| decision(&verdict)).collect();
         let found: Vec<_> = lines(&answered).map(decision).collect();

@@ -175,7 +175,10 @@ impl Reached {
     pub(super) fn note(&mut self, got: &Got) {
         let Some(verdict) = &got.verdict else { return };
         let text = |pointer: &str| verdict.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-        self.hit(Kind::Detector, text("/safety/detector"));
+        // What is no detector's name is a rule of the native one.
+        let named = text("/safety/detector");
+        let is_named = named.is_empty() || self.items.contains_key(&Item { kind: Kind::Detector, name: named.clone() });
+        self.hit(Kind::Detector, if is_named { named } else { "native".to_owned() });
         for reason in verdict.get("reasons").and_then(Value::as_array).into_iter().flatten() {
             if let Some(code) = reason.get("code").and_then(Value::as_str).filter(|_| reason.get("source") == Some(&"loop".into())) {
                 self.hit(Kind::Loop, code.to_owned());

@@ -88,6 +88,7 @@ class Thread:
         "suppressed_tools",
         "any_suppressed",
         "all_suppressed",
+        "new_calls",
     )
 
     def __init__(self):
@@ -100,6 +101,8 @@ class Thread:
         self.suppressed_tools = set()
         self.any_suppressed = False
         self.all_suppressed = False
+        # Which calls that are new since the last response may not run: none, those under an id, or all.
+        self.new_calls = ""
 
     def _forget(self):
         self.failures = {}
@@ -108,17 +111,19 @@ class Thread:
         self.calls = OrderedDict()
 
     def has_suppressed(self):
-        return bool(self.suppressed_ids or self.suppressed_tools or self.any_suppressed or self.all_suppressed)
+        return bool(self.suppressed_ids or self.suppressed_tools or self.any_suppressed or self.all_suppressed or self.new_calls)
 
     def next_turn(self, turn_id, started_by):
         # What was suppressed stays so: a call that comes late may bear the id of any turn.
         if self.turn_id is not None:
             self.earlier = (*self.earlier[-(EARLIER_TURNS_MAX - 1) :], self.turn_id)
         self._forget()
+        self.new_calls = ""
         self.turn_id, self.started_by, self.has_ended = turn_id, started_by, False
 
     def end_turn(self):
         self._forget()
+        self.new_calls = ""
         if self.has_suppressed():
             self.has_ended = True
         else:
@@ -164,6 +169,17 @@ class Thread:
                 self.all_suppressed = True
             else:
                 self.any_suppressed = True
+
+    def stops(self, call_id, tool, is_known):
+        """Returns whether a call may not run. A new call that may not run stays suppressed under its id."""
+        is_new = not is_known or not call_id
+        if self.is_suppressed(call_id, tool):
+            return True
+        if is_new and (self.new_calls == "any" or (self.new_calls == "ids" and call_id)):
+            if call_id:
+                self.suppress(call_id, tool)
+            return True
+        return False
 
     def is_suppressed(self, call_id, tool):
         return (
@@ -464,7 +480,7 @@ class Gate:
         is_same = record is not None and record.tool == tool and record.args == args
         if is_same and record.call_event == event_id:
             return record.call_ruling
-        if thread.is_suppressed(call_id, tool):
+        if thread.stops(call_id, tool, record is not None):
             ruling = SUPPRESSED
         elif tool in self.denied_tools:
             ruling = DENIED
@@ -573,9 +589,16 @@ class Gate:
             if spelling != "error":
                 thread.suppressed_tools.clear()
                 thread.any_suppressed = False
+                thread.new_calls = ""
+                if thread.suppressed_ids:
+                    # An id that the provider begins again is the new call's.
+                    again = CallList().langchain(message) if spelling == "message" else CallList().native(body)
+                    thread.suppressed_ids -= {call_id for call_id, _ in again}
             return orjson.dumps(verdict)
         for call_id, name in calls:
             thread.suppress(call_id, name)
+        if calls:
+            thread.new_calls = "any" if any(call_id is not None for call_id, _ in calls) else "ids"
         detector, field, value = found
         message = f"The provider stopped this response with a safety-related signal ({field}={value!r}, detector={detector!r})."
         verdict.update(
