@@ -69,6 +69,14 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
         ("[a, b]", "map"),
         ("safety_finish_reason: {detectors: anthropic_refusal}", "safety_finish_reason.detectors: found a string; write a list"),
         (
+            "guardrails: {enabled: true, providers: [{use: allowlist, allow_tools: [bash]}]}",
+            "guardrails.providers[0].allow_tools: found an unknown key; write `allowed_tools` under `config`, as in `config: {allowed_tools: …}`",
+        ),
+        (
+            "safety_finish_reason: {detectors: [{use: anthropic_refusal, stop_reasons: [refusal]}]}",
+            "safety_finish_reason.detectors[0].stop_reasons: found an unknown key; write `stop_reasons` under `config`",
+        ),
+        (
             "safety_finish_reason: {detectors: [{use: anthropic_refusal, config: {stop_reasons: refusal}}]}",
             "safety_finish_reason.detectors[0].config.stop_reasons: found a string; write a list of strings",
         ),

@@ -12,7 +12,7 @@ use tollgate_core::decide::controls::{CONTROL_BYTES_MAX, ControlId, decode};
 use tollgate_passport::{Passport, check_schema};
 
 use super::history::{AuditArgs, Change, Signed};
-use super::written::{read, write};
+use super::written::{note, put, read, read_in_time, write};
 use crate::commands::passport::{denies_every_call, fault_lines};
 use crate::commands::shared::Hints;
 
@@ -65,7 +65,9 @@ pub(super) fn execute(command: &PassportCommand, kafka: &KafkaSettings, hints: &
             }
             let digest = format!("sha256:{}", passport.digest);
             let change = Change { digest: Some(digest.clone()), ..audit.change("set") };
-            write(kafka, &read(kafka), &ControlId::Passport(agent.clone()), Some(&value(agent, &text, &change.signed)?), &change)?;
+            let id = ControlId::Passport(agent.clone());
+            let place = put(kafka, &id, Some(&value(agent, &text, &change.signed)?))?;
+            note(kafka, &read_in_time(kafka), &id, place, &change);
             say!("its digest is {digest}");
         }
         PassportCommand::Remove { agent, audit } => {

@@ -99,6 +99,16 @@ impl Section<'_> {
         Some(duration_ms)
     }
 
+    /// Adds a fault for each key that belongs into the section under `key`, of which the keys have been read.
+    pub fn refuse_keys_of(&self, key: &str, below: &Self) {
+        for written in self.unread() {
+            if let Some(meant) = below.nearest_read(written) {
+                self.pass_over(written);
+                self.fault(written, "an unknown key", format!("write `{meant}` under `{key}`, as in `{key}: {{{meant}: …}}`"));
+            }
+        }
+    }
+
     /// Adds a fault for a key that has no place here, if it is written. Nobody has to know the key otherwise.
     pub fn refuse(&self, key: &'static str, found: &str, fix: &str) {
         if self.has(key) {

@@ -234,6 +234,17 @@ impl<'v> Section<'v> {
         self.known.borrow_mut().insert(key);
     }
 
+    /// Returns the keys that the user wrote and nobody has read.
+    pub(super) fn unread(&self) -> Vec<&'v str> {
+        let known = self.known.borrow();
+        self.user.iter().flat_map(|user| user.keys()).map(String::as_str).filter(|key| !known.contains(key)).collect()
+    }
+
+    /// Returns the key among those that were read that another one is like.
+    pub(super) fn nearest_read(&self, key: &str) -> Option<&'v str> {
+        nearest(key, self.known.borrow().iter().copied())
+    }
+
     /// Returns whether the user wrote this key, without knowing it: it may be one that is refused.
     pub(super) fn has(&self, key: &str) -> bool {
         self.user.is_some_and(|user| user.contains_key(key))

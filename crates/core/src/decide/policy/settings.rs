@@ -227,7 +227,9 @@ fn read_provider(entry: &Section<'_>, guardrails: &Section<'_>, registry: &Regis
     }
     let config = entry.section("config");
     let provider = provider?;
-    Some(ConfiguredProvider { name: provider.name, tools, settings: (provider.read)(&config, guardrails) })
+    let settings = (provider.read)(&config, guardrails);
+    entry.refuse_keys_of("config", &config);
+    Some(ConfiguredProvider { name: provider.name, tools, settings })
 }
 
 /// Numbers servers with the same name, so that metrics tell them apart.
@@ -258,5 +260,7 @@ fn read_safety(section: &Section<'_>, registry: &Registry) -> (Vec<ConfiguredDet
 fn read_detector(entry: &Section<'_>, registry: &Registry) -> Option<ConfiguredDetector> {
     let detector = find(entry, "detector", registry.detectors());
     let config = entry.section("config");
-    detector.map(|detector| (detector.read)(&config))
+    let detector = detector.map(|detector| (detector.read)(&config));
+    entry.refuse_keys_of("config", &config);
+    detector
 }
