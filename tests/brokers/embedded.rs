@@ -8,6 +8,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::{Headers, Message, OwnedMessage};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::{Offset, TopicPartitionList};
+use serde_json::{Value, json};
 
 use super::process::Process;
 use crate::support::{run, temporary, tollgate};
@@ -63,6 +64,17 @@ fn send(producer: &BaseProducer, value: &str) {
 
 fn call(id: &str) -> String {
     format!(r#"{{"type":"tool_call","thread_id":"t","event_id":"{id}","tool_call_id":"{id}","tool_name":"ls","tool_input":{{}}}}"#)
+}
+
+/// A line of the log says which stage it is of.
+#[test]
+fn a_line_of_the_log_names_its_stage() {
+    let config = temporary("{admin: null, log: {format: json, filter: tollgate_worker=info}}");
+    let ran = run(tollgate().args(["dev", "--port", "0", "--sample", "--once", "--config"]).arg(config.path()), b"");
+    let lines: Vec<Value> = ran.stderr.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let letter = lines.iter().find(|line| line["code"] == "value_not_json").unwrap_or_else(|| panic!("{ran:?}"));
+    assert_eq!(letter["span"], json!({"name": "work", "stage": "deciding"}));
+    assert!(lines.iter().any(|line| line["message"] == "assigned" && line["span"]["stage"] == "abuse"), "{ran:?}");
 }
 
 /// `tollgate sample` shows the verdicts of its own threads, and not what goes on besides.

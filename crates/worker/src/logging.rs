@@ -66,7 +66,7 @@ pub fn start_logging(log: &LogSettings) -> anyhow::Result<()> {
     // A subscriber that reported its own errors would write them to stderr, and panic if that is closed.
     let builder = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false).with_writer(lines);
     let started = match log.format {
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+        LogFormat::Json => builder.json().flatten_event(true).with_span_list(false).try_init(),
         LogFormat::Text => builder.with_ansi(is_terminal).try_init(),
     };
     started.map_err(|error| anyhow::anyhow!("logging cannot be started: {error}"))?;
