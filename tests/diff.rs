@@ -192,7 +192,9 @@ fn the_number_of_cores_does_not_matter() {
         let mut command = Command::new("taskset");
         command.args(["-c", cores]).arg(env!("CARGO_BIN_EXE_tollgate")).args(arguments).current_dir(trial.folder.path());
         let ran = run(&mut command, b"");
-        assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""), "{arguments:?}");
+        // Some threads of this fleet begin without a turn_start.
+        let others: Vec<_> = ran.stderr.lines().filter(|line| !line.contains("threads begin within a turn")).collect();
+        assert_eq!((ran.exit, others), (Some(0), Vec::new()), "{arguments:?}");
         ran.stdout
     };
     // Only some of the machine's may be ours.

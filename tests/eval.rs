@@ -125,6 +125,8 @@ fn threads_that_begin_within_a_turn_are_named() {
     assert!(one.starts_with("tollgate: 1 thread begins within a turn (cut): ") && one.lines().count() == 1, "{one}");
     let many = said(&["a", "b", "c", "d", "a"].map(|thread| ("tool_result", thread)));
     assert!(many.starts_with("tollgate: 4 threads begin within a turn (a, b, c, …): ") && many.lines().count() == 1, "{many}");
+    let digest = run(tollgate().args(["eval", "--digest"]), (line("turn_start", "a") + &line("tool_call", "b")).as_bytes());
+    assert!(digest.stderr.starts_with("tollgate: 1 thread begins within a turn: "), "{}", digest.stderr);
 }
 
 #[test]

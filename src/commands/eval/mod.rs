@@ -82,17 +82,25 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
 
 /// Says what was not counted and which threads begin within a turn, and returns how many lines were rejected.
 fn rejected_by(evaluated: Evaluated) -> u64 {
-    if let (count @ 1.., named) = evaluated.cut_turns.found() {
-        let named: Vec<_> = named.into_iter().map(shown).collect();
-        let (threads, more) =
-            if count == 1 { ("thread begins", "") } else { ("threads begin", if count > named.len() as u64 { ", …" } else { "" }) };
-        say!(
-            "tollgate: {count} {threads} within a turn ({}{more}): what came before is not here, so that verdicts can differ from those of the workers; take events from the beginning of the turn on",
-            named.join(", ")
-        );
-    }
+    let (count, named) = evaluated.cut_turns.found();
+    say_cut_turns(count, &named);
     evaluated.uncounted.iter().for_each(|sentence| say!("tollgate: {sentence}"));
     evaluated.rejected
+}
+
+/// Says how many threads begin within a turn, and names some of them.
+fn say_cut_turns(count: u64, named: &[&str]) {
+    if count == 0 {
+        return;
+    }
+    let threads = if count == 1 { "thread begins" } else { "threads begin" };
+    let more = if count > named.len() as u64 { ", …" } else { "" };
+    let names = named.iter().map(|name| shown(name)).collect::<Vec<_>>().join(", ");
+    let names = if named.is_empty() { names } else { format!(" ({names}{more})") };
+    say!(
+        "tollgate: {count} {threads} within a turn{names}: what came before is not here, so that verdicts can differ from those of the \
+         workers; take events from the beginning of the turn on"
+    );
 }
 
 fn exit_code(rejected: u64) -> ExitCode {
@@ -105,6 +113,7 @@ fn print_digest(parallel_reader: ParallelReader<'_>, new_decider: impl Fn() -> D
     tell_topics(&digested.topics);
     digested.faults.iter().try_for_each(|(number, fault)| report(*number, fault))?;
     writeln!(io::stdout(), "{}", digested.verdicts.digest())?;
+    say_cut_turns(digested.cut_threads, &[]);
     if digested.displaced > 0 {
         say!(
             "tollgate: {} threads were refused or made room for others (limits.threads_per_partition_max), so the digest depends on how threads are split over partitions",

@@ -54,13 +54,18 @@ impl CutTurns {
         }
     }
 
+    /// Returns how many threads begin within a turn in several parts of a file, of which each has all events of its threads.
+    pub(super) fn count_of<'c>(parts: impl Iterator<Item = &'c Self> + Clone) -> u64 {
+        let has_starts = parts.clone().any(|part| part.has_starts);
+        parts.map(|part| part.ends.count + if has_starts { part.middles.count } else { 0 }).sum()
+    }
+
     /// Returns how many threads begin within a turn, and the first ones.
     #[must_use]
     pub fn found(&self) -> (u64, Vec<&str>) {
         let kinds = [Some(&self.ends), self.has_starts.then_some(&self.middles)];
-        let kinds = || kinds.iter().copied().flatten();
-        let named = kinds().flat_map(|threads| &threads.named).map(String::as_str).take(NAMED_MAX).collect();
-        (kinds().map(|threads| threads.count).sum(), named)
+        let named = kinds.into_iter().flatten().flat_map(|threads| &threads.named).map(String::as_str).take(NAMED_MAX).collect();
+        (Self::count_of(std::iter::once(self)), named)
     }
 }
 
@@ -87,5 +92,10 @@ mod tests {
         let events = [("a", ToolCall), ("b", TurnStart), ("b", ToolCall), ("c", ModelResponse), ("d", ToolResult), ("e", ToolCall)];
         assert_eq!(found(&events), (4, vec!["d".into(), "a".into(), "c".into()]));
         assert_eq!(found(&[("a", TurnStart), ("a", TurnEnd), ("a", ToolCall)]), (0, Vec::new()));
+        // So it is if the mark is in another part of the file.
+        let [mut marked, mut cut] = [CutTurns::default(), CutTurns::default()];
+        marked.note("a", TurnStart);
+        cut.note("b", ToolCall);
+        assert_eq!((cut.found().0, CutTurns::count_of([&marked, &cut].into_iter())), (0, 1));
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tollgate_core::decide::deciding::{Outcome, VerdictBuffer};
 use tollgate_core::decide::evaluate::DistinctVerdicts;
 
+use super::CutTurns;
 use crate::{Captured, Decider, LineFault, ParallelReader, Visitor, unreadable_from_here, visitors_max};
 
 /// What the digest of a file was made of.
@@ -20,6 +21,8 @@ pub struct Digested {
     /// How many threads made room for others or were refused. Where there are any, the digest depends on how threads are split over
     /// partitions.
     pub displaced: u64,
+    /// How many threads begin within a turn.
+    pub cut_threads: u64,
 }
 
 /// Decides on every line on all cores, and returns the digest of the verdicts.
@@ -28,15 +31,22 @@ pub struct Digested {
 /// There are too many partitions, or policy servers cannot be asked.
 pub fn digest(parallel_reader: ParallelReader<'_>, new_decider: impl Fn() -> Decider) -> anyhow::Result<Digested> {
     let (verdicts, topic) = (Arc::new(DistinctVerdicts::default()), parallel_reader.topic);
-    let new =
-        || Share { topic, decider: new_decider(), out: VerdictBuffer::default(), verdicts: Arc::clone(&verdicts), faults: Vec::new() };
+    let new = || Share {
+        topic,
+        decider: new_decider(),
+        out: VerdictBuffer::default(),
+        cut_turns: CutTurns::default(),
+        verdicts: Arc::clone(&verdicts),
+        faults: Vec::new(),
+    };
     let swept = parallel_reader.run(std::iter::repeat_with(new).take(visitors_max()).collect())?;
     let displaced = swept.visitors.iter().map(|share| share.decider.displaced()).sum();
+    let cut_threads = CutTurns::count_of(swept.visitors.iter().map(|share| &share.cut_turns));
     let mut faults: Vec<_> = swept.visitors.into_iter().flat_map(|share| share.faults).collect();
     // What stands before it is good, as it is to `eval` without a digest.
     faults.extend(swept.broken.map(|(number, error)| (number, unreadable_from_here(&error))));
     faults.sort_unstable_by_key(|(number, _)| *number);
-    Ok(Digested { verdicts, topics: swept.topics, faults, displaced })
+    Ok(Digested { verdicts, topics: swept.topics, faults, displaced, cut_threads })
 }
 
 /// The records of some partitions.
@@ -44,6 +54,7 @@ struct Share<'t> {
     topic: &'t str,
     decider: Decider,
     out: VerdictBuffer,
+    cut_turns: CutTurns,
     verdicts: Arc<DistinctVerdicts>,
     faults: Vec<(u64, LineFault)>,
 }
@@ -56,8 +67,9 @@ impl Visitor for Share<'_> {
         if outcome.is_published() {
             self.verdicts.add(&self.out.json);
         }
-        if let Outcome::DeadLetter(rejection) = outcome {
-            self.fault(number, rejection.into());
+        match outcome {
+            Outcome::DeadLetter(rejection) => self.fault(number, rejection.into()),
+            Outcome::Verdict { event_type, .. } | Outcome::Boundary(event_type) => self.cut_turns.note(&self.out.thread_id, event_type),
         }
         Ok(())
     }
