@@ -19,6 +19,7 @@ mod decision;
 mod extremes;
 mod growth;
 mod instructions;
+mod loops;
 mod memory;
 mod signals;
 
@@ -61,6 +62,8 @@ enum Benchmark {
         #[arg(long, hide = true)]
         fleet: Option<usize>,
     },
+    /// A decision under the preset `tollgate` of the loop controllers, over the same under `seed`
+    Loops,
     /// Bytes per live thread, and its checkpoint; it needs about 4 GB of memory
     Memory {
         /// Measure the kind of this number alone
@@ -90,6 +93,7 @@ fn main() {
         Benchmark::Instructions { run: None } => instructions::measure(Table::new("instructions", json)),
         Benchmark::Growth { fleet: Some(threads) } => growth::threads::serve(threads),
         Benchmark::Growth { fleet: None } => growth::measure(Table::new("growth", json)),
+        Benchmark::Loops => loops::measure(Table::new("loops", json)),
         Benchmark::Memory { kind: Some(kind) } => memory::measure_kind(kind),
         Benchmark::Memory { kind: None } => memory::measure(Table::new("memory", json)),
         Benchmark::Signals => signals::measure(Table::new("signals", json)),

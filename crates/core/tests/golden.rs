@@ -148,8 +148,7 @@ fn check_trace(case: &Value) {
                 let decision = if kind == "before" {
                     controller.before_call(&mut memory, &call, &CallContext::default())
                 } else {
-                    let failed = op["failed"].as_bool().unwrap_or_else(|| classify(tool, result.as_ref()).is_some());
-                    let observation = Observation::new(failed, result.as_ref());
+                    let observation = Observation::new(tool, op["failed"].as_bool(), result.as_ref());
                     controller.after_call(&mut memory, &call, &CallContext::default(), &observation)
                 };
                 let described = describe(decision, &call);

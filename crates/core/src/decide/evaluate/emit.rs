@@ -4,6 +4,7 @@
 
 use crate::decide::controls::Subject;
 use crate::decide::guardrail::EVALUATOR_ERROR;
+use crate::decide::loops::Observation;
 use crate::decide::policy::Policy;
 use crate::decide::ruling::{Reason, Ruling};
 use crate::decide::safety::{Stage, Termination};
@@ -87,7 +88,7 @@ impl<'e> Emitter<'e> {
     }
 
     /// Notes a result that was newly observed. `turn` is the running one.
-    pub(super) fn result(&mut self, turn: &Turn, result: &ToolResult<'_>, has_failed: bool, ruling: &Ruling) {
+    pub(super) fn result(&mut self, turn: &Turn, result: &ToolResult<'_>, observation: &Observation<'_>, ruling: &Ruling) {
         if self.interest.is_none() || is_late(self.event, turn) {
             return;
         }
@@ -95,7 +96,7 @@ impl<'e> Emitter<'e> {
         if matches!(decisive, Some(Reason::Loop { code, .. }) if code.intervention().halts()) {
             self.fact(stopped(PointKind::LoopStop, &result.tool_name, decisive));
         }
-        if has_failed {
+        if observation.has_failed() {
             self.optional(PointKind::ToolFailure, |fact| fact.tool = Some(result.tool_name.as_ref().into()));
         }
     }

@@ -25,7 +25,7 @@ use tollgate_json::digest::{Digest, Fingerprint};
 use tollgate_passport::ToolInput;
 
 use crate::decide::guardrail::{self, Answer, ChainOutcome, GuardrailRequest, Progress, ProviderError, Question};
-use crate::decide::loops::{Arguments, CallContext, Observation, Signature, arguments_digest, classify};
+use crate::decide::loops::{Arguments, CallContext, Observation, Signature, arguments_digest};
 use crate::decide::safety::ResponseContent;
 use crate::decide::signal::EventSignals;
 use emit::Emitter;
@@ -320,8 +320,9 @@ impl<'e> Fold<'e> {
             (seen, ruling)
         } else {
             let args = result_arguments(result, seen).map_err(|rejection| rejection.with_event(write::partial_event(self.event)))?;
-            let (ruling, has_failed) = self.observe(memory, key, args, result);
-            self.emitter.result(turn, result, has_failed, &ruling);
+            let observation = Observation::new(&result.tool_name, result.failed, result.result.as_ref());
+            let ruling = self.observe(memory, key, args, result, &observation);
+            self.emitter.result(turn, result, &observation, &ruling);
             (Some(args), ruling)
         };
         Ok(write::ruling(&self.frame(&thread.turn), &Subject::result(result, args), &ruling, out))
@@ -331,15 +332,13 @@ impl<'e> Fold<'e> {
         CallContext { id: Some(key.id), input: Some(input), is_attended: self.event.attended == Some(true), only_warns: false }
     }
 
-    /// Observes a result. Returns the ruling, and whether the tool has failed.
-    fn observe(&self, memory: &mut TurnMemory, key: &CallKey, args: Digest, result: &ToolResult<'_>) -> (Ruling, bool) {
-        let failed = result.failed.unwrap_or_else(|| classify(&result.tool_name, result.result.as_ref()).is_some());
+    /// Observes a result, and returns the ruling.
+    fn observe(&self, memory: &mut TurnMemory, key: &CallKey, args: Digest, result: &ToolResult<'_>, seen: &Observation<'_>) -> Ruling {
         let signature = Signature { tool_name: &result.tool_name, tool: key.tool, args };
-        let observation = Observation::new(failed, result.result.as_ref()).with_declared(result.failed);
-        let outcome = self.policy.loops().after_call(&mut memory.loops, &signature, &self.context(key, &result.input), &observation);
+        let outcome = self.policy.loops().after_call(&mut memory.loops, &signature, &self.context(key, &result.input), seen);
         let ruling = Ruling::new(outcome.reasons, Some(outcome.count));
         memory.calls.note_result(key.id, key.tool, args, Answered { event: self.fingerprint, ruling: ruling.clone() });
-        (ruling, failed)
+        ruling
     }
 }
 

@@ -197,7 +197,8 @@ mod tests {
     fn failed_twice(section: &Value) -> (LoopMemory, LoopOutcome, LoopOutcome) {
         let chain = LoopChain::new(&settings_of(section));
         let (mut memory, call, error) = (LoopMemory::default(), Signature::new("bash", Digest::of(b"{}")), Text::plain(b"Error"));
-        let mut fail = || chain.after_call(&mut memory, &call, &CallContext::default(), &Observation::new(true, Some(&error)));
+        let mut fail =
+            || chain.after_call(&mut memory, &call, &CallContext::default(), &Observation::new("bash", Some(true), Some(&error)));
         fail();
         let after = fail();
         let before = chain.before_call(&mut memory, &call, &CallContext::default());

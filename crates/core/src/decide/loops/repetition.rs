@@ -92,7 +92,7 @@ impl LoopController for Repetition {
         context: &CallContext<'_>,
         result: &Observation<'_>,
     ) -> LoopDecision {
-        if result.failed { self.after_failure(memory, call, context) } else { self.after_success(memory, call, result) }
+        if result.has_failed() { self.after_failure(memory, call, context) } else { self.after_success(memory, call, result) }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 
+use super::classify;
 use tollgate_json::digest::{Digest, Fingerprint};
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value, arrangement, canonical};
 use tollgate_passport::ToolInput;
@@ -163,28 +164,28 @@ pub fn result_digest(result: Option<&Text<'_>>) -> Digest {
     }
 }
 
-/// A result as a controller observes it. Its digest is computed on first use.
+/// A result as a controller observes it. Its digest, and whether it is a failure, are found out on first use.
 #[derive(Debug)]
 pub struct Observation<'a> {
-    /// Whether the call failed, as the event says or as its result was classified.
-    pub failed: bool,
     /// Whether the call failed, as the event says.
     pub declared: Option<bool>,
+    tool_name: &'a str,
     result: Option<&'a Text<'a>>,
+    has_failed: OnceCell<bool>,
     digest: OnceCell<Digest>,
 }
 
 impl<'a> Observation<'a> {
-    /// Returns the observation of a result.
+    /// Returns the observation of a tool's result, whose event says this of its failure.
     #[must_use]
-    pub fn new(failed: bool, result: Option<&'a Text<'a>>) -> Self {
-        Self { failed, declared: Some(failed), result, digest: OnceCell::new() }
+    pub fn new(tool_name: &'a str, declared: Option<bool>, result: Option<&'a Text<'a>>) -> Self {
+        Self { declared, tool_name, result, has_failed: OnceCell::new(), digest: OnceCell::new() }
     }
 
-    /// Returns the observation of a result whose event says this of its failure.
+    /// Returns whether the call failed, as the event says or as [`classify`] says of its result.
     #[must_use]
-    pub fn with_declared(self, declared: Option<bool>) -> Self {
-        Self { declared, ..self }
+    pub fn has_failed(&self) -> bool {
+        self.declared.unwrap_or_else(|| *self.has_failed.get_or_init(|| classify(self.tool_name, self.result).is_some()))
     }
 
     /// Returns the raw result.

@@ -1,7 +1,7 @@
 //! Shape: lines that begin with the name of an error, and tracebacks.
 
 use super::Said;
-use super::view::{View, begins};
+use super::view::{View, beginning, begins, holds};
 
 /// What a line may begin with, in lower case.
 const HEADS: [&str; 12] = [
@@ -26,12 +26,12 @@ const LINES: usize = 12;
 
 /// Looks for such a line among the first and at the end.
 pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
-    let mut is_traceback = false;
+    let (mut is_traceback, is_placed) = (false, holds(view.head, &[": error: "]));
     for line in view.lines().take(LINES) {
         let line = line.strip_prefix(b"E ").unwrap_or(line).trim_ascii_start();
         if begins(line, "traceback (most recent") {
             is_traceback = true;
-        } else if HEADS.iter().any(|head| begins(line, head)) || has_named_error(line) {
+        } else if HEADS.iter().any(|head| begins(line, head)) || has_named_error(line) || (is_placed && is_error_at_a_place(line)) {
             return Some(Said::Failed(line));
         }
     }
@@ -45,7 +45,7 @@ fn beginning_of<'v>(view: &View<'v>, line: &[u8]) -> &'v [u8] {
 }
 
 /// Returns whether a line begins with the name of an error and a colon, or is that name: `ValueError: …`, `java.io.IOException: …`,
-/// `Error executing tool: …`, or a place in a file before it, `a.c:3:1: error: …`.
+/// `Error executing tool: …`.
 fn has_named_error(line: &[u8]) -> bool {
     let word = line.split(|byte| matches!(byte, b':' | b' ' | b'(')).next().unwrap_or_default();
     let next = line.get(word.len()).copied();
@@ -53,8 +53,12 @@ fn has_named_error(line: &[u8]) -> bool {
     let is_named = is_name && ENDINGS.iter().any(|ending| word.ends_with(ending)) && matches!(next, Some(b':') | None);
     // The first word of a sentence that an error's text is: `Error executing tool`.
     let is_sentence = line.starts_with(b"Error ") && line.len() <= 300;
-    let is_placed = memchr::memmem::find(super::view::beginning(line, 200), b": error: ").is_some();
-    is_named || is_sentence || is_placed
+    is_named || is_sentence
+}
+
+/// Returns whether a place in a file stands before the error: `a.c:3:1: error: …`.
+fn is_error_at_a_place(line: &[u8]) -> bool {
+    holds(beginning(line, 200), &[": error: "])
 }
 
 #[cfg(test)]

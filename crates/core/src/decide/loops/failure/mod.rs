@@ -17,6 +17,7 @@ mod view;
 
 pub use seed::{Failure, classify};
 
+use super::CallContext;
 use super::steps::hash::Mix;
 use tollgate_json::{DEPTH_MAX, Parser, Text, Value};
 use view::View;
@@ -59,19 +60,32 @@ pub struct Seen {
     pub is_nothing: bool,
 }
 
-/// Looks at a result, as `failed` of the event says or as its text says. `command` is the beginning of the command line that was run, or
-/// empty. `then` gets what was seen, and the text that the tool wrote, out of its envelope.
-pub fn look<T>(result: Option<&Text<'_>>, failed: Option<bool>, command: &[u8], then: impl FnOnce(Seen, &[u8]) -> T) -> T {
-    let raw = result.map_or(b"".as_slice(), Text::as_bytes);
+/// A result with what is known of its call.
+#[derive(Clone, Copy)]
+pub struct Result<'r> {
+    /// The raw result.
+    pub text: Option<&'r Text<'r>>,
+    /// Whether the call failed, as the event says.
+    pub declared: Option<bool>,
+    /// The call.
+    pub context: &'r CallContext<'r>,
+    /// Whether the call was made before: only then it matters whether it is to be made again later.
+    pub is_repeated: bool,
+}
+
+/// Looks at a result. `then` gets what was seen, and the text that the tool wrote, out of its envelope.
+pub fn look<T>(result: &Result<'_>, then: impl FnOnce(Seen, &[u8]) -> T) -> T {
+    let raw = result.text.map_or(b"".as_slice(), Text::as_bytes);
     let mut outer = Parser::new();
     let value = parsed(&mut outer, raw);
     let Some((text, is_error)) = value.and_then(envelope::open) else {
-        return then(seen(&View::new(raw, value, command), failed), raw);
+        return then(seen(&View::new(raw, value, result.context), result), raw);
     };
     let text = text.into_bytes();
     let mut inner = Parser::new();
     let value = parsed(&mut inner, &text);
-    then(seen(&View::new(&text, value, command), failed.or(is_error.then_some(true))), &text)
+    let declared = result.declared.or(is_error.then_some(true));
+    then(seen(&View::new(&text, value, result.context), &Result { declared, ..*result }), &text)
 }
 
 /// Returns the object or list that a text is.
@@ -80,14 +94,17 @@ fn parsed<'p>(parser: &'p mut Parser, text: &'p [u8]) -> Option<Value<'p>> {
     if matches!(first, b'{' | b'[') { parser.parse(text, DEPTH_MAX).ok() } else { None }
 }
 
-fn seen(view: &View<'_>, failed: Option<bool>) -> Seen {
+fn seen(view: &View<'_>, result: &Result<'_>) -> Seen {
+    let failed = result.declared;
     let is_nothing = nothing::see(view);
     let said = if failed == Some(false) { Some(Said::Fine) } else { SHAPES.iter().find_map(|see| see(view)) };
     let (line, is_missing) = match said {
         Some(Said::Failed(line)) => (line, false),
         Some(Said::Missing) => (b"a missing program".as_slice(), true),
         Some(Said::Fine) | None if failed == Some(true) => (view.first_line(), false),
-        Some(Said::Fine) | None => return Seen { is_nothing, is_passing: passing::is_later(view), ..Seen::default() },
+        Some(Said::Fine) | None => {
+            return Seen { is_nothing, is_passing: result.is_repeated && passing::is_later(view), ..Seen::default() };
+        }
     };
     let line = if line.is_empty() { view.text } else { line };
     Seen { class: Some(class_of(line)), is_passing: !is_missing && passing::see(view), is_missing, is_nothing }
@@ -120,10 +137,19 @@ fn class_of(line: &[u8]) -> u16 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use tollgate_passport::ToolInput;
 
     /// Returns what is seen of a result of a call without a command.
     pub fn seen_of(result: &str) -> Seen {
-        look(Some(&Text::plain(result.as_bytes())), None, b"", |seen, _| seen)
+        seen_after("", None, result)
+    }
+
+    /// Returns what is seen of a result of a command.
+    pub fn seen_after(command: &str, declared: Option<bool>, result: &str) -> Seen {
+        let (text, arguments) = (Text::plain(result.as_bytes()), serde_json::json!({"command": command}).to_string());
+        let input = ToolInput::Encoded(Text::plain(arguments.as_bytes()));
+        let context = CallContext { input: Some(&input), ..CallContext::default() };
+        look(&Result { text: Some(&text), declared, context: &context, is_repeated: true }, |seen, _| seen)
     }
 
     /// Checks that each of the first results is seen as a failure, and none of the others.
@@ -138,7 +164,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_the_event_says_comes_first() {
-        let look = |failed, result: &str| look(Some(&Text::plain(result.as_bytes())), failed, b"", |seen, _| seen.class.is_some());
+        let look = |failed, result: &str| seen_after("", failed, result).class.is_some();
         assert!(!look(Some(false), "Error: disk full"));
         assert!(look(Some(true), "all is well"));
         assert!(look(Some(true), ""));

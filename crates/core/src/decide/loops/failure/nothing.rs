@@ -1,6 +1,6 @@
 //! Shape: the empty answer to a look-up. It is no failure; many of them in a row are guesses.
 
-use super::view::{View, begins, position};
+use super::view::{View, begins, holds, position};
 
 /// What an empty answer says behind `no` or `0`.
 const THINGS: [&str; 16] = [
@@ -13,7 +13,7 @@ const LOOKUPS: [&str; 10] = ["find", "grep", "rg", "ag", "fd", "locate", "which"
 /// Returns whether a result is the empty answer to a look-up.
 pub fn see(view: &View<'_>) -> bool {
     let line = view.first_line();
-    is_empty_value(view) || says_nothing(line) || (is_empty_output(view) && is_lookup(view.command))
+    is_empty_value(view) || says_nothing(line) || (is_empty_output(view) && is_lookup(view.command()))
 }
 
 /// Returns whether the text is an empty list or object, or an object with nothing but an empty list.
@@ -37,10 +37,7 @@ fn says_nothing(line: &[u8]) -> bool {
         let rest = line.get(start.len()..).unwrap_or_default();
         THINGS.iter().any(|thing| position(rest, thing).is_some_and(|at| at <= 20))
     });
-    is_counted
-        || position(line, "not found").is_some()
-        || position(line, "no such file").is_some()
-        || position(line, "does not exist").is_some()
+    is_counted || holds(line, &["ot found", "o such file", "does not exist"])
 }
 
 /// Returns whether a command printed nothing, in whichever frame its shell puts that.
@@ -67,9 +64,7 @@ pub fn is_lookup(command: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::decide::loops::failure::look;
-    use crate::decide::loops::failure::tests::seen_of;
-    use tollgate_json::Text;
+    use crate::decide::loops::failure::tests::{seen_after, seen_of};
 
     #[test]
     fn empty_answers_are_seen() {
@@ -83,8 +78,7 @@ mod tests {
 
     #[test]
     fn a_look_up_that_prints_nothing_found_nothing() {
-        let nothing =
-            |command: &str, result: &str| look(Some(&Text::plain(result.as_bytes())), None, command.as_bytes(), |seen, _| seen.is_nothing);
+        let nothing = |command: &str, result: &str| seen_after(command, None, result).is_nothing;
         for command in ["grep -rn x .", "cd src && find . -name y", "which cargo"] {
             assert!(nothing(command, ""), "{command}");
             assert!(nothing(command, "<returncode>1</returncode>\n<output>\n</output>"), "{command}");

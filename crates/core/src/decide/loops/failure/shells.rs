@@ -1,7 +1,7 @@
 //! Shape: what shells and their tools say of programs and files that are not there.
 
 use super::Said;
-use super::view::{View, position};
+use super::view::{View, holds, position};
 
 /// What is said of a program that is not installed.
 const MISSING: [&str; 4] = ["command not found", "is not recognized as", "no such command", "executable file not found"];
@@ -21,6 +21,9 @@ const LINES: usize = 6;
 
 /// Looks for a program that is not installed.
 pub fn see_missing<'v>(view: &View<'v>) -> Option<Said<'v>> {
+    if !holds(view.head, &["not ", "such command"]) {
+        return None;
+    }
     // Longer lines are a text that tells of it.
     let is_short = |line: &&[u8]| line.len() <= 200;
     let named = |line: &[u8]| {

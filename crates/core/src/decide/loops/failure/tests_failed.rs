@@ -1,7 +1,7 @@
 //! Shape: the summary of a test run or a build, at the end of its output.
 
 use super::Said;
-use super::view::{View, number, position};
+use super::view::{View, holds, number, position};
 
 /// What a line of a summary says that names a failure, in lower case.
 const PHRASES: [&str; 9] = [
@@ -21,6 +21,9 @@ const COUNTED: [&str; 5] = [" failed", " failing", " failures", " failure", " er
 /// Looks for a summary that counts a failure, in the last lines.
 pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
     let tail = view.tail();
+    if !holds(tail, &["ail", "AIL", "rrors"]) {
+        return None;
+    }
     let lines = || tail.rsplit(|byte| *byte == b'\n').take(LINES).filter(|line| line.len() <= 160);
     let counts = |line: &[u8]| COUNTED.iter().any(|word| position(line, word).is_some_and(|at| counts_some(line, at)));
     let is_summary = |line: &&[u8]| PHRASES.iter().any(|phrase| position(line, phrase).is_some()) || (is_count(line) && counts(line));

@@ -7,15 +7,13 @@ use super::view::{View, begins, position};
 pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
     let line = view.lines().take(2).find(|line| begins(line, "usage:") && line.len() > "usage:".len())?;
     // Someone who asks for help gets it.
-    let asked = ["--help", " -h", "help "].iter().any(|word| position(view.command, word).is_some());
+    let asked = ["--help", " -h", "help "].iter().any(|word| position(view.command(), word).is_some());
     Some(if asked { Said::Fine } else { Said::Failed(line) })
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::decide::loops::failure::look;
-    use crate::decide::loops::failure::tests::check;
-    use tollgate_json::Text;
+    use crate::decide::loops::failure::tests::{check, seen_after};
 
     #[test]
     fn a_usage_line_is_a_failure_unless_help_was_asked_for() {
@@ -23,7 +21,6 @@ mod tests {
             &["usage: edit <start>:<end>", "Missing operand\nUsage: cp SOURCE DEST"],
             &["Disk usage: 40 %", "Memory usage: 3 GB of 8", "Usage:"],
         );
-        let help = Text::plain(b"usage: pack [-h] DIR");
-        assert!(look(Some(&help), None, b"pack --help", |seen, _| seen.class.is_none()));
+        assert!(seen_after("pack --help", None, "usage: pack [-h] DIR").class.is_none());
     }
 }

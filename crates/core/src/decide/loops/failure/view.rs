@@ -1,5 +1,6 @@
 //! A result as the shapes of failures look at it.
 
+use crate::decide::loops::CallContext;
 use tollgate_json::Value;
 
 /// How many bytes at the beginning of a text are looked at.
@@ -16,20 +17,25 @@ pub struct View<'v> {
     pub text: &'v [u8],
     /// The text as JSON, where it is an object or a list.
     pub value: Option<Value<'v>>,
-    /// The beginning of the command line that was run; empty where there is none.
-    pub command: &'v [u8],
+    /// The call, whose command line is looked for where a shape asks for it.
+    context: &'v CallContext<'v>,
     /// The beginning of what the tool says: of the text, or of the member of an object that holds its text.
     pub head: &'v [u8],
 }
 
 impl<'v> View<'v> {
     /// Returns the view of a text.
-    pub fn new(text: &'v [u8], value: Option<Value<'v>>, command: &'v [u8]) -> Self {
+    pub fn new(text: &'v [u8], value: Option<Value<'v>>, context: &'v CallContext<'v>) -> Self {
         let member =
             |object: Value<'v>| TEXT_MEMBERS.iter().find_map(|key| Some(object.get(key)?.as_text()?.source()).filter(|s| !s.is_empty()));
         // Values without such a member are data, in which words say nothing.
         let said = value.map_or(text, |value| member(value).unwrap_or_default());
-        Self { text, value, command, head: beginning(said, HEAD_BYTES).trim_ascii_start() }
+        Self { text, value, context, head: beginning(said, HEAD_BYTES).trim_ascii_start() }
+    }
+
+    /// Returns the beginning of the command line that was run; empty where there is none.
+    pub fn command(&self) -> &'v [u8] {
+        self.context.command()
     }
 
     /// Returns the first line that is not blank; empty where there is none.
@@ -79,6 +85,11 @@ pub fn position(text: &[u8], phrase: &str) -> Option<usize> {
     let first = phrase.as_bytes().first()?;
     let is_phrase = |at: &usize| text.get(*at..at + phrase.len()).is_some_and(|found| found.eq_ignore_ascii_case(phrase.as_bytes()));
     memchr::memchr2_iter(*first, first.to_ascii_uppercase(), text).find(is_phrase)
+}
+
+/// Returns whether a text holds one of these pieces. It is a quick look before a closer one.
+pub fn holds(text: &[u8], pieces: &[&str]) -> bool {
+    pieces.iter().any(|piece| memchr::memmem::find(text, piece.as_bytes()).is_some())
 }
 
 /// Returns whether a text begins with a phrase in lower case, in whichever case the text is.

@@ -15,7 +15,7 @@ mod tests;
 pub use memory::{Attempt, Marks, Refusal, Step, StepMemory, Tally};
 pub use settings::{Attended, Limits, StepSettings};
 
-use super::failure::look;
+use super::failure;
 use super::{CallContext, LoopController, LoopDecision, Observation, Signature};
 use crate::decide::ruling::{Intervention, LoopCode, Rule, RuleFinding};
 use crate::decide::tools::ToolPatterns;
@@ -194,7 +194,8 @@ impl Steps {
                 warning = Some((*rule, count));
             }
         }
-        let is_stop_due = self.refusal(&case, marks, tool_name).is_some() && !context.only_warns;
+        let may_repeat = case.last.is_some_and(|last| last.marks.has(Marks::KNOWN) || last.marks.has(Marks::FAILED));
+        let is_stop_due = may_repeat && self.refusal(&case, marks, tool_name).is_some() && !context.only_warns;
         let decision = warning.map_or(LoopDecision::allow(0), |(rule, count)| found(rule, Intervention::Warn, count));
         decision.with_stop_due(is_stop_due)
     }
@@ -224,8 +225,10 @@ fn step_of(
     result: &Observation<'_>,
     context: &CallContext<'_>,
 ) -> Step {
-    let (seen, masked) = look(result.text(), result.declared, context.command(), |seen, text| (seen, mask::masked(text)));
-    let is_known = memory.steps.iter().any(|step| step.call == hashed.call && step.masked == masked.hash);
+    let same_call = || memory.steps.iter().filter(|step| step.call == hashed.call);
+    let result = failure::Result { text: result.text(), declared: result.declared, context, is_repeated: same_call().next().is_some() };
+    let (seen, masked) = failure::look(&result, |seen, text| (seen, mask::masked(text)));
+    let is_known = same_call().any(|step| step.masked == masked.hash);
     let marks = marks
         .with(Marks::FAILED, seen.class.is_some())
         .with(Marks::PASSING, seen.is_passing)

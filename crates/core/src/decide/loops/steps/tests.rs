@@ -43,7 +43,7 @@ impl Talk {
     fn answer(&mut self, number: u32, tool: &str, arguments: &str, result: &str) -> LoopDecision {
         self.with(tool, arguments, number, |controller, memory, call, context| {
             let text = Text::plain(result.as_bytes());
-            controller.after_call(memory, call, context, &Observation::new(false, Some(&text)).with_declared(None))
+            controller.after_call(memory, call, context, &Observation::new(tool, None, Some(&text)))
         })
     }
 
