@@ -212,7 +212,8 @@ fn the_readme_is_read_in_one_go() {
 #[test]
 fn the_readme_shows_what_the_sample_gives() {
     let readme = std::fs::read_to_string("README.md").unwrap();
-    let user = json!({"guardrails": {"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["bash"]}}}});
+    let user = json!({"guardrails": {"enabled": true, "provider": {"use": "allowlist", "config": {"denied_tools": ["bash"]}}},
+                      "tool_loop_guardrails": {"preset": "tollgate"}});
     let mut gate = Gate::new(Policy::new(&PolicySettings::from_value(&user).unwrap()));
     let shown: Vec<&str> = readme.lines().filter(|line| line.starts_with(r#"{"verdict_id":"#)).collect();
     let [shown] = shown[..] else { panic!("README.md shows {} verdicts", shown.len()) };

@@ -28,6 +28,27 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
         ("limits: {event_bytes_max: lots}", "limits.event_bytes_max: found a string; write a whole number of 1 or more"),
         ("limits: {thread_idle_seconds_max: 0}", "limits.thread_idle_seconds_max: found a number; write a whole number of 1 or more"),
         (
+            "tool_loop_guardrails: {preset: best}",
+            "tool_loop_guardrails.preset: found another word; write seed or tollgate or hermes or openhands or gemini_cli or deerflow",
+        ),
+        (
+            "tool_loop_guardrails: {preset: tollgate, exact_failure_warn_after: 2}",
+            "tool_loop_guardrails.exact_failure_warn_after: found an unknown key; remove it",
+        ),
+        (
+            "tool_loop_guardrails: {preset: tollgate, rules: {same_result: {warn_after: 9}}}",
+            "tool_loop_guardrails.rules.same_result.warn_after: found a number that is never reached, because `tool_loop_guardrails.rules.same_result.deny_after` comes first; write a smaller number, or 0 to leave it out",
+        ),
+        (
+            "tool_loop_guardrails: {preset: tollgate, rules: {error_class: {deny_after: 2}}}",
+            "tool_loop_guardrails.rules.error_class.deny_after: found an unknown key",
+        ),
+        (
+            "tool_loop_guardrails: {preset: tollgate, calls_per_turn_max: {web_search: 0}}",
+            "tool_loop_guardrails.calls_per_turn_max.web_search: found a number; write a whole number of 1 or more",
+        ),
+        ("tool_loop_guardrails: {rules: {}}", "tool_loop_guardrails.rules: found an unknown key"),
+        (
             "tool_loop_guardrails: {no_progress_warn_after: -1}",
             "tool_loop_guardrails.no_progress_warn_after: found a negative number; write a whole number of 0 or more",
         ),

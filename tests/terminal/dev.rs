@@ -35,10 +35,10 @@ fn verdicts_have_colours_unless_they_are_not_wanted() {
         let mut terminal = Terminal::start(&[SAMPLE, arguments].concat(), (100, 60), &[QUIET, variables].concat());
         assert!(terminal.wait().success());
         let shown = terminal.wait_for("played 33 events, 25 verdicts");
-        assert!(shown.contains("repeated_exact_failure_block"));
+        assert!(shown.contains("same_call_fails_denied"));
         // A line that is too long for the terminal takes several rows.
         let rows = terminal.look(|screen| screen.rows(0, 100).collect::<Vec<_>>());
-        let row = rows.iter().position(|row| row.contains("repeated_exact_failure_block")).unwrap();
+        let row = rows.iter().position(|row| row.contains("same_call_fails_denied")).unwrap();
         terminal.look(|screen| screen.cell(u16::try_from(row).unwrap(), 10).unwrap().fgcolor())
     };
     let red = vt100::Color::Idx(1);

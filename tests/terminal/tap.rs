@@ -83,7 +83,7 @@ fn a_terminal_gets_lines() {
     dev.publish(&stuck("nightly-deploy"));
     let mut terminal = Terminal::start(&["tap", "-b", &dev.brokers, "--from-beginning", "-n", "5"], (100, 30), &[]);
     assert!(terminal.wait().success());
-    let shown = terminal.wait_for("repeated_exact_failure_block");
+    let shown = terminal.wait_for("same_call_fails_denied");
     assert_snapshot("tap", &shown);
     let mut terminal = Terminal::start(&["tap", "-b", &dev.brokers, "--from-beginning", "-n", "1", "-o", "json"], (100, 30), &[]);
     assert!(terminal.wait().success());

@@ -22,7 +22,7 @@ fn the_screen_is_redrawn_in_place_and_given_back() {
         assert!(terminal.look(|screen| screen.alternate_screen() && screen.hide_cursor()));
         dev.publish(&stuck("nightly-deploy"));
         // The thread may be shown before its last event is counted.
-        let counted = ["nightly-deploy", "1", "1", "repeated_exact_failure_block"];
+        let counted = ["nightly-deploy", "1", "1", "same_call_fails_denied"];
         let shown = terminal.wait_until("all of the thread", |shown| row(shown, "nightly-deploy").is_some_and(|row| row == counted));
         let row = |begins: &str| row(&shown, begins);
         assert_eq!(row("worst threads").unwrap(), ["worst", "threads", "stops", "warnings", "last", "code"]);
@@ -82,10 +82,7 @@ fn a_pipe_gets_one_look_at_the_topic_as_json() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let topic: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_counted(&topic);
-    assert_eq!(
-        topic["threads"],
-        json!([{"thread_id": "nightly-deploy", "stops": 1, "warnings": 1, "code": "repeated_exact_failure_block"}])
-    );
+    assert_eq!(topic["threads"], json!([{"thread_id": "nightly-deploy", "stops": 1, "warnings": 1, "code": "same_call_fails_denied"}]));
 }
 
 /// Returns whether a thread of a process is the one that counts verdicts. It may have ended meanwhile.

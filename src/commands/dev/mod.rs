@@ -58,6 +58,9 @@ const PREFIX: &str = "tollgate-dev.";
 /// The policy that the sample is written for, used if no configuration was given.
 const SAMPLE_POLICY: &str = "guardrails: {enabled: true, provider: {use: allowlist, config: {denied_tools: [bash]}}}";
 
+/// The loop controllers where neither a configuration file nor a variable says anything.
+const LOOP_POLICY: &str = "tool_loop_guardrails: {preset: tollgate}";
+
 #[derive(Debug, Args)]
 pub(super) struct DevArgs {
     /// Play bundled sample traffic
@@ -72,6 +75,11 @@ pub(super) struct DevArgs {
     /// With --brokers: what the names of the topics and of the group begin with [default: tollgate-dev.]
     #[arg(long)]
     prefix: Option<String>,
+}
+
+/// Returns whether a variable sets something of the loop controllers.
+fn has_loop_variable() -> bool {
+    std::env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with("TOLLGATE__TOOL_LOOP_GUARDRAILS"))
 }
 
 /// What the command line says besides the settings.
@@ -93,6 +101,9 @@ pub(super) fn execute(args: &DevArgs, mut settings: Settings, context: DevContex
     let denies_bash = args.sample && !context.has_config && settings.policy.guardrails.is_none();
     if denies_bash {
         settings.policy.guardrails = PolicySettings::from_yaml(SAMPLE_POLICY)?.guardrails;
+    }
+    if !context.has_config && !has_loop_variable() {
+        settings.policy.tool_loop_guardrails = PolicySettings::from_yaml(LOOP_POLICY)?.tool_loop_guardrails;
     }
     let kafka = &mut settings.kafka;
     if kafka.reply_topics.is_empty() {

@@ -61,6 +61,12 @@ impl<'v> Section<'v> {
         self
     }
 
+    /// Returns whether a key has a default. The key is not known by that.
+    #[must_use]
+    pub fn has_default(&self, key: &str) -> bool {
+        self.default_of(key).is_some()
+    }
+
     /// Returns the section with other defaults.
     #[must_use]
     pub fn with_defaults(mut self, defaults: Option<&'v Map<String, Value>>) -> Self {

@@ -230,6 +230,24 @@ mod tests {
         assert_eq!((without.get("results_warn_after"), with.get("results_warn_after")), (None, Some(&json!(7))));
     }
 
+    /// The preset `hermes` has both controllers, and leaves a run that a person watches to that person.
+    #[test]
+    fn a_watched_run_is_only_warned_where_the_preset_says_so() {
+        let chain = LoopChain::new(&settings_of(&json!({"preset": "hermes"})));
+        let (call, error) = (Signature::new("bash", Digest::of(b"{}")), Text::plain(b"Error"));
+        for (is_attended, expected) in [(true, None), (false, Some("repeated_exact_failure_block"))] {
+            let (mut memory, context) = (LoopMemory::default(), CallContext { is_attended, ..CallContext::default() });
+            let mut warned = Vec::new();
+            for _ in 0..8 {
+                let outcome = chain.after_call(&mut memory, &call, &context, &Observation::new("bash", Some(true), Some(&error)));
+                warned.extend(codes(&outcome).first().map(|code| code.ends_with("_warning")));
+            }
+            assert!(warned.iter().filter(|warned| !**warned).count() == if is_attended { 0 } else { 4 }, "{warned:?}");
+            let outcome = chain.before_call(&mut memory, &call, &context);
+            assert_eq!(codes(&outcome).first().copied(), expected);
+        }
+    }
+
     #[test]
     fn the_most_severe_finding_decides_whichever_controller_makes_it() {
         let section = json!({"results_warn_after": 2, "same_tool_failure_halt_after": 2});

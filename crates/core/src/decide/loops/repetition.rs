@@ -58,8 +58,7 @@ impl LoopController for Repetition {
 
     fn read(section: &Section<'_>) -> Option<RepetitionSettings> {
         // A preset without the controller has none of its thresholds.
-        section.value("exact_failure_block_after")?;
-        Some(read_settings(section))
+        section.has_default("exact_failure_block_after").then(|| read_settings(section))
     }
 
     fn new(settings: RepetitionSettings) -> Self {

@@ -9,7 +9,7 @@ use crate::decide::ruling::Rule;
 use crate::decide::tools::ToolPatterns;
 
 /// What names of tools and command lines say that wait, in lower case.
-const WAITING: [&str; 9] = ["poll", "status", "wait", "sleep", "kubectl", "logs", "tail ", "watch", "get pods"];
+const WAITING: [&str; 9] = ["poll", "status", "wait", "sleep", "kubectl get", "logs", "tail ", "watch", "get pods"];
 /// What names of tools say that act on something whose state their result need not show, in lower case.
 const ACTING: [&str; 10] = ["click", "press", "scroll", "swipe", "keypress", "key_", "tap", "next", "forward", "drag"];
 /// By how much longer the patience with actions is where steps of several tools are counted: each action is followed by looks at its effect.

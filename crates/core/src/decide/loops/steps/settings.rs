@@ -74,7 +74,9 @@ fn is_without_denial(rule: Rule) -> bool {
 impl StepSettings {
     /// Reads the settings; `None` where the preset has no rules.
     pub fn read(section: &Section<'_>) -> Option<Self> {
-        section.value("waiting_after")?;
+        if !section.has_default("waiting_after") {
+            return None;
+        }
         let rules = section.section("rules");
         let of_rules = Rule::ALL.iter().filter(|rule| !matches!(rule, Rule::Once | Rule::CallsPerTurn));
         let limits = of_rules.map(|rule| (rule.name(), read_limits(&rules.section(rule.name()), *rule)));

@@ -164,6 +164,8 @@ fn waiting_and_outages_have_limits_of_their_own() {
         let first = codes.iter().position(|code| code.is_some_and(|code| !code.ends_with("_warning")));
         assert_eq!(first, Some(20), "{tool} {codes:?}");
     }
+    let codes = |command: &str| Talk::new().steps(4, "shell", command, "web-1 Pending");
+    assert_eq!((codes("kubectl get pods")[3], codes("kubectl apply -f web.yaml")[3]), (None, Some("same_result_denied")));
 }
 
 #[test]
