@@ -196,7 +196,7 @@ mod tests {
     fn loops() -> impl Strategy<Value = LoopMemory> {
         (any::<bool>(), repetition(), any::<u32>(), option::of(fingerprint())).prop_map(|(holds_a_stop, repetition, results, last_tool)| {
             let mut memory = LoopMemory { holds_a_stop, repetition, ..LoopMemory::BLANK };
-            memory.steps = steps(results);
+            memory.steps = steps(results).into();
             (memory.counting.results, memory.counting.last_tool) = (results, last_tool);
             memory
         })
@@ -318,7 +318,7 @@ mod tests {
 
     fn steps_slot(memory: &LoopMemory) -> Vec<u8> {
         let slot = Slot { number: 2, version: 1, bytes: written(&memory.steps) };
-        if memory.steps == StepMemory::default() { Vec::new() } else { slot.written() }
+        if *memory.steps == StepMemory::default() { Vec::new() } else { slot.written() }
     }
 
     /// Returns a memory in which both controllers remember something.

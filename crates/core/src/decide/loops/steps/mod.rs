@@ -3,6 +3,7 @@
 //! Most of its rules refuse the one call that would repeat, say why, and let the agent go on. The turn is halted where refused calls are
 //! made again and again, or by rules that no single call is to blame for.
 
+mod boxed;
 pub(super) mod hash;
 mod mask;
 mod memory;
@@ -12,6 +13,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+pub use boxed::BoxedSteps;
 pub use memory::{Attempt, Marks, Refusal, Step, StepMemory, Tally};
 pub use settings::{Attended, Limits, StepSettings};
 
@@ -77,7 +79,7 @@ impl LoopController for Steps {
     const SLOT_VERSION: u32 = 1;
 
     type Settings = StepSettings;
-    type Memory = StepMemory;
+    type Memory = BoxedSteps;
 
     fn read(section: &Section<'_>) -> Option<StepSettings> {
         StepSettings::read(section)
@@ -99,7 +101,7 @@ impl LoopController for Steps {
         }
     }
 
-    fn before_call(&self, memory: &mut StepMemory, call: &Signature<'_>, context: &CallContext<'_>) -> LoopDecision {
+    fn before_call(&self, memory: &mut BoxedSteps, call: &Signature<'_>, context: &CallContext<'_>) -> LoopDecision {
         let hashed = Hashed::new(call, context);
         if memory.steps.last().is_some_and(|step| step.round == memory.round) {
             memory.round = memory.round.wrapping_add(1);
@@ -123,7 +125,7 @@ impl LoopController for Steps {
 
     fn after_call(
         &self,
-        memory: &mut StepMemory,
+        memory: &mut BoxedSteps,
         call: &Signature<'_>,
         context: &CallContext<'_>,
         result: &Observation<'_>,
