@@ -48,7 +48,7 @@ pub fn schema() -> Value {
             "policy_version": {"type": "string", "pattern": hex(64, "sha256:"), "description": "The digest of all that decisions depend on."},
             "agent_id": text("The event's agent."),
             "tenant_id": text("The event's tenant."),
-            "timestamp": {"type": "string", "format": "date-time", "description": "When the event happened: as it says, or else when its record was written."},
+            "timestamp": {"type": "string", "format": "date-time", "description": "When the event happened, as it says."},
         },
         "required": [
             "verdict_id", "event_id", "action", "allows_execution", "should_halt", "code", "message", "decided_by", "reasons", "policy_version",

@@ -4,7 +4,6 @@
 use crate::event::decode::{EventType, Rejection};
 use tollgate_json::ObjectWriter;
 use tollgate_json::digest::{Digest, Fingerprint};
-use tollgate_json::time::rfc_3339_bytes;
 
 use crate::decide::ruling::{Action, DecidedBy, Evidence, Reason};
 use crate::decide::safety::Termination;
@@ -67,17 +66,8 @@ pub struct Verdict<'a> {
     pub agent_id: Option<&'a str>,
     /// The event's tenant.
     pub tenant_id: Option<&'a str>,
-    /// When the event happened; left out where neither the event nor its record says so.
-    pub timestamp: Option<Moment<'a>>,
-}
-
-/// When an event happened.
-#[derive(Debug, Clone, Copy)]
-pub enum Moment<'a> {
-    /// The event's own timestamp, as it stands there.
-    Written(&'a str),
-    /// Milliseconds since the epoch, which the verdict has as RFC 3339 in UTC.
-    Millis(i64),
+    /// The event's own timestamp, as it stands there. The record's is not repeated: a copy of the event would get other bytes.
+    pub timestamp: Option<&'a str>,
 }
 
 /// A reason as it is published.
@@ -161,7 +151,7 @@ pub fn write_invalid(rejection: &Rejection, event_id: &str, policy_version: &str
         policy_version,
         agent_id: event.agent_id.as_deref(),
         tenant_id: event.tenant_id.as_deref(),
-        timestamp: event.timestamp.as_deref().map(Moment::Written),
+        timestamp: event.timestamp.as_deref(),
     };
     verdict.write(out);
 }
@@ -209,13 +199,8 @@ impl Verdict<'_> {
             }
         }
         object.text("policy_version", self.policy_version);
-        for (name, text) in [("agent_id", self.agent_id), ("tenant_id", self.tenant_id)] {
+        for (name, text) in [("agent_id", self.agent_id), ("tenant_id", self.tenant_id), ("timestamp", self.timestamp)] {
             text.into_iter().for_each(|text| object.text(name, text));
-        }
-        match self.timestamp {
-            Some(Moment::Written(text)) => object.text("timestamp", text),
-            Some(Moment::Millis(time_ms)) => rfc_3339_bytes(time_ms).iter().for_each(|text| object.plain("timestamp", &[text])),
-            None => {}
         }
         object.end();
     }

@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 
 use super::Decided;
-use super::verdict::{Moment, ReasonView, SignatureView, Verdict};
+use super::verdict::{ReasonView, SignatureView, Verdict};
 use crate::decide::guardrail::EVALUATOR_ERROR;
 use crate::decide::policy::Policy;
 use crate::decide::ruling::{Action, Basis, DecidedBy, LoopCode, Reason, Ruling};
 use crate::decide::safety::{Doubt, Inspection, OnDoubt, SAFETY_TERMINATED, TOOL_CALLS_UNRELIABLE, UNRECOGNIZED_RESPONSE};
 use crate::event::decode::{ATTRIBUTION_BYTES_MAX, Body, Event, PartialEvent, ToolCall, ToolResult};
 use tollgate_json::digest::{Digest, Fingerprint};
-use tollgate_json::time::rfc_3339;
 
 const ALLOW: &str = "allow";
 const NOT_EXECUTED: &str = "not_executed";
@@ -158,7 +157,7 @@ pub(super) fn partial_event(event: &Event<'_>) -> PartialEvent {
         tool_name: tool_name.map(ToString::to_string),
         agent_id: named(event.attribution.agent_id.as_ref()).map(str::to_owned),
         tenant_id: named(event.attribution.tenant_id.as_ref()).map(str::to_owned),
-        timestamp: event.timestamp.as_ref().map(ToString::to_string).or_else(|| event.time_ms.and_then(rfc_3339)),
+        timestamp: event.timestamp.as_ref().map(ToString::to_string),
     }
 }
 
@@ -190,7 +189,7 @@ fn blank<'a>(frame: &Frame<'a>, subject: &Subject<'a>) -> Verdict<'a> {
         policy_version: frame.policy.version(),
         agent_id: named(event.attribution.agent_id.as_ref()),
         tenant_id: named(event.attribution.tenant_id.as_ref()),
-        timestamp: event.timestamp.as_deref().map(Moment::Written).or(event.time_ms.map(Moment::Millis)),
+        timestamp: event.timestamp.as_deref(),
     }
 }
 

@@ -6,7 +6,7 @@ use super::members::{self, Others};
 use super::{EventType, PartialEvent, Rejection, RejectionCode, THREAD_ID_BYTES_MAX, TIMESTAMP_BYTES_MAX};
 use crate::event::record::Record;
 use tollgate_json::Value;
-use tollgate_json::time::{parse_timestamp, rfc_3339};
+use tollgate_json::time::parse_timestamp;
 
 /// The content type of structured CloudEvents.
 pub(crate) const STRUCTURED: &str = "application/cloudevents+json";
@@ -80,7 +80,7 @@ pub fn partial_event_of(record: &Record<'_>) -> PartialEvent {
         thread_id: text("ce_subject").or_else(|| key_text(record)).filter(|id| (1..=THREAD_ID_BYTES_MAX).contains(&id.len())),
         event_id: text("ce_id").or_else(|| text("event_id")).filter(|id| (1..=super::EVENT_ID_BYTES_MAX).contains(&id.len())),
         event_type: text("ce_type").and_then(|name| EventType::from_name(short_type(&name))),
-        timestamp: text("ce_time").filter(|text| is_moment(text)).or_else(|| record.timestamp_ms.and_then(rfc_3339)),
+        timestamp: text("ce_time").filter(|text| is_moment(text)),
         ..PartialEvent::default()
     }
 }

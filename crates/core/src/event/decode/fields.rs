@@ -9,7 +9,7 @@ use super::{
     Rejection, RejectionCode, THREAD_ID_BYTES_MAX, TIMESTAMP_BYTES_MAX, TOOL_CALL_ID_BYTES_MAX, TOOL_NAME_BYTES_MAX, TURN_ID_BYTES_MAX,
     ToolCall, ToolResult, envelope, too_many_values,
 };
-use tollgate_json::time::{parse_timestamp, rfc_3339};
+use tollgate_json::time::parse_timestamp;
 use tollgate_json::{DEPTH_MAX, Parser, Shape, SyntaxErrorKind, Text, VALUES_MAX, Value};
 use tollgate_passport::ToolInput;
 
@@ -336,9 +336,7 @@ impl<'d> Reader<'_, 'd> {
             tool_name: short(fields.tool_name, TOOL_NAME_BYTES_MAX),
             agent_id: short(fields.agent_id, ATTRIBUTION_BYTES_MAX),
             tenant_id: short(fields.tenant_id, ATTRIBUTION_BYTES_MAX),
-            timestamp: self
-                .time()
-                .map_or(outer.timestamp, |(text, time_ms)| text.map(Cow::into_owned).or_else(|| time_ms.and_then(rfc_3339))),
+            timestamp: self.time().map_or(outer.timestamp, |(text, _)| text.map(Cow::into_owned)),
         }
     }
 }

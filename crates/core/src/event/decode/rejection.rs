@@ -137,7 +137,7 @@ pub struct PartialEvent {
     pub agent_id: Option<String>,
     /// The tenant.
     pub tenant_id: Option<String>,
-    /// When it happened, as RFC 3339: the event's own timestamp if that can be read, or else the record's.
+    /// The event's own timestamp, if that can be read.
     pub timestamp: Option<String>,
 }
 
