@@ -59,7 +59,8 @@ fn names(case: &Value) -> Value {
     }
 }
 
-fn got(body: &ModelBody<'_>, found: &Inspection<'_>) -> Value {
+/// Returns what Tollgate decides on a body, in the fields of a case.
+pub fn got(body: &ModelBody<'_>, found: &Inspection<'_>) -> Value {
     let calls = ResponseContent::of(body).calls;
     let all = || calls.iter().map(|call| call.name.as_deref().unwrap_or("unknown").to_owned()).collect::<Vec<_>>();
     let names = found.termination.as_ref().map_or_else(all, |termination| termination.suppressed_tool_call_names.clone());
@@ -101,7 +102,8 @@ fn bodies(input: &Value, text: &str) -> Vec<Value> {
         let call = json!({"id": "c", "name": "f", "args": input});
         json!({"type": "ai", "content": text, "tool_calls": [call], "response_metadata": {"finish_reason": reason}, "is_message": true})
     };
-    let pairs: [(&dyn Fn(&str) -> Value, [&str; 2]); 6] = [
+    type Body<'a> = &'a dyn Fn(&str) -> Value;
+    let pairs: [(Body<'_>, [&str; 2]); 6] = [
         (&chat, ["tool_calls", "content_filter"]),
         (&anthropic, ["tool_use", "refusal"]),
         (&gemini, ["STOP", "SAFETY"]),

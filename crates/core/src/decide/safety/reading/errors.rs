@@ -53,10 +53,12 @@ const MESSAGES: &[(&str, Option<Stage>)] = &[
 const BEGINNINGS: &[(&str, &str, Option<Stage>)] = &[
     ("Content violates usage guidelines", "Content violates usage guidelines", None),
     ("litellm.ContentPolicyViolationError", "ContentPolicyViolationError", INPUT),
+    ("litellm.BadRequestError: litellm.ContentPolicyViolationError", "ContentPolicyViolationError", INPUT),
 ];
 
 /// Returns the codes, types and messages, for the page.
-pub(super) fn table() -> [(&'static str, Vec<&'static str>); 4] {
+#[must_use]
+pub fn table() -> [(&'static str, Vec<&'static str>); 4] {
     let ark = ["(Input|Output)(Text|Image|Video|Audio)SensitiveContentDetected", "(Input|Output)TextRiskDetection"];
     let prompt = "invalid_prompt, with a message on the usage policy";
     [
@@ -112,6 +114,12 @@ pub(super) fn raw_errors(raw: Value<'_>, _: Value<'_>) -> Option<Found> {
     let said = |member| error.get(member);
     let by_code = said("code").and_then(|code| codes(code, error));
     by_code.or_else(|| types(said("type")?, error)).or_else(|| messages(said("message")?, error))
+}
+
+/// Finds the part of the input that OpenRouter's moderation flagged. It quotes the user, so a word is shown for it.
+pub(super) fn flagged_input(quoted: Value<'_>, metadata: Value<'_>) -> Option<Found> {
+    let is_quoted = quoted.as_text().is_some_and(|text| text.source_len() > 0);
+    (is_quoted && metadata.get("error_type").is_none()).then(|| Found::text("flagged_input", Category::Safety, INPUT))
 }
 
 /// Finds the guardrail of Databricks, which its error has as a JSON text in `message`.

@@ -23,6 +23,7 @@ pub(super) use calls::nonempty_text;
 pub use calls::{CalledTool, ResponseContent};
 pub use document::page;
 pub use ending::Ending;
+pub use errors::table as errors_table;
 pub use explain::{Explanation, ReadReason};
 pub use readers::READERS;
 pub use scan::{Scan, Signal};
@@ -118,7 +119,15 @@ impl CallsAt {
 
     /// Blocks of a message's content that the host runs. The provider itself runs `server_tool_use` and `mcp_tool_use`.
     const fn blocks(path: &'static str) -> Self {
-        let types = &[("tool_use", None), ("tool_call", None), ("function_call", None), ("tool-call", None)];
-        Self { path, types, id: &["id", "call_id", "toolCallId"], name: &["name", "toolName"], ..Self::BLANK }
+        let types = &[
+            ("tool_use", None),
+            ("tool_call", None),
+            ("invalid_tool_call", None),
+            ("function_call", None),
+            ("custom_tool_call", None),
+            ("tool-call", None),
+        ];
+        // The items of the Responses API have an `id` of their own beside the call's.
+        Self { path, types, id: &["call_id", "toolCallId", "id"], name: &["name", "toolName"], ..Self::BLANK }
     }
 }

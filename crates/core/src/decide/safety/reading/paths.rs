@@ -111,7 +111,7 @@ impl Paths {
 
     /// Walks a body, or the array of a stream's events.
     pub(super) fn walk<'d>(&self, body: Value<'d>, visit: &mut impl Visit<'d>) {
-        body.items().for_each(|event| self.walk_node(0, event, event, visit));
+        body.items().filter(Value::is_object).for_each(|event| self.walk_node(0, event, event, visit));
         self.walk_node(0, body, body, visit);
     }
 
@@ -123,7 +123,8 @@ impl Paths {
         node.reasons.iter().for_each(|place| visit.reason(place, value, beside));
         node.calls.iter().for_each(|place| visit.call(place, value));
         node.texts.iter().for_each(|reader| visit.text(reader, value));
-        if node.is_root && at != 0 {
+        // A text under the name of a wrapper is what the model wrote.
+        if node.is_root && at != 0 && value.is_object() {
             self.walk_node(0, value, value, visit);
         }
         if let Some(items) = node.items {

@@ -80,6 +80,8 @@ impl<'d> Scan<'d> {
 pub(super) fn paths_of<'d>(body: &ModelBody<'d>) -> (&'static Paths, Value<'d>) {
     match *body {
         ModelBody::Message(message) => (&MESSAGES, message),
+        // A text alone is what the model wrote, and says nothing of its end. Only an error may be a text.
+        ModelBody::Response(value) if value.as_text().is_some() => (&MESSAGES, value),
         ModelBody::Response(value) | ModelBody::Error(value) => (&RESPONSES, value),
     }
 }

@@ -1,7 +1,7 @@
 //! The errors of providers' APIs. Codes are matched exactly, and never inside messages; a message counts only where a provider has nothing
 //! else, and only from its beginning.
 
-use super::super::errors::{codes, messages, raw_errors, types};
+use super::super::errors::{codes, flagged_input, messages, raw_errors, types};
 use super::super::{Reader, ReasonAt, Test};
 
 const fn code(path: &'static str) -> ReasonAt {
@@ -34,10 +34,25 @@ pub(super) static READER: Reader = Reader {
             rule: "api_error_policy",
             test: Test::Custom("an error as a JSON text", raw_errors),
         },
+        ReasonAt {
+            path: "error.metadata.flagged_input",
+            field: "error.metadata.flagged_input",
+            rule: "api_error_policy",
+            test: Test::Custom("any text, without `error_type` beside it", flagged_input),
+        },
         message("error.message"),
+        // What boto3 raises.
+        message("Error.Message"),
         message("message"),
         message("error"),
-        ReasonAt { path: "", field: "error", rule: "api_error_policy", test: Test::Custom("a message of the table of errors", messages) },
+        ReasonAt {
+            path: "",
+            field: "error",
+            rule: "api_error_policy",
+            test: Test::Custom("a message of the table of errors, or an error as a JSON text", |text, beside| {
+                messages(text, beside).or_else(|| raw_errors(text, beside))
+            }),
+        },
     ],
     ..Reader::BLANK
 };

@@ -1,6 +1,6 @@
-//! Cohere v1: chat, its stream, and generations.
+//! Cohere v1: chat, its stream, and generations; and the stream of v2.
 
-use super::super::{Reader, ReasonAt, Test};
+use super::super::{CallsAt, Reader, ReasonAt, Test};
 use crate::decide::safety::Category;
 use crate::decide::safety::reading::Stage;
 
@@ -15,8 +15,13 @@ const fn toxic(path: &'static str) -> ReasonAt {
 
 pub(super) static READER: Reader = Reader {
     name: "cohere",
-    providers: "Cohere v1",
-    reasons: &[toxic("generations[].finish_reason"), toxic("finish_reason")],
+    providers: "Cohere v1, the stream of v2",
+    reasons: &[
+        toxic("generations[].finish_reason"),
+        toxic("finish_reason"),
+        ReasonAt { path: "delta.finish_reason", field: "finish_reason", rule: "openai_compatible_content_filter", test: Test::Ending },
+    ],
+    calls: &[CallsAt::openai_pieces("delta.message.tool_calls")],
     texts: &["generations[].text"],
     ..Reader::BLANK
 };

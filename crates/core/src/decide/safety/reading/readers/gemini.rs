@@ -16,7 +16,12 @@ const fn numbered_finish(path: &'static str, field: &'static str) -> ReasonAt {
 }
 
 const fn block(path: &'static str, field: &'static str) -> ReasonAt {
-    ReasonAt { path, field, rule: "gemini_prompt_feedback", test: Test::Custom("*word*, `OTHER`, or a number", blocked) }
+    ReasonAt {
+        path,
+        field,
+        rule: "gemini_prompt_feedback",
+        test: Test::Custom("any reason but the unspecified, as a word or a number", blocked),
+    }
 }
 
 /// The numbers of the enum `FinishReason`, as its two APIs have them. They agree up to 5. Of a number that means a stop in one API and
@@ -31,6 +36,9 @@ const FINISH_NUMBERS: &[(i64, Category, Option<Stage>)] = &[
     (10, Category::Safety, Some(Stage::Output)),
     (11, Category::Safety, Some(Stage::Output)),
 ];
+
+/// The longest value of an enum that is taken for a reason.
+const REASON_BYTES_MAX: usize = 48;
 
 pub(super) static READER: Reader = Reader {
     name: "gemini",
@@ -49,12 +57,20 @@ pub(super) static READER: Reader = Reader {
         CallsAt { path: "candidates[].content.parts[].functionCall", ..CallsAt::BLANK },
         CallsAt { path: "candidates[].content.parts[].function_call", ..CallsAt::BLANK },
         CallsAt { path: "toolCall.functionCalls[]", ..CallsAt::BLANK },
+        CallsAt { path: "tool_call.function_calls[]", ..CallsAt::BLANK },
         CallsAt::blocks("steps[]"),
         CallsAt::blocks("outputs[]"),
     ],
     texts: &["candidates[].content.parts[]", "serverContent.modelTurn.parts[]"],
     ..Reader::BLANK
 };
+
+/// Returns whether a text is a value of the enum, known or new, other than the unspecified. Such a value quotes nobody.
+fn is_reason(text: &str) -> bool {
+    let word = text.rsplit('.').next().unwrap_or(text);
+    let is_word = (1..=REASON_BYTES_MAX).contains(&text.len()) && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    is_word && !word.is_empty() && !word.ends_with("_UNSPECIFIED")
+}
 
 /// Any reason but the unspecified blocks the prompt.
 pub(super) fn blocked(reason: Value<'_>, _: Value<'_>) -> Option<Found> {
@@ -65,9 +81,7 @@ pub(super) fn blocked(reason: Value<'_>, _: Value<'_>) -> Option<Found> {
     let text = text_of(reason)?;
     match Ending::of(&text) {
         Ending::Stop { category, shown } => Some(Found { value: ReasonValue::Text(shown), ..found(category) }),
-        _ if text.rsplit('.').next() == Some("OTHER") => {
-            Some(Found { value: ReasonValue::Text(text.into_owned()), ..found(Category::Safety) })
-        }
+        _ if is_reason(&text) => Some(Found { value: ReasonValue::Text(text.into_owned()), ..found(Category::Safety) }),
         _ => None,
     }
 }

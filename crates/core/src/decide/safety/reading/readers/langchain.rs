@@ -30,8 +30,9 @@ pub(super) static READER: Reader = Reader {
             path: "response_metadata.prompt_feedback.block_reason",
             field: "prompt_feedback.block_reason",
             rule: "gemini_prompt_feedback",
-            test: Test::Custom("*word*, `OTHER`, or a number", blocked),
+            test: Test::Custom("any reason but the unspecified, as a word or a number", blocked),
         },
+        reason("response_metadata.finishReason", "finishReason", "gemini_safety"),
         reason("response_metadata.native_finish_reason", "native_finish_reason", "openai_compatible_content_filter"),
         ReasonAt {
             path: "response_metadata.amazon-bedrock-guardrailAction",
@@ -46,6 +47,8 @@ pub(super) static READER: Reader = Reader {
             test: Test::Custom("`true`", is_blocked),
         },
         reason("additional_kwargs.finish_reason", "finish_reason", "openai_compatible_content_filter"),
+        // LangChain.js, for Gemini.
+        reason("additional_kwargs.finishReason", "finishReason", "gemini_safety"),
         reason("additional_kwargs.stop_reason", "stop_reason", "anthropic_refusal"),
         reason("additional_kwargs.stopReason", "stopReason", "bedrock_stop_reason"),
         ReasonAt {

@@ -1,7 +1,7 @@
 //! Chat completions of OpenAI, and of the many who speak its dialect: bodies, and the chunks of their streams.
 
-use super::super::test::{Found, whole};
-use super::super::{CallsAt, Reader, ReasonAt, ReasonValue, Test};
+use super::super::test::{Found, text_of, whole};
+use super::super::{CallsAt, Ending, Reader, ReasonAt, ReasonValue, Test};
 use crate::decide::safety::Category;
 use crate::decide::safety::reading::Stage;
 use tollgate_json::Value;
@@ -14,6 +14,9 @@ pub(super) static READER: Reader = Reader {
     wrappers: &["response.body"],
     reasons: &[
         ReasonAt { path: "choices[].finish_reason", field: "finish_reason", rule: "openai_compatible_content_filter", test: Test::Ending },
+        // A gateway may translate a reason that it does not know to `stop`.
+        native("choices[].native_finish_reason", "native_finish_reason"),
+        native("choices[].provider_specific_fields.native_finish_reason", "provider_specific_fields.native_finish_reason"),
         ReasonAt { path: "choices[].message.refusal", field: "refusal", rule: "openai_refusal", test: REFUSED },
         ReasonAt { path: "choices[].delta.refusal", field: "refusal", rule: "openai_refusal", test: REFUSED },
         ReasonAt {
@@ -40,6 +43,16 @@ pub(super) static READER: Reader = Reader {
     texts: &["choices[].message.content", "choices[].delta.content", "choices[].text"],
     ..Reader::BLANK
 };
+
+/// The provider's own word behind a gateway, which is not asked whether the calls are whole: the gateway's word says that.
+const fn native(path: &'static str, field: &'static str) -> ReasonAt {
+    ReasonAt { path, field, rule: "openai_compatible_content_filter", test: Test::Custom("*word*", native_stop) }
+}
+
+fn native_stop(word: Value<'_>, _: Value<'_>) -> Option<Found> {
+    let Ending::Stop { category, shown } = Ending::of(&text_of(word)?) else { return None };
+    Some(Found::text(shown, category, Some(Stage::Output)))
+}
 
 /// The refusal of structured outputs quotes the model, so a word is shown for it.
 const REFUSED: Test = Test::Text("refusal", Category::Refusal);

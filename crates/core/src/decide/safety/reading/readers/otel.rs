@@ -6,6 +6,10 @@ const fn reasons(path: &'static str) -> ReasonAt {
     ReasonAt { path, field: "gen_ai.response.finish_reasons", rule: "otel_finish_reasons", test: Test::Ending }
 }
 
+const fn of_message(path: &'static str) -> ReasonAt {
+    ReasonAt { path, field: "gen_ai.output.messages.finish_reason", rule: "otel_finish_reasons", test: Test::Ending }
+}
+
 const fn calls(path: &'static str) -> CallsAt {
     CallsAt { path, types: &[("tool_call", None)], ..CallsAt::BLANK }
 }
@@ -13,8 +17,13 @@ const fn calls(path: &'static str) -> CallsAt {
 pub(super) static READER: Reader = Reader {
     name: "otel",
     providers: "OpenTelemetry GenAI",
-    reasons: &[reasons("attributes.\"gen_ai.response.finish_reasons\"[]"), reasons("\"gen_ai.response.finish_reasons\"[]")],
+    reasons: &[
+        reasons("attributes.\"gen_ai.response.finish_reasons\"[]"),
+        reasons("\"gen_ai.response.finish_reasons\"[]"),
+        of_message("attributes.\"gen_ai.output.messages\"[].finish_reason"),
+        of_message("\"gen_ai.output.messages\"[].finish_reason"),
+    ],
     calls: &[calls("attributes.\"gen_ai.output.messages\"[].parts[]"), calls("\"gen_ai.output.messages\"[].parts[]")],
-    texts: &["attributes.\"gen_ai.output.messages\"[].parts[].content"],
+    texts: &["attributes.\"gen_ai.output.messages\"[].parts[].content", "\"gen_ai.output.messages\"[].parts[].content"],
     ..Reader::BLANK
 };

@@ -15,7 +15,7 @@ pub(super) static READER: Reader = Reader {
         ReasonAt { path: "finishReason.raw", field: "finishReason.raw", rule: "vercel_ai_sdk", test: Test::Ending },
         ReasonAt { path: "rawFinishReason", field: "rawFinishReason", rule: "vercel_ai_sdk", test: Test::Ending },
     ],
-    calls: &[call("toolCalls[]", &[]), call("", &[("tool-input-start", None), ("tool-call", None)])],
+    calls: &[call("toolCalls[]", &[]), call("", &[("tool-input-start", None), ("tool-input-available", None), ("tool-call", None)])],
     texts: &["text"],
     ..Reader::BLANK
 };
