@@ -8,7 +8,7 @@
 //! | `passport`, `golden_oap` | passports: the answers here, and those of the reference evaluator |
 //! | `passport_calls` | calls of attackers, and honest calls that were refused |
 //! | `golden` | behaviour observed by running the systems that the rules come from |
-//! | `golden_signals`, `signals_corpus` | what providers say of a safety stop, and its look-alikes |
+//! | `golden_signals`, `signals_corpus`, `sdk_objects` | what providers and SDKs say of a safety stop, and its look-alikes |
 //! | `bounds`, `shares` | threads of a partition, bytes of a thread, time per event, and the tenants' shares |
 //! | `properties` | the JSON dialect, decoding, the offset tracker and the order of reading, for every input |
 //! | `synthetic_runs` | whole runs of agents, cut in several ways |
@@ -38,6 +38,7 @@ mod purity;
 mod redact;
 mod registry;
 mod rejections;
+mod sdk_objects;
 mod shares;
 mod signals_corpus;
 mod state_format;

@@ -23,7 +23,8 @@ fn cases() -> Vec<Value> {
     files.iter().flat_map(|file| jsonl(file.to_str().unwrap())).collect()
 }
 
-fn with_body<T>(case: &Value, look: impl FnOnce(&ModelBody<'_>) -> T) -> T {
+/// Looks at the body of a case.
+pub fn with_body<T>(case: &Value, look: impl FnOnce(&ModelBody<'_>) -> T) -> T {
     let text = case["body"].to_string();
     let mut parser = Parser::new();
     let value = parser.parse(text.as_bytes(), DEPTH_MAX).unwrap();
@@ -37,13 +38,18 @@ fn with_body<T>(case: &Value, look: impl FnOnce(&ModelBody<'_>) -> T) -> T {
 
 #[test]
 fn every_case_is_read_as_it_says() {
+    assert_read(&cases());
+}
+
+/// Fails with all cases that are read otherwise than they say.
+pub fn assert_read(cases: &[Value]) {
     let mut wrong = Vec::new();
-    for case in cases() {
+    for case in cases {
         let mut expected = json!({"terminated": case.get("expect").is_some(), "tool_names": case["tools"]});
         for (field, value) in case.get("expect").into_iter().flat_map(|expect| expect.as_object().unwrap()) {
             expected[field] = value.clone();
         }
-        let got = with_body(&case, |body| got(body, &default_policy().safety().inspect(body)));
+        let got = with_body(case, |body| got(body, &default_policy().safety().inspect(body)));
         if got != expected {
             wrong.push(format!("{}\n  expected {expected}\n  got      {got}", case["id"]));
         }
