@@ -9,6 +9,7 @@
 //! | `passport_calls` | calls of attackers, and honest calls that were refused |
 //! | `golden` | behaviour observed by running the systems that the rules come from |
 //! | `golden_signals`, `signals_corpus`, `sdk_objects` | what providers and SDKs say of a safety stop, and its look-alikes |
+//! | `sanitiser` | responses whose calls must not run, rewritten |
 //! | `bounds`, `shares` | threads of a partition, bytes of a thread, time per event, and the tenants' shares |
 //! | `properties` | the JSON dialect, decoding, the offset tracker and the order of reading, for every input |
 //! | `synthetic_runs` | whole runs of agents, cut in several ways |
@@ -38,6 +39,7 @@ mod purity;
 mod redact;
 mod registry;
 mod rejections;
+mod sanitiser;
 mod sdk_objects;
 mod shares;
 mod signals_corpus;

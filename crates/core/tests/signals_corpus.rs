@@ -17,7 +17,8 @@ use crate::golden_signals::got;
 /// An API's error that is a text alone, which no stream holds, so that no call stands before it.
 const WITHOUT_CALLS: &str = "api_error ";
 
-fn cases() -> Vec<Value> {
+/// Returns the cases of all files.
+pub fn cases() -> Vec<Value> {
     let mut files: Vec<_> = std::fs::read_dir("tests/corpus/signals").unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
     files.iter().flat_map(|file| jsonl(file.to_str().unwrap())).collect()

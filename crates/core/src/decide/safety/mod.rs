@@ -20,7 +20,7 @@ mod vocabulary;
 pub(crate) use detectors::{ANTHROPIC, GEMINI, OPENAI_COMPATIBLE};
 pub use detectors::{ConfiguredDetector, DETECTORS, DetectorDescriptor};
 pub use inspection::{Doubt, Inspection, SafetyChain};
-pub use reading::{CalledTool, ReasonValue, ResponseContent, Stage};
+pub use reading::{CalledTool, ReasonValue, ResponseContent, Stage, sanitise_message, sanitise_response};
 pub use reasons::{Category, ReasonSet};
 pub(crate) use response::unwrap_message;
 pub use response::{EndReason, ResponseView};

@@ -16,6 +16,7 @@ mod explain;
 pub(crate) mod outline;
 mod paths;
 mod readers;
+mod sanitise;
 mod scan;
 mod test;
 
@@ -26,6 +27,7 @@ pub use ending::Ending;
 pub use errors::table as errors_table;
 pub use explain::{Explanation, ReadReason};
 pub use readers::READERS;
+pub use sanitise::{sanitise_message, sanitise_response};
 pub use scan::{Scan, Signal};
 pub(super) use test::refined;
 pub use test::{ReasonValue, Stage, Test};

@@ -156,14 +156,14 @@ impl Node {
 
 /// One step of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+pub(super) enum Step {
     Member(&'static str),
     Items,
     Last,
 }
 
 /// Returns the steps of a path.
-fn steps(path: &'static str) -> impl Iterator<Item = Step> {
+pub(super) fn steps(path: &'static str) -> impl Iterator<Item = Step> {
     let mut rest = path;
     std::iter::from_fn(move || {
         rest = rest.strip_prefix('.').unwrap_or(rest);
