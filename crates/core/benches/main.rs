@@ -21,6 +21,7 @@ mod growth;
 mod instructions;
 mod loops;
 mod memory;
+mod native;
 mod signals;
 
 use std::alloc::System;
@@ -70,6 +71,8 @@ enum Benchmark {
         #[arg(long, hide = true)]
         kind: Option<usize>,
     },
+    /// Reading a response with all readers, over reading it with the three detectors that know one shape each
+    Native,
     /// Deciding with signals and a thousand suspended users, over deciding without
     Signals,
     /// The costliest events of 8 MiB against ordinary ones
@@ -96,6 +99,7 @@ fn main() {
         Benchmark::Loops => loops::measure(Table::new("loops", json)),
         Benchmark::Memory { kind: Some(kind) } => memory::measure_kind(kind),
         Benchmark::Memory { kind: None } => memory::measure(Table::new("memory", json)),
+        Benchmark::Native => native::measure(Table::new("native", json)),
         Benchmark::Signals => signals::measure(Table::new("signals", json)),
         Benchmark::Costliest { tries } => costliest::measure(Table::new("costliest", json), tries),
         Benchmark::Extremes { word } => extremes::measure(Table::new("extremes", json), word.as_deref()),

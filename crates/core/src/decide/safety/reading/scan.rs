@@ -1,6 +1,9 @@
 //! The scan of a body: what stopped it, how else it ended, and whether its calls are whole. It costs one walk, and reads no call and no text
 //! that it does not have to.
 
+use std::borrow::Cow;
+
+use serde::de::IgnoredAny;
 use tollgate_json::{Parser, Value};
 
 use super::ending::Ending;
@@ -40,8 +43,8 @@ pub struct Scan<'d> {
     pub is_cut: bool,
     /// Whether there is a call or a text, empty or not.
     has_output: bool,
-    /// The words for the end that are no stops, in lower case.
-    pub endings: Vec<String>,
+    /// The words for the end that are no stops.
+    pub endings: Vec<Cow<'d, str>>,
 }
 
 impl<'d> Scan<'d> {
@@ -99,7 +102,7 @@ impl<'d> Visit<'d> for Scan<'d> {
             && !word.is_empty()
         {
             self.is_cut |= Ending::of(&word) == Ending::Cut;
-            self.endings.push(word.to_ascii_lowercase());
+            self.endings.push(word);
         }
     }
 
@@ -126,5 +129,7 @@ impl CallsAt {
 
 /// Returns whether arguments are JSON. A blank text is what providers send for a call without parameters.
 fn reads_as_json(text: &[u8]) -> bool {
-    text.trim_ascii().is_empty() || Parser::new().parse(text, ARGUMENTS_DEPTH_MAX).is_ok()
+    // The check without a tree is the cheaper one. The parser knows what else Python reads, and nests deeper.
+    let is_plain = || serde_json::from_slice::<IgnoredAny>(text).is_ok();
+    text.trim_ascii().is_empty() || is_plain() || Parser::new().parse(text, ARGUMENTS_DEPTH_MAX).is_ok()
 }
