@@ -171,15 +171,14 @@ class Thread:
                 self.any_suppressed = True
 
     def stops(self, call_id, tool, is_known):
-        """Returns whether a call may not run. A new call that may not run stays suppressed under its id."""
+        """Returns the ruling on a call that may not run. A new call that may not run stays suppressed under its id."""
         is_new = not is_known or not call_id
-        if self.is_suppressed(call_id, tool):
-            return True
-        if is_new and (self.new_calls == "any" or (self.new_calls == "ids" and call_id)):
-            if call_id:
+        is_listed = self.is_suppressed(call_id, tool)
+        if is_new and (self.new_calls in ("any", "unread") or (self.new_calls == "ids" and call_id)):
+            if call_id and not is_listed:
                 self.suppress(call_id, tool)
-            return True
-        return False
+            return NOT_READ if self.new_calls == "unread" else SUPPRESSED
+        return SUPPRESSED if is_listed else None
 
     def is_suppressed(self, call_id, tool):
         return (
@@ -204,11 +203,13 @@ class Call:
 # A ruling is (action, code, source, count); the message follows from it and the tool's name.
 ALLOW_0 = ("allow", "allow", "none", 0)
 SUPPRESSED = ("block", "suppressed_tool_call", "safety", None)
+NOT_READ = ("block", "response_not_read", "safety", None)
 DENIED = ("block", "oap.tool_not_allowed", "guardrail", None)
 NOT_EXECUTED = ("allow", "not_executed", "none", None)
 
 MESSAGES = {
     "allow": "",
+    "response_not_read": "The response that made this call could not be read.",
     "suppressed_tool_call": "The response that made this call was stopped for safety reasons.",
     "oap.tool_not_allowed": "tool '{tool}' is denied",
     "not_executed": "The call was not allowed to run, so its result changes nothing.",
@@ -480,8 +481,9 @@ class Gate:
         is_same = record is not None and record.tool == tool and record.args == args
         if is_same and record.call_event == event_id:
             return record.call_ruling
-        if thread.stops(call_id, tool, record is not None):
-            ruling = SUPPRESSED
+        stopped = thread.stops(call_id, tool, record is not None)
+        if stopped:
+            ruling = stopped
         elif tool in self.denied_tools:
             ruling = DENIED
         else:
@@ -724,6 +726,10 @@ def decide_record(gate, threads, partition, key, value, coordinates):
         thread = threads.take(partition, thread_id)
         try:
             verdict = gate.decide(thread, event, thread_id, event_id)
+        except Invalid:
+            if event["type"] == "model_response":
+                thread.new_calls = "unread"
+            raise
         finally:
             threads.settle(partition, thread_id, thread)
     except Invalid as error:
