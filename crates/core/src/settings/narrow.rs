@@ -33,6 +33,22 @@ impl Section<'_> {
         found.map(|(_, meaning)| *meaning)
     }
 
+    /// Returns a boolean, or `None` where nothing is written.
+    #[must_use]
+    pub fn optional_bool(&self, key: &'static str) -> Option<bool> {
+        self.accept(key, Accepted::Flag);
+        self.value(key).filter(|value| !value.is_null())?;
+        Some(self.bool(key))
+    }
+
+    /// Returns a whole number of 1 or more, or `None` where nothing is written.
+    #[must_use]
+    pub fn optional_positive(&self, key: &'static str) -> Option<u32> {
+        self.accept(key, Accepted::Whole(1, u32::MAX));
+        self.value(key).filter(|value| !value.is_null())?;
+        Some(self.positive(key))
+    }
+
     /// Returns a boolean, or the default of another form of the section where the key is not written.
     #[must_use]
     pub fn bool_or(&self, key: &'static str, default: bool) -> bool {

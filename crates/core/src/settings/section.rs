@@ -142,14 +142,6 @@ impl<'v> Section<'v> {
         self.typed(key, "write true or false", Value::as_bool).unwrap_or_default()
     }
 
-    /// Returns a boolean, or `None` where nothing is written.
-    #[must_use]
-    pub fn optional_bool(&self, key: &'static str) -> Option<bool> {
-        self.accept(key, Accepted::Flag);
-        self.value(key).filter(|value| !value.is_null())?;
-        Some(self.bool(key))
-    }
-
     /// Returns a whole number, which may be zero.
     #[must_use]
     pub fn u32(&self, key: &'static str) -> u32 {
@@ -162,14 +154,6 @@ impl<'v> Section<'v> {
     pub fn positive(&self, key: &'static str) -> u32 {
         self.accept(key, Accepted::Whole(1, u32::MAX));
         self.typed(key, "write a whole number of 1 or more", |value| u32::try_from(value.as_u64()?).ok().filter(|n| *n > 0)).unwrap_or(1)
-    }
-
-    /// Returns a whole number of 1 or more, or `None` where nothing is written.
-    #[must_use]
-    pub fn optional_positive(&self, key: &'static str) -> Option<u32> {
-        self.accept(key, Accepted::Whole(1, u32::MAX));
-        self.value(key).filter(|value| !value.is_null())?;
-        Some(self.positive(key))
     }
 
     /// Returns a text of at least one character.
