@@ -7,7 +7,7 @@ use super::verdict::{ReasonView, SignatureView, Verdict};
 use crate::decide::guardrail::EVALUATOR_ERROR;
 use crate::decide::policy::Policy;
 use crate::decide::ruling::{Action, Basis, DecidedBy, LoopCode, Reason, Ruling};
-use crate::decide::safety::{Doubt, Inspection, OnDoubt, SAFETY_TERMINATED, TOOL_CALLS_UNRELIABLE, UNRECOGNIZED_RESPONSE};
+use crate::decide::safety::{Doubt, Inspection, OnDoubt, SAFETY_TERMINATED};
 use crate::event::decode::{ATTRIBUTION_BYTES_MAX, Body, Event, PartialEvent, ToolCall, ToolResult};
 use tollgate_json::digest::{Digest, Fingerprint};
 
@@ -104,6 +104,15 @@ pub(super) fn response(frame: &Frame<'_>, found: &Inspection<'_>, out: &mut Vec<
     Decided::new(action, DecidedBy::Safety, Cow::Borrowed(SAFETY_TERMINATED))
 }
 
+/// Returns the action that follows from a doubt; `None` where the response is allowed.
+fn action_of(doubt: Doubt) -> Option<Action> {
+    match doubt.action() {
+        OnDoubt::Allow => None,
+        OnDoubt::Warn => Some(Action::Warn),
+        OnDoubt::Suppress => Some(Action::Suppress),
+    }
+}
+
 /// Writes the verdict on a response that no safety system stopped.
 fn doubt(blank: Verdict<'_>, doubt: Option<Doubt>, out: &mut Vec<u8>) -> Decided {
     let marked = Verdict {
@@ -111,23 +120,11 @@ fn doubt(blank: Verdict<'_>, doubt: Option<Doubt>, out: &mut Vec<u8>) -> Decided
         tool_calls_unreliable: matches!(doubt, Some(Doubt::Unreliable(_))),
         ..blank
     };
-    let (code, message) = match doubt {
-        Some(Doubt::Unrecognized(_)) => {
-            (UNRECOGNIZED_RESPONSE, "The response has a shape that is not known, so nothing says whether it was cut off.")
-        }
-        Some(Doubt::Unreliable(_)) => {
-            (TOOL_CALLS_UNRELIABLE, "The response was cut off, or a call's arguments cannot be read, so its calls may be incomplete.")
-        }
-        None => (ALLOW, ""),
+    let Some((doubt, action)) = doubt.and_then(|doubt| Some((doubt, action_of(doubt)?))) else {
+        marked.write(out);
+        return Decided::new(Action::Allow, DecidedBy::None, Cow::Borrowed(ALLOW));
     };
-    let action = match doubt.map(Doubt::action) {
-        None | Some(OnDoubt::Allow) => {
-            marked.write(out);
-            return Decided::new(Action::Allow, DecidedBy::None, Cow::Borrowed(ALLOW));
-        }
-        Some(OnDoubt::Warn) => Action::Warn,
-        Some(OnDoubt::Suppress) => Action::Suppress,
-    };
+    let (code, message) = (doubt.code(), doubt.message());
     let verdict = Verdict {
         action,
         allows_execution: action == Action::Warn,

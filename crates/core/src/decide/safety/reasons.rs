@@ -52,6 +52,9 @@ impl Serialize for Category {
     }
 }
 
+/// How many copies of a value verdicts repeat. Of more they show one.
+const COPIES_SHOWN_MAX: usize = 4;
+
 /// Values that are compared without regard to case and without trimming.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReasonSet {
@@ -88,11 +91,20 @@ impl ReasonSet {
     }
 }
 
-fn is_repetition(value: &str, known: &str) -> bool {
-    if known.is_empty() || !value.len().is_multiple_of(known.len()) {
-        return value == known;
+/// Returns whether a value is a known word, or several copies of it.
+pub(super) fn is_repetition(value: &str, known: &str) -> bool {
+    if known.is_empty() {
+        return value.is_empty();
     }
-    !value.is_empty() && value.as_bytes().chunks(known.len()).all(|chunk| chunk == known.as_bytes())
+    // Most words are told apart by their beginning, which costs no division.
+    value.starts_with(known)
+        && value.len().is_multiple_of(known.len())
+        && value.as_bytes().chunks(known.len()).all(|chunk| chunk == known.as_bytes())
+}
+
+/// Returns whether a value of copies of a word is shown as it is. Of more copies the word alone is shown.
+pub(super) fn has_few_copies(value: &str, known: &str) -> bool {
+    value.len() <= COPIES_SHOWN_MAX * known.len()
 }
 
 #[cfg(test)]

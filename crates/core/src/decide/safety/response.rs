@@ -6,12 +6,10 @@
 use std::borrow::Cow;
 
 use super::reading::{ReasonValue, Scan, Stage, nonempty_text, refined};
+use super::reasons::has_few_copies;
 use super::{Category, Detection, ReasonSet, vocabulary};
 use crate::event::decode::ModelBody;
 use tollgate_json::Value;
-
-/// How many copies of a value verdicts repeat. Of more they show one.
-const COPIES_SHOWN_MAX: usize = 4;
 
 /// Extras larger than this are left out of verdicts.
 const EXTRAS_BYTES_MAX: usize = 16 * 1024;
@@ -88,8 +86,8 @@ impl<'d> ResponseView<'d> {
     #[must_use]
     pub fn detect(&self, reasons: &[EndReason<'d>], set: &ReasonSet, extras: &[(&str, &str)]) -> Option<Detection> {
         let (reason, known) = reasons.iter().find_map(|reason| Some((reason, set.find(&reason.value)?)))?;
-        let is_short = reason.value.len() <= COPIES_SHOWN_MAX * known.len();
-        let reason_value = ReasonValue::Text(if is_short { reason.value.to_string() } else { known.to_owned() });
+        let shown = if has_few_copies(&reason.value, known) { &reason.value } else { known };
+        let reason_value = ReasonValue::Text(shown.to_owned());
         let detection = Detection::new(refined(Category::of(known), reason.beside), reason.field, reason_value);
         Some(Detection { stage: Some(Stage::Output), extras: extras_of(reason.beside, extras), ..detection })
     }

@@ -35,15 +35,8 @@ pub struct ResponseSettings {
 impl ResponseSettings {
     /// Reads the keys of the section. `is_native` says whether the native detector is on: without it a response is as DeerFlow has it.
     pub(crate) fn read(section: &Section<'_>, is_native: bool) -> Self {
-        let on_doubt = |key: &'static str| {
-            let default = is_native.then_some(OnDoubt::Warn);
-            let Some(name) = section.optional_string(key) else { return default };
-            let known = OnDoubt::from_name(&name);
-            if known.is_none() {
-                section.fault(key, format!("an unknown word of {} bytes", name.len()), "write allow, warn or suppress");
-            }
-            known.or(default)
-        };
+        let words = OnDoubt::ALL.map(|action| (action.as_str(), action));
+        let on_doubt = |key| section.word(key, &words).or(is_native.then_some(OnDoubt::Warn));
         let only_on = section.strings("only_on");
         if only_on.as_ref().is_some_and(Vec::is_empty) {
             section.fault(

@@ -8,7 +8,7 @@ use tollgate_json::Value;
 use super::paths::{Place, Visit};
 use super::scan::paths_of;
 use super::test::{dig, text_of};
-use super::{CallsAt, CallsKind, Reader, ReasonAt};
+use super::{CallsAt, CallsKind, Reader};
 use crate::event::decode::ModelBody;
 
 /// A tool call in a response, well-formed or not.
@@ -53,10 +53,6 @@ struct FoundCall<'d> {
 }
 
 impl<'d> Visit<'d> for FoundContent<'d> {
-    fn recognized(&mut self) {}
-
-    fn reason(&mut self, _: &Place<ReasonAt>, _: Value<'d>, _: Value<'d>) {}
-
     fn call(&mut self, place: &Place<CallsAt>, value: Value<'d>) {
         let at = place.at;
         if !at.counts(value) {

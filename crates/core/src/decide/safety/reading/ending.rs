@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::decide::safety::Category;
+use crate::decide::safety::reasons::{has_few_copies, is_repetition};
 
 /// What a word for the end of a response means.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,9 +104,6 @@ const CUT: &[&str] = &[
 /// What SDKs print before the word of an enum.
 const PREFIXES: &[&str] = &["finishreason.", "blockedreason.", "blockreason.", "stopreason.", "finish_reason_", "stop_reason_", "reason_"];
 
-/// How many copies of a word are shown. Of more of them the word itself is shown.
-const COPIES_SHOWN_MAX: usize = 4;
-
 impl Ending {
     /// Returns what a word means. Case does not matter, nor what an SDK prints before an enum's word. Merging the chunks of a stream
     /// repeats a word (`STOPSTOP`), so several copies of a word count as that word.
@@ -114,8 +112,7 @@ impl Ending {
         let lower = lower(value);
         let word = PREFIXES.iter().find_map(|prefix| lower.strip_prefix(prefix)).filter(|word| !word.is_empty()).unwrap_or(&lower);
         if let Some((known, category)) = find(STOPS.iter().map(|(word, category)| (*word, *category)), word) {
-            let is_short = word.len() <= COPIES_SHOWN_MAX * known.len();
-            return Self::Stop { category, shown: if is_short { value.to_owned() } else { known.to_owned() } };
+            return Self::Stop { category, shown: if has_few_copies(word, known) { value } else { known }.to_owned() };
         }
         // Gemini's endpoint for OpenAI's clients writes its own reason behind this word.
         if let Some(reason) = word.strip_prefix("content_filter:") {
@@ -133,13 +130,6 @@ impl Ending {
 
 fn find<T>(words: impl Iterator<Item = (&'static str, T)>, value: &str) -> Option<(&'static str, T)> {
     words.into_iter().find(|(word, _)| is_repetition(value, word))
-}
-
-fn is_repetition(value: &str, word: &str) -> bool {
-    // Most words are told apart by their beginning, which costs no division.
-    value.starts_with(word)
-        && value.len().is_multiple_of(word.len())
-        && value.as_bytes().chunks(word.len()).all(|chunk| chunk == word.as_bytes())
 }
 
 fn lower(value: &str) -> Cow<'_, str> {

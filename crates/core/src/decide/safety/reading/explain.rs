@@ -5,7 +5,7 @@ use tollgate_json::{Shape, Value};
 
 use super::paths::{Place, Visit};
 use super::scan::paths_of;
-use super::test::{Test, text_of};
+use super::test::{Said, Test};
 use super::{CallsAt, Ending, Reader, ReasonAt};
 use crate::event::decode::ModelBody;
 
@@ -63,30 +63,22 @@ impl Explanation {
 }
 
 impl<'d> Visit<'d> for Explanation {
-    fn recognized(&mut self) {}
-
     fn reason(&mut self, place: &Place<ReasonAt>, value: Value<'d>, beside: Value<'d>) {
-        let found = place.at.test.find(value, beside);
-        let is_ending = matches!(place.at.test, Test::Ending);
-        let word = text_of(value).filter(|word| is_ending && word.len() <= SHOWN_MAX);
-        if found.is_none() && !is_ending {
-            return;
-        }
+        let (shown, means, rule) = match place.at.test.read(value, beside) {
+            Said::Stop(found) => (found.value.to_string(), "stop", Some(place.at.rule)),
+            Said::Ended(word, ending) if word.len() <= SHOWN_MAX => {
+                let means = match ending {
+                    Ending::Complete => "complete",
+                    Ending::Cut => "cut",
+                    _ => "unknown",
+                };
+                (word.into_owned(), means, None)
+            }
+            Said::Nothing if !matches!(place.at.test, Test::Ending) => return,
+            _ if value.shape() == Shape::Number => (String::from_utf8_lossy(value.source()).into_owned(), "nothing", None),
+            _ => (value.shape().to_string(), "nothing", None),
+        };
         self.count(place.reader);
-        let means = match (&found, word.as_deref().map(Ending::of)) {
-            (Some(_), _) => "stop",
-            (None, None) => "nothing",
-            (None, Some(Ending::Complete)) => "complete",
-            (None, Some(Ending::Cut)) => "cut",
-            (None, Some(_)) => "unknown",
-        };
-        let shown = match (&found, word) {
-            (Some(found), _) => found.value.to_string(),
-            (None, Some(word)) => word.into_owned(),
-            (None, None) if value.shape() == Shape::Number => String::from_utf8_lossy(value.source()).into_owned(),
-            (None, None) => value.shape().to_string(),
-        };
-        let rule = found.map(|_| place.at.rule);
         self.reasons.push(ReadReason { shape: place.reader.name, path: place.at.path, value: shown, means, rule });
     }
 

@@ -69,6 +69,13 @@ pub struct ReasonAt {
     pub test: Test,
 }
 
+impl ReasonAt {
+    /// A place with a word for why the response ended.
+    const fn ending(path: &'static str, field: &'static str, rule: &'static str) -> Self {
+        Self { path, field, rule, test: Test::Ending }
+    }
+}
+
 /// A place where tool calls are.
 #[derive(Debug)]
 pub struct CallsAt {

@@ -3,7 +3,8 @@
 use tollgate_json::Value;
 
 use super::paths::{MESSAGES, Node, Paths, RESPONSES};
-use super::{CallsAt, Ending, READERS, ReasonValue, Test};
+use super::test::Said;
+use super::{CallsAt, Ending, READERS, ReasonValue};
 
 /// A place on the readers' paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,13 +33,9 @@ impl OnPath {
 
     /// Returns the place of a member, if it is on a path. Where a body begins anew, its own members are known too.
     pub(crate) fn member(self, name: &[u8]) -> Option<Self> {
-        let find = |node: &Node| {
-            let found = node.members.binary_search_by(|(known, _)| known.as_bytes().cmp(name));
-            found.ok().and_then(|index| node.members.get(index)).map(|(_, next)| *next)
-        };
         let node = self.node()?;
-        let anew = || node.is_root.then(|| self.to(0).node().and_then(find)).flatten();
-        find(node).or_else(anew).map(|at| self.to(at))
+        let anew = || node.is_root.then(|| self.to(0).node()?.member(name)).flatten();
+        node.member(name).or_else(anew).map(|at| self.to(at))
     }
 
     /// Returns the place of the items of an array. Those of a stream are bodies again.
@@ -61,11 +58,10 @@ impl OnPath {
     /// Returns whether a text here says why the response ended in nothing but known words.
     pub(crate) fn is_known(self, value: Value<'_>, beside: Value<'_>) -> bool {
         let Some((node, text)) = self.node().zip(value.as_text()) else { return false };
-        let is_word = |word: &str| word.as_bytes() == text.as_bytes();
-        node.reasons.iter().any(|place| match (place.at.test.find(value, beside), &place.at.test) {
-            (Some(found), _) => matches!(found.value, ReasonValue::Text(shown) if is_word(&shown)),
-            (None, Test::Ending) => std::str::from_utf8(text.as_bytes()).is_ok_and(|word| Ending::of(word) != Ending::Unknown),
-            (None, _) => false,
+        node.reasons.iter().any(|place| match place.at.test.read(value, beside) {
+            Said::Stop(found) => matches!(found.value, ReasonValue::Text(shown) if shown.as_bytes() == text.as_bytes()),
+            Said::Ended(_, ending) => ending != Ending::Unknown,
+            Said::Nothing => false,
         })
     }
 }

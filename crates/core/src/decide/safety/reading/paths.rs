@@ -38,6 +38,8 @@ pub(super) struct Node {
     pub(super) last: Option<usize>,
     /// Whether a body starts anew here.
     pub(super) is_root: bool,
+    /// Whether a member of a body's top that is here tells the body's shape.
+    tells_shape: bool,
     pub(super) reasons: Vec<Place<ReasonAt>>,
     pub(super) calls: Vec<Place<CallsAt>>,
     texts: Vec<&'static Reader>,
@@ -47,12 +49,12 @@ pub(super) struct Node {
 const SAYS_NOTHING: &[&str] =
     &["type", "status", "code", "message", "text", "result", "action", "response", "Response", "kwargs", "data", "messages", "content"];
 
-/// What wants to know of the values at places.
+/// What wants to know of the values at places. What it does not want to know of it leaves out.
 pub(super) trait Visit<'d> {
     /// Tells that a body has a known shape.
-    fn recognized(&mut self);
+    fn recognized(&mut self) {}
     /// Tells of a value that may say why the response ended, and of the object around it.
-    fn reason(&mut self, place: &Place<ReasonAt>, value: Value<'d>, beside: Value<'d>);
+    fn reason(&mut self, _place: &Place<ReasonAt>, _value: Value<'d>, _beside: Value<'d>) {}
     /// Tells of a call.
     fn call(&mut self, place: &Place<CallsAt>, value: Value<'d>);
     /// Tells of a text for the user.
@@ -80,6 +82,10 @@ impl Paths {
             }
         }
         paths.nodes.iter_mut().for_each(|node| node.members.sort_unstable());
+        let top = paths.nodes.first().map_or_else(Vec::new, |root| root.members.clone());
+        for (_, at) in top.iter().filter(|(name, _)| !SAYS_NOTHING.contains(name)) {
+            paths.nodes.get_mut(*at).into_iter().for_each(|node| node.tells_shape = true);
+        }
         paths
     }
 
@@ -120,6 +126,9 @@ impl Paths {
         if value.is_null() {
             return;
         }
+        if node.tells_shape {
+            visit.recognized();
+        }
         node.reasons.iter().for_each(|place| visit.reason(place, value, beside));
         node.calls.iter().for_each(|place| visit.call(place, value));
         node.texts.iter().for_each(|reader| visit.text(reader, value));
@@ -135,10 +144,7 @@ impl Paths {
         }
         if !node.members.is_empty() {
             for (name, member) in value.members() {
-                if let Some(next) = node.member(name) {
-                    if at == 0 && !SAYS_NOTHING.iter().any(|known| name.is_text(known)) && !member.is_null() {
-                        visit.recognized();
-                    }
+                if let Some(next) = name.as_text().and_then(|name| node.member(name.as_bytes())) {
                     self.walk_node(next, member, value, visit);
                 }
             }
@@ -147,9 +153,9 @@ impl Paths {
 }
 
 impl Node {
-    fn member(&self, name: Value<'_>) -> Option<usize> {
-        let text = name.as_text()?;
-        let found = self.members.binary_search_by(|(known, _)| known.as_bytes().cmp(text.as_bytes()));
+    /// Returns where a member of this name leads.
+    pub(super) fn member(&self, name: &[u8]) -> Option<usize> {
+        let found = self.members.binary_search_by(|(known, _)| known.as_bytes().cmp(name));
         found.ok().and_then(|index| self.members.get(index)).map(|(_, next)| *next)
     }
 }

@@ -4,17 +4,14 @@
 use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
-use tollgate_json::{Parser, Value};
+use tollgate_json::{DEPTH_MAX, Parser, Value};
 
 use super::ending::Ending;
 use super::paths::{MESSAGES, Paths, Place, RESPONSES, Visit};
-use super::test::{Found, Test, dig, text_of};
+use super::test::{Found, Said, dig};
 use super::{CallsAt, CallsKind, Reader, ReasonAt, Stage};
 use crate::decide::safety::ReasonSet;
 use crate::event::decode::ModelBody;
-
-/// How deep the arguments of a call may nest to count as read.
-const ARGUMENTS_DEPTH_MAX: usize = 1_024;
 
 /// A place that says that a safety system stopped the response.
 #[derive(Debug, Clone)]
@@ -95,14 +92,15 @@ impl<'d> Visit<'d> for Scan<'d> {
     }
 
     fn reason(&mut self, place: &Place<ReasonAt>, value: Value<'d>, beside: Value<'d>) {
-        if let Some(found) = place.at.test.find(value, beside) {
-            self.signals.push(Signal { reader: place.reader, reason: place.at, found, beside, rank: place.rank });
-        } else if matches!(place.at.test, Test::Ending)
-            && let Some(word) = text_of(value)
-            && !word.is_empty()
-        {
-            self.is_cut |= Ending::of(&word) == Ending::Cut;
-            self.endings.push(word);
+        match place.at.test.read(value, beside) {
+            Said::Stop(found) => {
+                self.signals.push(Signal { reader: place.reader, reason: place.at, found, beside, rank: place.rank });
+            }
+            Said::Ended(word, ending) if !word.is_empty() => {
+                self.is_cut |= ending == Ending::Cut;
+                self.endings.push(word);
+            }
+            Said::Ended(..) | Said::Nothing => {}
         }
     }
 
@@ -131,5 +129,5 @@ impl CallsAt {
 fn reads_as_json(text: &[u8]) -> bool {
     // The check without a tree is the cheaper one. The parser knows what else Python reads, and nests deeper.
     let is_plain = || serde_json::from_slice::<IgnoredAny>(text).is_ok();
-    text.trim_ascii().is_empty() || is_plain() || Parser::new().parse(text, ARGUMENTS_DEPTH_MAX).is_ok()
+    text.trim_ascii().is_empty() || is_plain() || Parser::new().parse(text, DEPTH_MAX).is_ok()
 }

@@ -61,10 +61,26 @@ pub struct Found {
 }
 
 impl Found {
+    /// Returns a finding that shows a value.
+    pub(super) fn of(value: ReasonValue, category: Category, stage: Option<Stage>) -> Self {
+        Self { category, stage, value, flagged: None }
+    }
+
     /// Returns a finding that shows a text.
     pub(super) fn text(value: impl Into<String>, category: Category, stage: Option<Stage>) -> Self {
-        Self { category, stage, value: ReasonValue::Text(value.into()), flagged: None }
+        Self::of(ReasonValue::Text(value.into()), category, stage)
     }
+}
+
+/// What a value says at its place.
+#[derive(Debug)]
+pub(super) enum Said<'d> {
+    /// A safety system stopped the response.
+    Stop(Found),
+    /// The response ended in this word, which means no stop.
+    Ended(Cow<'d, str>, Ending),
+    /// Nothing.
+    Nothing,
 }
 
 /// What the value at a place has to be.
@@ -85,14 +101,22 @@ pub enum Test {
 }
 
 impl Test {
-    /// Returns what a value means, with the object around it.
-    pub(super) fn find(&self, value: Value<'_>, beside: Value<'_>) -> Option<Found> {
+    /// Returns what a value says, with the object around it.
+    pub(super) fn read<'d>(&self, value: Value<'d>, beside: Value<'d>) -> Said<'d> {
+        if !matches!(self, Self::Ending) {
+            return self.find(value, beside).map_or(Said::Nothing, Said::Stop);
+        }
+        let Some(word) = text_of(value) else { return Said::Nothing };
+        match Ending::of(&word) {
+            Ending::Stop { category, shown } => Said::Stop(Found::text(shown, refined(category, beside), Some(Stage::Output))),
+            ending => Said::Ended(word, ending),
+        }
+    }
+
+    /// Returns the stop that a test of anything but a word for the end finds.
+    fn find(&self, value: Value<'_>, beside: Value<'_>) -> Option<Found> {
         match self {
-            Self::Ending => {
-                let text = text_of(value)?;
-                let Ending::Stop { category, shown } = Ending::of(&text) else { return None };
-                Some(Found::text(shown, refined(category, beside), Some(Stage::Output)))
-            }
+            Self::Ending => None,
             Self::Words(words) => {
                 let (word, category, stage) = words.iter().find(|(word, ..)| value.is_text(word))?;
                 Some(Found::text(*word, refined(*category, beside), *stage))
@@ -101,14 +125,9 @@ impl Test {
                 let number = whole(value)?;
                 let (_, category, stage) = numbers.iter().find(|(known, ..)| *known == number)?;
                 let value = if value.as_text().is_some() { ReasonValue::Text(number.to_string()) } else { ReasonValue::Number(number) };
-                Some(Found { category: *category, stage: *stage, value, flagged: None })
+                Some(Found::of(value, *category, *stage))
             }
-            Self::Flag(category, stage) => (value.as_bool() == Some(true)).then_some(Found {
-                category: *category,
-                stage: *stage,
-                value: ReasonValue::Flag(true),
-                flagged: None,
-            }),
+            Self::Flag(category, stage) => (value.as_bool() == Some(true)).then(|| Found::of(ReasonValue::Flag(true), *category, *stage)),
             Self::Text(shown, category) => {
                 value.as_text().filter(|text| text.source_len() > 0)?;
                 Some(Found::text(*shown, *category, Some(Stage::Output)))

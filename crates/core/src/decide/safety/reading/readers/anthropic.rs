@@ -1,15 +1,15 @@
 //! Anthropic's messages, their streams, results of batches and managed agents.
 
-use super::super::{CallsAt, Reader, ReasonAt, Test};
+use super::super::{CallsAt, Reader, ReasonAt};
 
 pub(super) static READER: Reader = Reader {
     name: "anthropic",
     providers: "Anthropic, Claude on Vertex and on Bedrock, MiniMax and others who speak its dialect",
     wrappers: &["result.message", "message"],
     reasons: &[
-        ReasonAt { path: "stop_reason", field: "stop_reason", rule: "anthropic_refusal", test: Test::Ending },
-        ReasonAt { path: "stop_reason.type", field: "stop_reason.type", rule: "anthropic_refusal", test: Test::Ending },
-        ReasonAt { path: "delta.stop_reason", field: "stop_reason", rule: "anthropic_refusal", test: Test::Ending },
+        ReasonAt::ending("stop_reason", "stop_reason", "anthropic_refusal"),
+        ReasonAt::ending("stop_reason.type", "stop_reason.type", "anthropic_refusal"),
+        ReasonAt::ending("delta.stop_reason", "stop_reason", "anthropic_refusal"),
     ],
     calls: &[CallsAt::blocks("content[]"), CallsAt::blocks("content_block")],
     texts: &["content", "content_block", "delta"],

@@ -10,9 +10,9 @@ pub(super) static READER: Reader = Reader {
     name: "bedrock",
     providers: "Amazon Bedrock Converse, InvokeModel and ApplyGuardrail",
     reasons: &[
-        ReasonAt { path: "stopReason", field: "stopReason", rule: "bedrock_stop_reason", test: Test::Ending },
-        ReasonAt { path: "messageStop.stopReason", field: "stopReason", rule: "bedrock_stop_reason", test: Test::Ending },
-        ReasonAt { path: "results[].completionReason", field: "completionReason", rule: "bedrock_stop_reason", test: Test::Ending },
+        ReasonAt::ending("stopReason", "stopReason", "bedrock_stop_reason"),
+        ReasonAt::ending("messageStop.stopReason", "stopReason", "bedrock_stop_reason"),
+        ReasonAt::ending("results[].completionReason", "completionReason", "bedrock_stop_reason"),
         // The stop reason says `end_turn` beside it.
         ReasonAt {
             path: "amazon-bedrock-guardrailAction",

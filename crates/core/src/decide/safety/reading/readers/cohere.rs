@@ -19,7 +19,7 @@ pub(super) static READER: Reader = Reader {
     reasons: &[
         toxic("generations[].finish_reason"),
         toxic("finish_reason"),
-        ReasonAt { path: "delta.finish_reason", field: "finish_reason", rule: "openai_compatible_content_filter", test: Test::Ending },
+        ReasonAt::ending("delta.finish_reason", "finish_reason", "openai_compatible_content_filter"),
     ],
     calls: &[CallsAt::openai_pieces("delta.message.tool_calls")],
     texts: &["generations[].text"],

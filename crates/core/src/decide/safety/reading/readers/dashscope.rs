@@ -7,13 +7,8 @@ pub(super) static READER: Reader = Reader {
     name: "dashscope",
     providers: "DashScope (Qwen)",
     reasons: &[
-        ReasonAt {
-            path: "output.choices[].finish_reason",
-            field: "finish_reason",
-            rule: "openai_compatible_content_filter",
-            test: Test::Ending,
-        },
-        ReasonAt { path: "output.finish_reason", field: "finish_reason", rule: "openai_compatible_content_filter", test: Test::Ending },
+        ReasonAt::ending("output.choices[].finish_reason", "finish_reason", "openai_compatible_content_filter"),
+        ReasonAt::ending("output.finish_reason", "finish_reason", "openai_compatible_content_filter"),
         ReasonAt {
             path: "header.error_code",
             field: "header.error_code",

@@ -8,7 +8,7 @@ use crate::decide::safety::Category;
 use crate::decide::safety::reading::test::text_of;
 
 const fn finish(path: &'static str, field: &'static str) -> ReasonAt {
-    ReasonAt { path, field, rule: "gemini_safety", test: Test::Ending }
+    ReasonAt::ending(path, field, "gemini_safety")
 }
 
 const fn numbered_finish(path: &'static str, field: &'static str) -> ReasonAt {
@@ -74,14 +74,14 @@ fn is_reason(text: &str) -> bool {
 
 /// Any reason but the unspecified blocks the prompt.
 pub(super) fn blocked(reason: Value<'_>, _: Value<'_>) -> Option<Found> {
-    let found = |category| Found { category, stage: Some(Stage::Input), ..Found::text("", category, None) };
+    let input = Some(Stage::Input);
     if let Some(number) = whole(reason).filter(|number| (1..=10).contains(number)) {
-        return Some(Found { value: ReasonValue::Number(number), ..found(Category::Safety) });
+        return Some(Found::of(ReasonValue::Number(number), Category::Safety, input));
     }
     let text = text_of(reason)?;
     match Ending::of(&text) {
-        Ending::Stop { category, shown } => Some(Found { value: ReasonValue::Text(shown), ..found(category) }),
-        _ if is_reason(&text) => Some(Found { value: ReasonValue::Text(text.into_owned()), ..found(Category::Safety) }),
+        Ending::Stop { category, shown } => Some(Found::text(shown, category, input)),
+        _ if is_reason(&text) => Some(Found::text(text, Category::Safety, input)),
         _ => None,
     }
 }

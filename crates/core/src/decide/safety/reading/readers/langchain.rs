@@ -1,16 +1,9 @@
 //! LangChain's AIMessage: flat, as `{type, data}`, as a serialised constructor, or as the last message of a state.
 
-use tollgate_json::Value;
-
-use super::super::test::{Found, ReasonValue};
 use super::super::{CallsAt, CallsKind, Reader, ReasonAt, Stage, Test};
 use super::gemini::blocked;
 use super::openai_chat::refusal_part;
 use crate::decide::safety::Category;
-
-const fn reason(path: &'static str, field: &'static str, rule: &'static str) -> ReasonAt {
-    ReasonAt { path, field, rule, test: Test::Ending }
-}
 
 const fn lifted(path: &'static str) -> CallsAt {
     CallsAt { path, ..CallsAt::BLANK }
@@ -22,35 +15,36 @@ pub(super) static READER: Reader = Reader {
     is_message: true,
     wrappers: &["kwargs", "data", "messages[-1]"],
     reasons: &[
-        reason("response_metadata.finish_reason", "finish_reason", "openai_compatible_content_filter"),
-        reason("response_metadata.stop_reason", "stop_reason", "anthropic_refusal"),
-        reason("response_metadata.stopReason", "stopReason", "bedrock_stop_reason"),
-        reason("response_metadata.incomplete_details.reason", "incomplete_details.reason", "openai_responses_incomplete"),
+        ReasonAt::ending("response_metadata.finish_reason", "finish_reason", "openai_compatible_content_filter"),
+        ReasonAt::ending("response_metadata.stop_reason", "stop_reason", "anthropic_refusal"),
+        ReasonAt::ending("response_metadata.stopReason", "stopReason", "bedrock_stop_reason"),
+        ReasonAt::ending("response_metadata.incomplete_details.reason", "incomplete_details.reason", "openai_responses_incomplete"),
         ReasonAt {
             path: "response_metadata.prompt_feedback.block_reason",
             field: "prompt_feedback.block_reason",
             rule: "gemini_prompt_feedback",
             test: Test::Custom("any reason but the unspecified, as a word or a number", blocked),
         },
-        reason("response_metadata.finishReason", "finishReason", "gemini_safety"),
-        reason("response_metadata.native_finish_reason", "native_finish_reason", "openai_compatible_content_filter"),
+        ReasonAt::ending("response_metadata.finishReason", "finishReason", "gemini_safety"),
+        ReasonAt::ending("response_metadata.native_finish_reason", "native_finish_reason", "openai_compatible_content_filter"),
         ReasonAt {
             path: "response_metadata.amazon-bedrock-guardrailAction",
             field: "amazon-bedrock-guardrailAction",
             rule: "bedrock_guardrail_action",
             test: Test::Words(&[("INTERVENED", Category::Guardrail, Some(Stage::Output))]),
         },
+        // Vertex: the prompt or the answer was blocked, whatever else is said.
         ReasonAt {
             path: "response_metadata.is_blocked",
             field: "is_blocked",
             rule: "gemini_safety",
-            test: Test::Custom("`true`", is_blocked),
+            test: Test::Flag(Category::Safety, Some(Stage::Output)),
         },
-        reason("additional_kwargs.finish_reason", "finish_reason", "openai_compatible_content_filter"),
+        ReasonAt::ending("additional_kwargs.finish_reason", "finish_reason", "openai_compatible_content_filter"),
         // LangChain.js, for Gemini.
-        reason("additional_kwargs.finishReason", "finishReason", "gemini_safety"),
-        reason("additional_kwargs.stop_reason", "stop_reason", "anthropic_refusal"),
-        reason("additional_kwargs.stopReason", "stopReason", "bedrock_stop_reason"),
+        ReasonAt::ending("additional_kwargs.finishReason", "finishReason", "gemini_safety"),
+        ReasonAt::ending("additional_kwargs.stop_reason", "stop_reason", "anthropic_refusal"),
+        ReasonAt::ending("additional_kwargs.stopReason", "stopReason", "bedrock_stop_reason"),
         ReasonAt {
             path: "additional_kwargs.refusal",
             field: "refusal",
@@ -70,9 +64,3 @@ pub(super) static READER: Reader = Reader {
     ],
     texts: &["content"],
 };
-
-/// Vertex: the prompt or the answer was blocked, whatever else is said.
-fn is_blocked(flag: Value<'_>, _: Value<'_>) -> Option<Found> {
-    let found = Found { value: ReasonValue::Flag(true), ..Found::text("", Category::Safety, Some(Stage::Output)) };
-    (flag.as_bool() == Some(true)).then_some(found)
-}

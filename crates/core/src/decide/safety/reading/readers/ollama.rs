@@ -1,10 +1,10 @@
 //! Ollama's own API, which has no word for a safety stop.
 
-use super::super::{Reader, ReasonAt, Test};
+use super::super::{Reader, ReasonAt};
 
 pub(super) static READER: Reader = Reader {
     name: "ollama",
     providers: "Ollama",
-    reasons: &[ReasonAt { path: "done_reason", field: "done_reason", rule: "openai_compatible_content_filter", test: Test::Ending }],
+    reasons: &[ReasonAt::ending("done_reason", "done_reason", "openai_compatible_content_filter")],
     ..Reader::BLANK
 };

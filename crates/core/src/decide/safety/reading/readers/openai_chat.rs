@@ -13,7 +13,7 @@ pub(super) static READER: Reader = Reader {
     // A batch's result holds the body.
     wrappers: &["response.body"],
     reasons: &[
-        ReasonAt { path: "choices[].finish_reason", field: "finish_reason", rule: "openai_compatible_content_filter", test: Test::Ending },
+        ReasonAt::ending("choices[].finish_reason", "finish_reason", "openai_compatible_content_filter"),
         // A gateway may translate a reason that it does not know to `stop`.
         native("choices[].native_finish_reason", "native_finish_reason"),
         native("choices[].provider_specific_fields.native_finish_reason", "provider_specific_fields.native_finish_reason"),
@@ -64,5 +64,5 @@ pub(super) fn refusal_part(part: Value<'_>, _: Value<'_>) -> Option<Found> {
 
 fn baidu_flag(flag: Value<'_>, _: Value<'_>) -> Option<Found> {
     let number = whole(flag).filter(|number| (2..=4).contains(number))?;
-    Some(Found { value: ReasonValue::Number(number), ..Found::text("", Category::Safety, Some(Stage::Output)) })
+    Some(Found::of(ReasonValue::Number(number), Category::Safety, Some(Stage::Output)))
 }

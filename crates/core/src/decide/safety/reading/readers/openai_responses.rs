@@ -27,13 +27,8 @@ pub(super) static READER: Reader = Reader {
     // Events hold the response.
     wrappers: &["response"],
     reasons: &[
-        ReasonAt {
-            path: "incomplete_details.reason",
-            field: "incomplete_details.reason",
-            rule: "openai_responses_incomplete",
-            test: Test::Ending,
-        },
-        ReasonAt { path: "status_details.reason", field: "status_details.reason", rule: "openai_responses_incomplete", test: Test::Ending },
+        ReasonAt::ending("incomplete_details.reason", "incomplete_details.reason", "openai_responses_incomplete"),
+        ReasonAt::ending("status_details.reason", "status_details.reason", "openai_responses_incomplete"),
         ReasonAt {
             path: "content_filters[]",
             field: "content_filters.blocked",
@@ -61,7 +56,7 @@ pub(super) static READER: Reader = Reader {
                 ("response.refusal.delta", Category::Refusal, Some(Stage::Output)),
             ]),
         },
-        ReasonAt { path: "status", field: "status", rule: "openai_responses_incomplete", test: Test::Ending },
+        ReasonAt::ending("status", "status", "openai_responses_incomplete"),
     ],
     calls: &[calls("output[]"), calls("item")],
     texts: &["output[].content[]", "item.content[]", "output_text"],
@@ -75,5 +70,5 @@ fn azure_filter(filter: Value<'_>, _: Value<'_>) -> Option<Found> {
         Some(source) if source.is_text("completion") => Some(Stage::Output),
         _ => None,
     };
-    Some(Found { category: Category::Safety, stage, value: ReasonValue::Flag(true), flagged: None })
+    Some(Found::of(ReasonValue::Flag(true), Category::Safety, stage))
 }

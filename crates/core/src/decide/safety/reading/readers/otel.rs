@@ -1,13 +1,13 @@
 //! Spans by the conventions of OpenTelemetry for generative AI.
 
-use super::super::{CallsAt, Reader, ReasonAt, Test};
+use super::super::{CallsAt, Reader, ReasonAt};
 
 const fn reasons(path: &'static str) -> ReasonAt {
-    ReasonAt { path, field: "gen_ai.response.finish_reasons", rule: "otel_finish_reasons", test: Test::Ending }
+    ReasonAt::ending(path, "gen_ai.response.finish_reasons", "otel_finish_reasons")
 }
 
 const fn of_message(path: &'static str) -> ReasonAt {
-    ReasonAt { path, field: "gen_ai.output.messages.finish_reason", rule: "otel_finish_reasons", test: Test::Ending }
+    ReasonAt::ending(path, "gen_ai.output.messages.finish_reason", "otel_finish_reasons")
 }
 
 const fn calls(path: &'static str) -> CallsAt {

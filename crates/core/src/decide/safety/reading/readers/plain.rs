@@ -8,7 +8,7 @@ pub(super) static READER: Reader = Reader {
     name: "plain",
     providers: "Cohere v2, Baidu v1",
     reasons: &[
-        ReasonAt { path: "finish_reason", field: "finish_reason", rule: "openai_compatible_content_filter", test: Test::Ending },
+        ReasonAt::ending("finish_reason", "finish_reason", "openai_compatible_content_filter"),
         ReasonAt {
             path: "need_clear_history",
             field: "need_clear_history",

@@ -1,16 +1,11 @@
 //! Responses of Pydantic AI.
 
-use super::super::{CallsAt, Reader, ReasonAt, Test};
+use super::super::{CallsAt, Reader, ReasonAt};
 
 pub(super) static READER: Reader = Reader {
     name: "pydantic_ai",
     providers: "Pydantic AI",
-    reasons: &[ReasonAt {
-        path: "provider_details.finish_reason",
-        field: "provider_details.finish_reason",
-        rule: "openai_compatible_content_filter",
-        test: Test::Ending,
-    }],
+    reasons: &[ReasonAt::ending("provider_details.finish_reason", "provider_details.finish_reason", "openai_compatible_content_filter")],
     calls: &[CallsAt {
         path: "parts[]",
         id: &["tool_call_id"],

@@ -8,7 +8,7 @@ pub(super) static READER: Reader = Reader {
     providers: "Tencent Hunyuan",
     wrappers: &["Response"],
     reasons: &[
-        ReasonAt { path: "Choices[].FinishReason", field: "FinishReason", rule: "openai_compatible_content_filter", test: Test::Ending },
+        ReasonAt::ending("Choices[].FinishReason", "FinishReason", "openai_compatible_content_filter"),
         ReasonAt {
             path: "Choices[].ModerationLevel",
             field: "ModerationLevel",

@@ -1,6 +1,6 @@
 //! Results and stream parts of the Vercel AI SDK.
 
-use super::super::{CallsAt, Reader, ReasonAt, Test};
+use super::super::{CallsAt, Reader, ReasonAt};
 
 const fn call(path: &'static str, types: &'static [(&'static str, Option<&'static str>)]) -> CallsAt {
     CallsAt { path, types, id: &["toolCallId", "id"], name: &["toolName"], ..CallsAt::BLANK }
@@ -10,10 +10,10 @@ pub(super) static READER: Reader = Reader {
     name: "vercel_ai_sdk",
     providers: "Vercel AI SDK",
     reasons: &[
-        ReasonAt { path: "finishReason", field: "finishReason", rule: "vercel_ai_sdk", test: Test::Ending },
-        ReasonAt { path: "finishReason.unified", field: "finishReason.unified", rule: "vercel_ai_sdk", test: Test::Ending },
-        ReasonAt { path: "finishReason.raw", field: "finishReason.raw", rule: "vercel_ai_sdk", test: Test::Ending },
-        ReasonAt { path: "rawFinishReason", field: "rawFinishReason", rule: "vercel_ai_sdk", test: Test::Ending },
+        ReasonAt::ending("finishReason", "finishReason", "vercel_ai_sdk"),
+        ReasonAt::ending("finishReason.unified", "finishReason.unified", "vercel_ai_sdk"),
+        ReasonAt::ending("finishReason.raw", "finishReason.raw", "vercel_ai_sdk"),
+        ReasonAt::ending("rawFinishReason", "rawFinishReason", "vercel_ai_sdk"),
     ],
     calls: &[call("toolCalls[]", &[]), call("", &[("tool-input-start", None), ("tool-input-available", None), ("tool-call", None)])],
     texts: &["text"],
