@@ -140,7 +140,7 @@ pub fn prepare(policy: &Policy, tools: &mut Tools, thread: &mut Thread, event: &
 /// Returns why a call may not run, if it is of a response that was cut off.
 fn suppression_of(memory: &TurnMemory, key: &CallKey, call: &ToolCall<'_>) -> Option<Reason> {
     let is_known = memory.calls.find(key.id).is_some();
-    memory.suppression.would_stop(key.id, &call.tool_name, is_known, !call.tool_call_id.is_empty())
+    memory.suppression.stops(key.id, &call.tool_name, is_known, !call.tool_call_id.is_empty())
 }
 
 /// The identity of a call, as state holds it.
@@ -289,8 +289,10 @@ impl<'e> Fold<'e> {
         call: &ToolCall<'_>,
         guardrails: ChainOutcome,
     ) -> Ruling {
-        let is_known = memory.calls.find(key.id).is_some();
-        let ruling = if let Some(reason) = memory.suppression.stops(key.id, &call.tool_name, is_known, !call.tool_call_id.is_empty()) {
+        let ruling = if let Some(reason) = suppression_of(memory, key, call) {
+            if !call.tool_call_id.is_empty() {
+                memory.suppression.note_stopped(key.id, &call.tool_name);
+            }
             Ruling::new(vec![reason], None)
         } else if let Some(suspension) = self.suspension.clone() {
             Ruling::new(vec![Reason::SubjectSuspended(Box::new(suspension))], None)

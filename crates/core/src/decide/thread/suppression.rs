@@ -88,19 +88,17 @@ impl Suppression {
         }
     }
 
-    /// Returns whether a call may not run: why, if so. `is_known` says whether it was known before the response, `has_id` whether the host
-    /// gave it an id. A call that may not run since it is new is remembered, so that asking again does not make it known.
-    pub fn stops(&mut self, id: Fingerprint, tool_name: &str, is_known: bool, has_id: bool) -> Option<Reason> {
-        let reason = self.would_stop(id, tool_name, is_known, has_id)?;
-        if has_id && !self.covers(id, tool_name) {
+    /// Lists a call that was stopped since it is new, so that asking again does not make it known.
+    pub fn note_stopped(&mut self, id: Fingerprint, tool_name: &str) {
+        if !self.covers(id, tool_name) {
             self.add_id(id);
         }
-        Some(reason)
     }
 
-    /// Returns what [`Suppression::stops`] would.
+    /// Returns why a call may not run, if so. `is_known` says whether it was known before the response, `has_id` whether the host gave it
+    /// an id.
     #[must_use]
-    pub fn would_stop(&self, id: Fingerprint, tool_name: &str, is_known: bool, has_id: bool) -> Option<Reason> {
+    pub fn stops(&self, id: Fingerprint, tool_name: &str, is_known: bool, has_id: bool) -> Option<Reason> {
         // A call without an id cannot be told from one that was known.
         let is_new = !is_known || !has_id;
         match self.new_calls {
