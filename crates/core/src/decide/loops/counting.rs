@@ -7,7 +7,7 @@ use crate::engine::wire::layout;
 use crate::settings::Section;
 use tollgate_json::digest::Fingerprint;
 
-use super::{CallContext, ControllerMemory, LoopController, LoopDecision, Observation, Signature};
+use super::{CallContext, ControllerMemory, LoopController, LoopDecision, Observation, Signature, is_zero};
 
 #[derive(Debug)]
 pub struct Counting(CountingSettings);
@@ -28,11 +28,6 @@ pub struct CountingMemory {
 
 layout! {
     CountingMemory { results, last_tool since 2 }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 impl LoopController for Counting {

@@ -60,6 +60,11 @@ impl LoopDecision {
     }
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 /// The configuration section that the controllers share.
 const SECTION: &str = "tool_loop_guardrails";
 

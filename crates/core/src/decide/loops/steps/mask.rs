@@ -99,7 +99,7 @@ fn volatile_end(line: &[u8], start: usize, end: usize) -> Option<usize> {
     if is_id || is_time || (is_number && digits >= 4) {
         return Some(run_end(line, end));
     }
-    if is_number && line.get(..start).is_some_and(|before| before.to_ascii_lowercase_ends_with(b"line ")) {
+    if is_number && line.get(..start).is_some_and(is_behind_line) {
         return Some(end);
     }
     duration_end(line, start, digits)
@@ -132,14 +132,9 @@ fn duration_end(line: &[u8], start: usize, digits: usize) -> Option<usize> {
     (digits > 0 && units.contains(&unit)).then_some(end)
 }
 
-trait EndsWith {
-    fn to_ascii_lowercase_ends_with(&self, end: &[u8]) -> bool;
-}
-
-impl EndsWith for [u8] {
-    fn to_ascii_lowercase_ends_with(&self, end: &[u8]) -> bool {
-        self.len().checked_sub(end.len()).and_then(|at| self.get(at..)).is_some_and(|last| last.eq_ignore_ascii_case(end))
-    }
+/// Returns whether what stands before a number says that it is the number of a line.
+fn is_behind_line(before: &[u8]) -> bool {
+    before.last_chunk::<5>().is_some_and(|last| last.eq_ignore_ascii_case(b"line "))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::super::ControllerMemory;
+use super::super::{ControllerMemory, is_zero};
 use crate::engine::wire::{Input, Malformed, Wire, layout};
 use crate::lists::push_tightly;
 
@@ -129,11 +129,6 @@ layout! {
     Attempt { id, call, round, marks }
     Refusal { call, masked, count }
     Tally { key, count }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 impl StepMemory {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::super::is_zero;
 use crate::decide::ruling::{Intervention, Rule, RuleFinding};
 use crate::decide::tools::read_tools;
 use crate::settings::{Section, Spelling, shape};
@@ -60,11 +61,6 @@ pub struct StepSettings {
 
 /// The words for [`Attended`] in a configuration.
 const ATTENDED: [(&str, Attended); 3] = [("halt", Attended::Halt), ("deny", Attended::Deny), ("warn", Attended::Warn)];
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(count: &u32) -> bool {
-    *count == 0
-}
 
 /// Returns whether a rule has no threshold for refusing: no single call is to blame, or there is nothing to count but calls.
 fn is_without_denial(rule: Rule) -> bool {
