@@ -10,7 +10,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use tollgate_config::settings::Settings;
-use tollgate_core::decide::controls::ControlId;
+use tollgate_core::decide::controls::{ControlId, HISTORY};
 use tollgate_json::time::parse_timestamp;
 use tollgate_worker::control_feed::host_name;
 
@@ -22,8 +22,6 @@ use crate::commands::abuse::{SubjectParser, resolve};
 use crate::commands::shared::{OutputArgs, OutputFormat, Screen, now_ms, stamp};
 use tollgate_operations::Place;
 
-/// What the keys of notes begin with. The key of the control follows.
-const NOTES: &str = "history/";
 /// How many changes of a control are kept.
 const CHANGES_MAX: usize = 20;
 /// The most bytes of a name or reason.
@@ -110,7 +108,7 @@ fn short(text: &str) -> Result<String, String> {
 
 /// Returns the key and the value of the note of a control's changes, of which one more stands at a place.
 pub(super) fn noted(listing: &Listing, id: &ControlId, (partition, offset): Place, change: &Change) -> anyhow::Result<(String, Vec<u8>)> {
-    let key = format!("{NOTES}{id}");
+    let key = format!("{HISTORY}{id}");
     let mut changes = listing.note(&key).map(changes).unwrap_or_default();
     changes.push(Noted { partition: partition.0, offset: offset.0, change: change.clone() });
     let changes = changes.split_off(changes.len().saturating_sub(CHANGES_MAX));
@@ -124,8 +122,8 @@ fn changes(note: &[u8]) -> Vec<Noted> {
 /// Returns every known change, the oldest first. Of a record in force that nobody has noted, the record tells.
 fn all_changes(listing: &Listing) -> Vec<Shown> {
     let mut all: Vec<Shown> = Vec::new();
-    for (key, note) in listing.notes(NOTES) {
-        let key = key.strip_prefix(NOTES).unwrap_or_default();
+    for (key, note) in listing.notes(HISTORY) {
+        let key = key.strip_prefix(HISTORY).unwrap_or_default();
         all.extend(changes(note).into_iter().map(|noted| Shown { key: key.to_owned(), noted }));
     }
     for (id, (partition, offset), value) in listing.in_force().filter(|(id, ..)| !matches!(id, ControlId::Abuse(..))) {

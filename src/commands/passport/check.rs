@@ -1,10 +1,10 @@
 //! `tollgate passport check`: lists a passport's faults and, on request, explains the decision on one call under it.
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use time::OffsetDateTime;
@@ -15,6 +15,7 @@ use tollgate_passport::{Passport, PassportFault, SchemaFault, Terms, check_schem
 
 use super::explain::{Explanation, explain};
 use super::suggest::suggest;
+use crate::commands::shared::read_input;
 
 /// A tool that needs no capability, unless the configuration says otherwise.
 const NEEDS_NOTHING: &str = "todo";
@@ -162,12 +163,7 @@ fn is_stdin(file: &Path) -> bool {
 }
 
 fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    if is_stdin(file) {
-        std::io::stdin().lock().read_to_end(&mut text).context("stdin: cannot be read")?;
-    } else {
-        text = std::fs::read(file).with_context(|| format!("{}: cannot be read", file.display()))?;
-    }
+    let text = read_input(file)?;
     if text.is_empty() && is_stdin(file) {
         bail!("stdin: nothing there; name a file, or pipe a passport in");
     }

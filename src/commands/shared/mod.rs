@@ -8,6 +8,10 @@
 //! | `verdict_filter` | which verdicts are meant |
 //! | `interrupt`, `interrupt_input` | Ctrl-C, and lines that end with it |
 
+use std::io::Read as _;
+use std::path::Path;
+
+use anyhow::Context as _;
 use tollgate_config::settings::LogSettings;
 use tollgate_worker::logging::start_logging;
 
@@ -38,6 +42,17 @@ pub(super) struct UsageError(pub(super) String);
 /// Returns the error of an argument that no configuration could make right.
 pub(super) fn wrong(text: &str) -> anyhow::Error {
     UsageError(text.to_owned()).into()
+}
+
+/// Returns what is in a file; `-` is stdin.
+pub(super) fn read_input(file: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if file.as_os_str() == "-" {
+        std::io::stdin().lock().read_to_end(&mut bytes).context("stdin: cannot be read")?;
+    } else {
+        bytes = std::fs::read(file).with_context(|| format!("{}: cannot be read", file.display()))?;
+    }
+    Ok(bytes)
 }
 
 /// Starts the log of a command with a filter of its own, where none is configured: lines of the log would mix with what the command prints.

@@ -1,7 +1,7 @@
 //! `tollgate signals explain`: what is read in a provider's body, and what follows.
 
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
@@ -9,9 +9,10 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::commands::shared::output::{OutputArgs, OutputFormat, Screen, Table, text};
+use crate::commands::shared::read_input;
 use tollgate_core::decide::policy::{Policy, PolicySettings};
 use tollgate_core::decide::safety::reading::Explanation;
-use tollgate_core::decide::safety::{Doubt, Inspection, OnDoubt, ResponseContent, Termination};
+use tollgate_core::decide::safety::{Inspection, ResponseContent, SAFETY_TERMINATED, Termination};
 use tollgate_core::event::decode::ModelBody;
 use tollgate_json::{DEPTH_MAX, Parser, Value};
 
@@ -52,7 +53,7 @@ struct Report<'a> {
 }
 
 pub(super) fn execute(args: &ExplainArgs, policy: &PolicySettings, screen: Screen) -> anyhow::Result<ExitCode> {
-    let bytes = read(&args.file)?;
+    let bytes = read_input(&args.file)?;
     let mut parser = Parser::new();
     let root = parser.parse(&bytes, DEPTH_MAX).with_context(|| format!("{} is no JSON", args.file.display()))?;
     let (field, value) = body_of(root, args.field)?;
@@ -79,15 +80,6 @@ pub(super) fn execute(args: &ExplainArgs, policy: &PolicySettings, screen: Scree
     Ok(ExitCode::SUCCESS)
 }
 
-fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
-    if file.as_os_str() == "-" {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes)?;
-        return Ok(bytes);
-    }
-    std::fs::read(file).with_context(|| format!("{} cannot be read", file.display()))
-}
-
 /// Returns the body, and what it is.
 fn body_of(root: Value<'_>, field: Option<Field>) -> anyhow::Result<(Field, Value<'_>)> {
     if root.get("type").is_some_and(|kind| kind.is_text("model_response")) {
@@ -106,11 +98,9 @@ fn body_of(root: Value<'_>, field: Option<Field>) -> anyhow::Result<(Field, Valu
 }
 
 fn outcome(found: &Inspection<'_>) -> (&'static str, &'static str) {
-    let action = |action: OnDoubt| action.as_str();
     match (&found.termination, found.doubt) {
-        (Some(_), _) => (if found.suppressed.is_empty() { "allow" } else { "suppress" }, "safety_terminated"),
-        (None, Some(Doubt::Unrecognized(follows))) => (action(follows), "unrecognized_response"),
-        (None, Some(Doubt::Unreliable(follows))) => (action(follows), "tool_calls_unreliable"),
+        (Some(_), _) => (if found.suppressed.is_empty() { "allow" } else { "suppress" }, SAFETY_TERMINATED),
+        (None, Some(doubt)) => (doubt.action().as_str(), doubt.code()),
         (None, None) => ("allow", "allow"),
     }
 }

@@ -106,13 +106,7 @@ mod tests {
     fn it_says_whether_the_verdict_is_the_published_one() {
         let verdict = |code: &str, policy: &str| json!({"action": "block", "code": code, "policy_version": policy});
         let published = verdict("a", "p1");
-        let found = Found {
-            json: published.to_string().into_bytes(),
-            verdict: published,
-            published_ms: None,
-            partition: Partition(0),
-            others: Vec::new(),
-        };
+        let found = Found { json: published.to_string().into_bytes(), verdict: published, published_ms: None, partition: Partition(0) };
         let result = |code: &str, policy: &str, is_whole| {
             let again = compare(&found, verdict(code, policy).to_string().as_bytes(), is_whole);
             (again.result, again.message.contains("another policy"), again.message.contains("--since"))

@@ -7,15 +7,13 @@ use serde_json::{Map, Value};
 
 use tollgate_config::settings::Settings;
 use tollgate_config::topics::TopicRole;
-use tollgate_core::decide::controls::{ControlId, Subject, SubjectHasher};
+use tollgate_core::decide::controls::{ControlId, HISTORY, Subject, SubjectHasher};
 use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_core::event::decode::Event;
 use tollgate_json::time::parse_timestamp;
 
 use crate::Topics;
 
-/// What the keys of notes of changes begin with. The key of the control follows.
-const NOTES: &str = "history/";
 /// The members of a control's record, or of a noted change of it, that are shown.
 const SHOWN: [&str; 10] = ["state", "reason", "until", "rule", "step", "alert_id", "digest", "by", "at", "tool"];
 
@@ -63,7 +61,7 @@ impl ControlRecords {
         let found = |id: ControlId| {
             let key = id.to_string();
             let now = self.0.get(key.as_bytes()).and_then(|value| shown_part(&serde_json::from_slice(value).ok()?));
-            let note = self.0.get(format!("{NOTES}{key}").as_bytes());
+            let note = self.0.get(format!("{HISTORY}{key}").as_bytes());
             let then = note.and_then(|note| last_change(&serde_json::from_slice(note).ok()?, time_ms?));
             (now.is_some() || then.is_some()).then_some(ControlThenAndNow { key, then, now })
         };

@@ -37,7 +37,7 @@ pub struct Search<'s> {
     pub means: &'s dyn Fn(&[u8], &[u8]) -> bool,
 }
 
-/// A verdict that was found, with those beside it.
+/// A verdict that was found.
 #[derive(Debug)]
 pub struct Found {
     pub(super) verdict: Value,
@@ -45,16 +45,6 @@ pub struct Found {
     pub(super) published_ms: Option<i64>,
     /// The partition of its event too.
     pub(super) partition: Partition,
-    pub(super) others: Vec<Nearby>,
-}
-
-/// A verdict that may be the one that is asked about.
-#[derive(Debug)]
-pub(super) struct Nearby {
-    verdict: Value,
-    json: Vec<u8>,
-    published_ms: Option<i64>,
-    partition: Partition,
 }
 
 impl Found {
@@ -67,17 +57,11 @@ impl Found {
     pub(super) fn time_ms(&self) -> Option<i64> {
         self.published_ms.or_else(|| parse_timestamp(self.text("timestamp")))
     }
-}
 
-impl Nearby {
     fn of(record: &Record<'_>) -> Option<Self> {
         let json = record.value?;
         let verdict: Value = serde_json::from_slice(json).ok().filter(Value::is_object)?;
         Some(Self { verdict, json: json.to_vec(), published_ms: record.timestamp_ms, partition: record.partition })
-    }
-
-    fn text(&self, member: &str) -> &str {
-        self.verdict.get(member).and_then(Value::as_str).unwrap_or_default()
     }
 
     /// Returns how much it is a stop: 0 allows, 1 warns, 2 stops.
@@ -96,16 +80,16 @@ impl Nearby {
 }
 
 impl Search<'_> {
-    /// Finds the verdict.
+    /// Finds the verdict. It returns some of the others that fit too, the best first.
     ///
     /// # Errors
     /// Nothing fits, or an id stands on several threads, each with what to try; or the topic cannot be read.
-    pub fn find(&self, topics: &Topics<'_>) -> anyhow::Result<Found> {
+    pub fn find(&self, topics: &Topics<'_>) -> anyhow::Result<(Found, Vec<Found>)> {
         let topic = topics.find(TopicRole::Decisions)?;
-        let (mut candidates, mut seen, mut is_full) = (Vec::<Nearby>::new(), std::collections::BTreeSet::new(), false);
+        let (mut candidates, mut seen, mut is_full) = (Vec::<Found>::new(), std::collections::BTreeSet::new(), false);
         self.range.read(topics, topic, None, |record| {
             let is_meant = (self.means)(record.key.unwrap_or_default(), record.value.unwrap_or_default());
-            let found = Nearby::of(record).filter(|found| is_meant && self.names(found));
+            let found = if is_meant { Found::of(record).filter(|found| self.names(found)) } else { None };
             // Of several copies the first counts.
             if let Some(found) = found.filter(|found| seen.insert(found.text("verdict_id").to_owned())) {
                 is_full = candidates.len() >= CANDIDATES_MAX;
@@ -125,7 +109,7 @@ impl Search<'_> {
     }
 
     /// Returns whether a verdict bears the id that is asked for.
-    fn names(&self, found: &Nearby) -> bool {
+    fn names(&self, found: &Found) -> bool {
         match self.target {
             Target::Id(id) => ["event_id", "tool_call_id", "verdict_id"].iter().any(|member| found.text(member) == id),
             Target::Nearest(_) => true,
@@ -135,24 +119,24 @@ impl Search<'_> {
 
 /// Returns the verdict of an id. A call has a verdict and its result has another: the one that stops is asked about, and the call's before the
 /// result's.
-fn by_id(mut candidates: Vec<Nearby>) -> anyhow::Result<Found> {
+fn by_id(mut candidates: Vec<Found>) -> anyhow::Result<(Found, Vec<Found>)> {
     let threads: std::collections::BTreeSet<_> = candidates.iter().map(|found| found.text("thread_id")).collect();
     if threads.len() > 1 {
         let named: Vec<_> = threads.iter().take(THREADS_MAX).map(|thread| Value::from(*thread).to_string()).collect();
         bail!("the id stands on {} threads: {}; name the thread with --thread", threads.len(), named.join(", "));
     }
     candidates.sort_by_key(|found| (std::cmp::Reverse(found.severity()), found.text("type") != "tool_call"));
-    found(
+    first(
         candidates,
         "no verdict on an event or a call of that id was found: look further back with --since 7d; if its record could not be read, `tollgate dlq list` shows why; `tollgate top` shows whether workers are behind",
     )
 }
 
 /// Returns the stop that is nearest to a time, or else the nearest warning.
-fn nearest(mut candidates: Vec<Nearby>, at_ms: i64) -> anyhow::Result<Found> {
+fn nearest(mut candidates: Vec<Found>, at_ms: i64) -> anyhow::Result<(Found, Vec<Found>)> {
     let count = candidates.len();
-    let distance = |found: &Nearby| found.published_ms.map_or(u64::MAX, |time_ms| time_ms.abs_diff(at_ms));
-    let severest = candidates.iter().map(Nearby::severity).max().unwrap_or_default();
+    let distance = |found: &Found| found.published_ms.map_or(u64::MAX, |time_ms| time_ms.abs_diff(at_ms));
+    let severest = candidates.iter().map(Found::severity).max().unwrap_or_default();
     if severest == 0 && count > 0 {
         bail!(
             "{count} verdicts fit, and all of them allow: nothing was stopped around that time; look at more with --within 1h, or at them with `tollgate tap --since TIME --until TIME`"
@@ -160,16 +144,17 @@ fn nearest(mut candidates: Vec<Nearby>, at_ms: i64) -> anyhow::Result<Found> {
     }
     candidates.retain(|found| found.severity() == severest);
     candidates.sort_by_key(distance);
-    found(
+    first(
         candidates,
         "no verdict fits: look at more time with --within 1h; times of day are UTC; a verdict names its agent and tenant only if its event does, and those of version 0.1.0 do not",
     )
 }
 
-fn found(candidates: Vec<Nearby>, nothing: &str) -> anyhow::Result<Found> {
+/// Returns the first of the candidates, and some of the others.
+fn first(candidates: Vec<Found>, nothing: &str) -> anyhow::Result<(Found, Vec<Found>)> {
     let mut candidates = candidates.into_iter();
-    let Some(Nearby { verdict, json, published_ms, partition }) = candidates.next() else { bail!("{nothing}") };
-    Ok(Found { verdict, json, published_ms, partition, others: candidates.take(OTHERS_MAX).collect() })
+    let Some(first) = candidates.next() else { bail!("{nothing}") };
+    Ok((first, candidates.take(OTHERS_MAX).collect()))
 }
 
 #[cfg(test)]
@@ -177,17 +162,17 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn verdict(thread: &str, event: &str, kind: &str, action: &str, published_ms: i64) -> Nearby {
+    fn verdict(thread: &str, event: &str, kind: &str, action: &str, published_ms: i64) -> Found {
         let verdict = json!({"verdict_id": format!("{thread}/{event}"), "thread_id": thread, "event_id": event, "type": kind, "action": action, "code": action});
-        Nearby { json: verdict.to_string().into_bytes(), verdict, published_ms: Some(published_ms), partition: Partition(0) }
+        Found { json: verdict.to_string().into_bytes(), verdict, published_ms: Some(published_ms), partition: Partition(0) }
     }
 
     #[test]
     fn of_a_call_and_its_result_the_one_that_stops_is_meant() {
         let both = |call: &str, result: &str| vec![verdict("t", "r", "tool_result", result, 2), verdict("t", "c", "tool_call", call, 1)];
         for (call, result, expected) in [("allow", "allow", "c"), ("block", "allow", "c"), ("allow", "halt", "r"), ("allow", "warn", "r")] {
-            let found = by_id(both(call, result)).unwrap();
-            assert_eq!((found.text("event_id"), found.others.len()), (expected, 1), "{call} {result}");
+            let (found, others) = by_id(both(call, result)).unwrap();
+            assert_eq!((found.text("event_id"), others.len()), (expected, 1), "{call} {result}");
         }
         let error = by_id(vec![verdict("a", "e", "tool_call", "allow", 1), verdict("b", "e", "tool_call", "allow", 1)]).unwrap_err();
         assert!(error.to_string().contains("2 threads: \"a\", \"b\"; name the thread with --thread"), "{error}");
@@ -196,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_nearest_stop_goes_before_warnings_that_are_nearer() {
-        let found = nearest(
+        let (found, others) = nearest(
             vec![
                 verdict("t", "far", "tool_call", "block", 100),
                 verdict("t", "near", "tool_call", "block", 60),
@@ -205,8 +190,8 @@ mod tests {
             50,
         )
         .unwrap();
-        assert_eq!((found.text("event_id"), found.others.len()), ("near", 1));
-        assert_eq!(nearest(vec![verdict("t", "w", "tool_result", "warn", 9)], 0).unwrap().text("event_id"), "w");
+        assert_eq!((found.text("event_id"), others.len()), ("near", 1));
+        assert_eq!(nearest(vec![verdict("t", "w", "tool_result", "warn", 9)], 0).unwrap().0.text("event_id"), "w");
         let allowed = nearest(vec![verdict("t", "e", "tool_call", "allow", 0)], 0).unwrap_err().to_string();
         assert!(allowed.starts_with("1 verdicts fit, and all of them allow") && allowed.contains("--within 1h"), "{allowed}");
         assert!(nearest(Vec::new(), 0).unwrap_err().to_string().starts_with("no verdict fits"));

@@ -71,11 +71,11 @@ pub struct Other {
     pub code: String,
 }
 
-/// Returns why a verdict is what it is. Its thread's events are looked for up to `lookback_ms` before it.
+/// Returns why a verdict is what it is, as [`Search::find`] found it with others. Its thread's events are looked for up to `lookback_ms` before it.
 ///
 /// # Errors
 /// A topic is not there or cannot be read.
-pub fn explain(settings: &Settings, topics: &Topics<'_>, found: Found, lookback_ms: i64) -> anyhow::Result<Answer> {
+pub fn explain(settings: &Settings, topics: &Topics<'_>, (found, others): (Found, Vec<Found>), lookback_ms: i64) -> anyhow::Result<Answer> {
     let pause_ms = i64::from(settings.policy.limits.turn_idle_seconds_max) * 1_000;
     let history = turn::History::read(topics, &found, lookback_ms, pause_ms)?;
     let is_own_policy = found.text("policy_version") == Policy::new(&settings.policy).version();
@@ -98,7 +98,7 @@ pub fn explain(settings: &Settings, topics: &Topics<'_>, found: Found, lookback_
         controls,
         again,
         next,
-        others: found.others.into_iter().map(find::Nearby::into_other).collect(),
+        others: others.into_iter().map(Found::into_other).collect(),
         verdict: found.verdict,
     })
 }

@@ -20,8 +20,8 @@ mod switches;
 mod table;
 
 pub use record::{
-    AGENT_ID_BYTES_MAX, AbuseSuspension, CONTROL_BYTES_MAX, Control, ControlId, HoldsUntil, REASON_BYTES_MAX, RULE_BYTES_MAX, SubjectState,
-    decode,
+    AGENT_ID_BYTES_MAX, AbuseSuspension, CONTROL_BYTES_MAX, Control, ControlId, HISTORY, HoldsUntil, REASON_BYTES_MAX, RULE_BYTES_MAX,
+    SubjectState, decode,
 };
 pub use rejection::{ControlRejection, ControlRejectionCode};
 pub use schema::schema;

@@ -26,7 +26,9 @@ const KEY_FIX: &str = "write passport/<agent_id>, subject/<kind>/<hash> or subje
 /// What the key of a machine's record ends in.
 const ABUSE_SUFFIX: &str = "/abuse";
 /// What the keys of notes begin with: what workers say of themselves, and what operators have changed.
-const NOTES: [&str; 2] = ["worker/", "history/"];
+const NOTES: [&str; 2] = ["worker/", HISTORY];
+/// What the keys of the notes of operators' changes begin with. The key of the control follows.
+pub const HISTORY: &str = "history/";
 const OBJECT_FIX: &str = "write one JSON object, or null to remove the control";
 
 /// The subject of a control, as its record's key names it.
