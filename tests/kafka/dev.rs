@@ -68,8 +68,9 @@ pub(crate) fn dev_works_on_topics_of_its_own(cluster: &Cluster) -> Result<()> {
         let now = after.get(verdict).copied().unwrap_or_default();
         assert!(*times <= now - before.get(verdict).copied().unwrap_or_default(), "only what is published from now on is shown: {verdict}");
     }
-    // The events of the sample bring no time, so that their verdicts are others each time.
-    assert_eq!(shown.keys().filter(|verdict| !before.contains_key(*verdict)).count(), 25, "{}", stderr(&second));
+    // The record without an id is named by its place, so that its verdict is another one each time.
+    let is_old = |verdict: &&String| before.contains_key(*verdict) && verdict.contains(&format!(r#""event_id":"{prefix}agent.events/"#));
+    assert_eq!(shown.keys().filter(|verdict| !is_old(verdict)).count(), 25, "{}", stderr(&second));
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use tollgate_core::event::record::{Offset, partition_of};
 
 use crate::state::quick_deployment;
 use crate::traffic::{awaited, conversations};
-use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, TIME_MAX, eventually, parsed, text, untimed, wait_until};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, TIME_MAX, eventually, parsed, text, wait_until};
 
 /// Returns the same records, each for the partition that its key hashes to among so many. A producer that knew the topic before would go
 /// on with the old number.
@@ -177,9 +177,8 @@ pub(crate) fn threads_follow_their_topic_through_kills(cluster: &Cluster) -> Res
     before.extend(after);
     let verdicts = deployment.verdicts(cluster, awaited(&before))?;
     // A thread's verdicts are on two partitions, between which there is no order. Every one of them is that of the whole thread.
-    let got: BTreeSet<_> = verdicts.iter().map(|verdict| untimed(text(verdict).as_bytes()).to_string()).collect();
-    let expected: BTreeSet<_> = deployment.eval(&before)?.iter().map(|verdict| untimed(verdict.as_bytes()).to_string()).collect();
-    ensure!(got == expected, "verdicts differ from those of eval");
+    let got: BTreeSet<_> = verdicts.iter().map(text).collect();
+    ensure!(got == deployment.eval(&before)?.into_iter().collect::<BTreeSet<_>>(), "verdicts differ from those of eval");
     for (threads, event, code) in [(&suppressed, "c1/call", "suppressed_tool_call"), (&failing, "c3/call", "repeated_exact_failure_block")]
     {
         let is_one = |verdict: &Value| verdict["event_id"] == event && verdict["code"] == code;

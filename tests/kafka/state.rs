@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::membership::{under_load, under_load_meanwhile};
 use crate::traffic::{awaited, conversations};
-use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, Worker, by_thread, header, text, untimed, wait_until};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, Worker, by_thread, header, text, wait_until};
 
 /// How often a worker is frozen until it is while it has something to write.
 const FREEZES_MAX: usize = 8;
@@ -30,7 +30,7 @@ pub(crate) fn quick_deployment(cluster: &Cluster, partitions: i32) -> Result<Dep
 }
 
 /// Checks that every event has the verdict of `eval`, all copies are the same bytes, and first copies are in order; returns how many
-/// copies. The times of verdicts may differ, since `eval` knows no records here.
+/// copies.
 pub(crate) fn verdicts_are_those_of_eval(cluster: &Cluster, deployment: &Deployment, events: &[Outgoing]) -> Result<usize> {
     let verdicts = deployment.verdicts(cluster, awaited(events))?;
     let mut first: BTreeMap<_, &Record> = BTreeMap::new();
@@ -41,8 +41,7 @@ pub(crate) fn verdicts_are_those_of_eval(cluster: &Cluster, deployment: &Deploym
             Some(copy) => assert_eq!(text(copy), text(verdict), "two copies differ"),
         }
     }
-    let untimed = |verdicts: Vec<String>| by_thread(verdicts.iter().map(|verdict| untimed(verdict.as_bytes()).to_string()));
-    assert_eq!(untimed(in_order), untimed(deployment.eval(events)?));
+    assert_eq!(by_thread(in_order), by_thread(deployment.eval(events)?));
     Ok(verdicts.len() - first.len())
 }
 

@@ -37,7 +37,7 @@ pub use acl::grant;
 pub use broker::{Broker, Security, default_cache, lacking, test_cache};
 pub use brokers::{Brokers, BrokersSettings, NODES, Traffic, has_small_disks};
 pub use cluster::{Cluster, Outgoing, Position, Record};
-pub use deployment::{AbuseTopics, Deployment, Worker, admin_page, by_thread, header, metric_of, parsed, text, untimed};
+pub use deployment::{AbuseTopics, Deployment, Worker, admin_page, by_thread, header, metric_of, parsed, text};
 pub use policy_server::{Decide, PolicyServer};
 pub use ports::free_ports;
 pub use process_guard::ProcessGuard;

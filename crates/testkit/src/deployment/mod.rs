@@ -16,7 +16,7 @@ use super::cluster::{Cluster, Outgoing, Record};
 use super::ports::free_ports;
 
 use verdicts::distinct_events;
-pub use verdicts::{by_thread, header, parsed, text, untimed};
+pub use verdicts::{by_thread, header, parsed, text};
 pub use worker::{Worker, admin_page, metric_of};
 
 /// Compaction as eager as Kafka lets it be, so that tests restore from what it leaves. Tombstones stay for longer than any restore takes,

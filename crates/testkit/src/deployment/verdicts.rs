@@ -31,17 +31,6 @@ pub fn parsed(record: &Record) -> Value {
     serde_json::from_str(&text(record)).expect("a verdict is JSON")
 }
 
-/// Returns a verdict without the time of its event, which is the record's where the event has none: an event alone has no record.
-///
-/// # Panics
-/// It is not JSON, which every verdict is.
-#[must_use]
-pub fn untimed(verdict: &[u8]) -> Value {
-    let mut verdict: Value = serde_json::from_slice(verdict).expect("a verdict is JSON");
-    verdict.as_object_mut().expect("a verdict is an object").remove("timestamp");
-    verdict
-}
-
 /// Returns verdicts by thread, each thread's in order; consecutive copies of the same verdict count once.
 ///
 /// # Panics
