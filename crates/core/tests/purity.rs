@@ -30,8 +30,16 @@ fn crates_of(package: &str) -> BTreeSet<String> {
 }
 
 /// The crates that are pure, each built from those before it.
-const PURE: [&str; 7] =
-    ["bash-commands", "tollgate-json", "tollgate-passport", "tollgate-core", "tollgate-abuse", "tollgate-config", "tollgate-recordings"];
+const PURE: [&str; 8] = [
+    "bash-commands",
+    "tollgate-json",
+    "tollgate-passport",
+    "tollgate-core",
+    "tollgate-abuse",
+    "tollgate-config",
+    "tollgate-recordings",
+    "tollgate-hosts",
+];
 
 #[test]
 fn what_decides_is_built_from_nothing_that_acts() {
