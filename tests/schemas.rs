@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tollgate_config::settings::Settings;
 use tollgate_core::settings::{defaults, parse};
 
-const NAMES: [&str; 4] = ["event", "verdict", "control", "configuration"];
+const NAMES: [&str; 5] = ["event", "verdict", "control", "configuration", "asyncapi"];
 
 fn printed(name: &str) -> String {
     let ran = run(tollgate().args(["schema", name]), b"");
@@ -65,6 +65,41 @@ fn the_published_schemas_are_what_is_printed() {
     let found: BTreeSet<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(found, files);
     assert_eq!(run(tollgate().args(["schema", "nothing"]), b"").exit, Some(2));
+}
+
+/// Returns every reference of a document.
+fn references<'d>(value: &'d Value, found: &mut Vec<&'d str>) {
+    match value {
+        Value::Object(members) => {
+            found.extend(members.get("$ref").and_then(Value::as_str));
+            members.values().for_each(|member| references(member, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_document_of_topics_refers_to_what_is_there() {
+    let document: Value = serde_json::from_str(&printed("asyncapi")).unwrap();
+    assert_eq!(document["asyncapi"], "3.0.0");
+    let mut found = Vec::new();
+    references(&document, &mut found);
+    let schemas = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/schemas");
+    for reference in &found {
+        let is_there = match reference.strip_prefix('#') {
+            Some(pointer) => document.pointer(pointer).is_some(),
+            None => schemas.join(reference).is_file(),
+        };
+        assert!(is_there, "{reference}");
+    }
+    assert!(found.len() > 15, "{found:?}");
+    let channels = document["channels"].as_object().unwrap();
+    let addresses: BTreeSet<_> = channels.values().map(|channel| channel["address"].as_str().unwrap()).collect();
+    assert!(addresses.is_superset(&BTreeSet::from(["agent.events", "agent.decisions", "agent.controls"])), "{addresses:?}");
+    assert!(!addresses.contains("tollgate.state"), "what is internal is nobody's interface");
+    assert_eq!(document["operations"]["receive_events"]["action"], "receive");
+    assert_eq!(document["operations"]["send_decisions"]["channel"]["$ref"], "#/channels/decisions");
 }
 
 /// The chart refuses a configuration that is not valid under its copy of the schema.

@@ -1,4 +1,6 @@
-//! `tollgate schema`: prints the JSON Schema of events, verdicts, controls or the configuration.
+//! `tollgate schema`: prints the JSON Schema of events, verdicts, controls or the configuration, or the AsyncAPI document of the topics.
+
+mod asyncapi;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -28,6 +30,8 @@ enum SchemaName {
     Control,
     /// The configuration file, for editors
     Configuration,
+    /// The topics, as an AsyncAPI document
+    Asyncapi,
 }
 
 pub(super) fn execute(args: &SchemaArgs) -> anyhow::Result<ExitCode> {
@@ -36,6 +40,7 @@ pub(super) fn execute(args: &SchemaArgs) -> anyhow::Result<ExitCode> {
         SchemaName::Verdict => evaluate::schema(),
         SchemaName::Control => controls::schema(),
         SchemaName::Configuration => configuration()?,
+        SchemaName::Asyncapi => asyncapi::document(),
     };
     writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&schema)?)?;
     Ok(ExitCode::SUCCESS)
