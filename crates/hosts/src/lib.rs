@@ -4,6 +4,39 @@
 //! A wire is pure. It knows no thread, no deadline and no Kafka: the server publishes the events of a [`Question`], waits, and hands the
 //! [`Outcome`] to the question's own answer.
 
+mod body;
+mod claude_code;
+mod codex;
+mod copilot;
+mod cursor;
+mod event;
+mod gemini_cli;
+mod hook;
+mod litellm;
+mod nested;
+mod opa;
+mod ruling;
+mod vscode;
 mod wire;
 
 pub use wire::{Answer, Event, Outcome, Question, Request, Unanswered, Verdict, Wire};
+
+/// OPA's Data API, for `/v1/data/…`: the request's path is what stands behind `/v1/data/`.
+pub static OPA: &dyn Wire = &opa::DATA_API;
+
+/// LiteLLM's generic guardrail API, for `/beta/litellm_basic_guardrail_api`.
+pub static LITELLM: &dyn Wire = &litellm::GUARDRAIL;
+
+/// Returns the wires of hooks, in order of their names. Each is served at `/v1/hooks/<name>`, and a request's path is what stands behind that.
+#[must_use]
+pub fn wires() -> &'static [&'static dyn Wire] {
+    static WIRES: [&dyn Wire; 6] =
+        [&claude_code::CLAUDE_CODE, &codex::CODEX, &copilot::COPILOT, &cursor::CURSOR, &gemini_cli::GEMINI_CLI, &vscode::VSCODE];
+    &WIRES
+}
+
+/// Returns the wire of hooks with this name.
+#[must_use]
+pub fn wire(name: &str) -> Option<&'static dyn Wire> {
+    wires().iter().copied().find(|wire| wire.name() == name)
+}

@@ -1,0 +1,203 @@
+//! Reading the body of a host: strict JSON, one meaning a body, and errors that name the member, what was found, and the fix.
+
+use serde::de::IgnoredAny;
+use tollgate_json::{DEPTH_MAX, Parser, Shape, Value, canonical};
+
+/// Why a body cannot be read. It repeats nothing of the body but names of members that the wire itself knows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("Tollgate refused a request that it cannot read: {member}: {problem}; {fix}")]
+pub(crate) struct Fault {
+    /// The member, with the members that it stands in: `tool.name`; `body` for the whole.
+    pub member: String,
+    /// What was found.
+    pub problem: String,
+    /// What to do about it.
+    pub fix: String,
+}
+
+impl Fault {
+    pub(crate) fn new(member: impl Into<String>, problem: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { member: member.into(), problem: problem.into(), fix: fix.into() }
+    }
+}
+
+/// The members of an object of a body. A member that is null counts as left out.
+#[derive(Debug, Clone)]
+pub(crate) struct Members<'d> {
+    value: Value<'d>,
+    /// The names of the members that the object stands in, each with a dot behind it.
+    path: String,
+}
+
+impl<'d> Members<'d> {
+    /// Reads a body that is an object.
+    pub(crate) fn parse(parser: &'d mut Parser, body: &'d [u8]) -> Result<Self, Fault> {
+        const FIX: &str = "send one JSON object in UTF-8, as the host writes it";
+        let text = std::str::from_utf8(body).map_err(|_| Fault::new("body", "found bytes that are no UTF-8", FIX))?;
+        // The parser of events reads what Python reads, such as NaN. No host writes that, and other readers refuse it.
+        serde_json::from_str::<IgnoredAny>(text).map_err(|_| Fault::new("body", "found text that is no JSON", FIX))?;
+        let value = parser.parse(body, DEPTH_MAX).map_err(|_| Fault::new("body", "found too deep or too large a JSON text", FIX))?;
+        if !value.is_object() {
+            return Err(Fault::new("body", format!("found {}", value.shape()), FIX));
+        }
+        if value.has_repeated_keys() {
+            return Err(Fault::new("body", "found an object with a repeated key, which readers read differently", "write each key once"));
+        }
+        Ok(Self { value, path: String::new() })
+    }
+
+    /// Returns whether the object has this member, null or not.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.value.get(name).is_some()
+    }
+
+    /// Returns a member that is there and not null.
+    pub(crate) fn get(&self, name: &str) -> Option<Value<'d>> {
+        self.value.get(name).filter(|value| !value.is_null())
+    }
+
+    /// Returns a member that has to be there.
+    pub(crate) fn required(&self, name: &str) -> Result<Value<'d>, Fault> {
+        self.get(name).ok_or_else(|| self.missing(name))
+    }
+
+    /// Returns the fault of a member that is missing.
+    pub(crate) fn missing(&self, name: &str) -> Fault {
+        Fault::new(format!("{}{name}", self.path), "is missing", "send the host's whole request, and use the path of this host")
+    }
+
+    fn wrong(&self, name: &str, found: Shape, wanted: &str) -> Fault {
+        Fault::new(format!("{}{name}", self.path), format!("found {found}"), format!("send {wanted}"))
+    }
+
+    /// Returns the text of a member that has to be a string with at least one character.
+    pub(crate) fn text(&self, name: &str) -> Result<String, Fault> {
+        self.optional_text(name)?.ok_or_else(|| self.missing(name))
+    }
+
+    /// Returns the text of a member that may be missing. An empty string counts as missing.
+    pub(crate) fn optional_text(&self, name: &str) -> Result<Option<String>, Fault> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let text = value.as_text().ok_or_else(|| self.wrong(name, value.shape(), "a string"))?;
+        let text = text.into_str().ok_or_else(|| {
+            Fault::new(format!("{}{name}", self.path), "found a string with half a surrogate pair", "send whole characters")
+        })?;
+        Ok(Some(text.into_owned()).filter(|text| !text.is_empty()))
+    }
+
+    /// Returns a member that has to be `true` or `false`, if it is there.
+    pub(crate) fn optional_bool(&self, name: &str) -> Result<Option<bool>, Fault> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        value.as_bool().map(Some).ok_or_else(|| self.wrong(name, value.shape(), "true or false"))
+    }
+
+    /// Returns an id that threads are named by. A slash in it would read as the border between a thread and its child.
+    pub(crate) fn id(&self, name: &str) -> Result<String, Fault> {
+        let id = self.text(name)?;
+        self.check_id(name, &id)?;
+        Ok(id)
+    }
+
+    /// Returns an id as [`Members::id`] does, if it is there.
+    pub(crate) fn optional_id(&self, name: &str) -> Result<Option<String>, Fault> {
+        let id = self.optional_text(name)?;
+        id.as_deref().map_or(Ok(()), |id| self.check_id(name, id))?;
+        Ok(id)
+    }
+
+    fn check_id(&self, name: &str, id: &str) -> Result<(), Fault> {
+        if !id.contains('/') {
+            return Ok(());
+        }
+        Err(Fault::new(format!("{}{name}", self.path), "found a slash in an id", "send the host's id as it is: an id without a slash"))
+    }
+
+    /// Returns the members of an object that has to be there.
+    pub(crate) fn object(&self, name: &str) -> Result<Members<'d>, Fault> {
+        let value = self.required(name)?;
+        if !value.is_object() {
+            return Err(self.wrong(name, value.shape(), "an object"));
+        }
+        Ok(Members { value, path: format!("{}{name}.", self.path) })
+    }
+
+    /// Returns the items of an array of objects; no items if the member is missing.
+    pub(crate) fn objects(&self, name: &str) -> Result<Vec<Members<'d>>, Fault> {
+        let Some(value) = self.get(name) else { return Ok(Vec::new()) };
+        if value.shape() != Shape::Array {
+            return Err(self.wrong(name, value.shape(), "an array of objects"));
+        }
+        let items = value.items().map(|item| {
+            let is_object = item.is_object();
+            is_object
+                .then(|| Members { value: item, path: format!("{}{name}[].", self.path) })
+                .ok_or_else(|| Fault::new(format!("{}{name}[]", self.path), format!("found {}", item.shape()), "send an array of objects"))
+        });
+        items.collect()
+    }
+
+    /// Returns the arguments of a call, which have to be an object, as they were written.
+    pub(crate) fn arguments(&self, name: &str) -> Result<Arguments, Fault> {
+        let value = self.required(name)?;
+        if value.is_object() { Ok(Arguments::of(value)) } else { Err(self.wrong(name, value.shape(), "the arguments as an object")) }
+    }
+
+    /// Returns the arguments of a call, which are an object or the JSON text of an object. An empty text stands for a call without arguments.
+    pub(crate) fn arguments_or_text(&self, name: &str) -> Result<Arguments, Fault> {
+        let value = self.required(name)?;
+        if value.shape() != Shape::String {
+            return self.arguments(name);
+        }
+        let text = value.as_text().and_then(|text| text.into_str().map(std::borrow::Cow::into_owned)).unwrap_or_default();
+        let text = if text.trim().is_empty() { "{}".to_owned() } else { text };
+        let mut parser = Parser::new();
+        let inner = Members::parse(&mut parser, text.as_bytes());
+        let fault =
+            |_| Fault::new(format!("{}{name}", self.path), "found a string that is no JSON object", "send the arguments as an object");
+        inner.map(|inner| Arguments::of(inner.value)).map_err(fault)
+    }
+}
+
+/// The arguments of a call.
+#[derive(Debug, Clone)]
+pub(crate) struct Arguments {
+    /// The JSON text, as the host wrote it: a number that no double holds is kept.
+    pub text: String,
+    /// The same in the canonical form, in which equal arguments are equal bytes.
+    pub canonical: Vec<u8>,
+}
+
+impl Arguments {
+    fn of(value: Value<'_>) -> Self {
+        let mut bytes = Vec::new();
+        canonical::write(value, &mut bytes);
+        Self { text: source(value), canonical: bytes }
+    }
+}
+
+/// The members of a result that differ between two runs of one and the same call.
+const VOLATILE: [&str; 4] = ["durationMs", "duration_ms", "durationSeconds", "totalDurationMs"];
+
+/// Returns a result as text: a string itself, and anything else as its JSON text without its volatile members.
+pub(crate) fn result_text(value: Value<'_>) -> String {
+    if let Some(text) = value.as_text() {
+        // A host that cuts a text in the middle may leave half a surrogate pair.
+        return String::from_utf8_lossy(&text.into_bytes()).into_owned();
+    }
+    if !value.members().any(|(key, _)| is_volatile(&key)) {
+        return source(value);
+    }
+    let kept = value.members().filter(|(key, _)| !is_volatile(key));
+    let members: Vec<String> = kept.map(|(key, member)| format!("{}:{}", source(key), source(member))).collect();
+    format!("{{{}}}", members.join(","))
+}
+
+fn is_volatile(key: &Value<'_>) -> bool {
+    VOLATILE.iter().any(|name| key.is_text(name))
+}
+
+/// Returns a value as it is written, a string with its quotes.
+fn source(value: Value<'_>) -> String {
+    let source = String::from_utf8_lossy(value.source());
+    if value.shape() == Shape::String { format!("\"{source}\"") } else { source.into_owned() }
+}

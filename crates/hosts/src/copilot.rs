@@ -1,0 +1,107 @@
+//! GitHub Copilot's CLI and cloud agent: http and command hooks, in two dialects. The spelling of an event in the settings picks the dialect.
+
+use serde_json::{Value, json};
+use tollgate_json::Shape;
+
+use crate::body::{Fault, Members, result_text};
+use crate::hook::{CallId, Dialect, Finished, Hook, Kind, Moment, Occasion};
+use crate::nested::refuse_widely;
+use crate::ruling::{Ruling, cut};
+
+pub(crate) static COPILOT: Hook = Hook {
+    name: "copilot",
+    dialects: &[
+        Dialect {
+            event: Some("hook_event_name"),
+            events: &PASCAL_EVENTS,
+            session: "session_id",
+            turn: None,
+            turn_of_ids: None,
+            agent: None,
+            tool: "tool_name",
+            arguments: "tool_input",
+            call: CallId::Time("timestamp"),
+        },
+        // These bodies do not name their event: the members of a call and of a question for permission are the same.
+        Dialect {
+            event: None,
+            events: &CAMEL_EVENTS,
+            session: "sessionId",
+            turn: None,
+            turn_of_ids: None,
+            agent: None,
+            tool: "toolName",
+            arguments: "toolArgs",
+            call: CallId::Time("timestamp"),
+        },
+    ],
+    answer,
+    refuse: refuse_widely,
+};
+
+/// Copilot takes 10 KB.
+const TEXT_MAX: usize = 10_000;
+
+static PASCAL_EVENTS: [(&str, Moment); 13] = [
+    ("PreToolUse", Moment::Call),
+    ("PostToolUse", Moment::Result(|body| finished(body, "tool_result", "result_type", "text_result_for_llm"))),
+    ("PostToolUseFailure", Moment::Result(failed)),
+    ("UserPromptSubmit", Moment::TurnStart),
+    ("Stop", Moment::TurnEnd),
+    ("SessionEnd", Moment::TurnEnd),
+    ("SessionStart", Moment::Nothing),
+    ("SubagentStart", Moment::Nothing),
+    ("SubagentStop", Moment::Nothing),
+    ("PermissionRequest", Moment::Nothing),
+    ("ErrorOccurred", Moment::Nothing),
+    ("PreCompact", Moment::Nothing),
+    ("Notification", Moment::Nothing),
+];
+
+static CAMEL_EVENTS: [(&str, Moment); 14] = [
+    ("preToolUse", Moment::Call),
+    ("postToolUse", Moment::Result(|body| finished(body, "toolResult", "resultType", "textResultForLlm"))),
+    ("postToolUseFailure", Moment::Result(failed)),
+    ("userPromptSubmitted", Moment::TurnStart),
+    ("agentStop", Moment::TurnEnd),
+    ("sessionEnd", Moment::TurnEnd),
+    ("sessionStart", Moment::Nothing),
+    ("subagentStart", Moment::Nothing),
+    ("subagentStop", Moment::Nothing),
+    ("permissionRequest", Moment::Nothing),
+    ("errorOccurred", Moment::Nothing),
+    ("preCompact", Moment::Nothing),
+    ("notification", Moment::Nothing),
+    ("userPromptTransformed", Moment::Nothing),
+];
+
+/// A call that was rejected or denied did not run, so it has no result.
+fn finished(body: &Members<'_>, result: &str, kind: &str, text: &str) -> Result<Option<Finished>, Fault> {
+    let result = body.object(result)?;
+    let failed = match result.text(kind)?.as_str() {
+        "success" => Some(false),
+        "failure" => Some(true),
+        "rejected" | "denied" => return Ok(None),
+        // A kind that is new: the gate classifies the text.
+        _ => None,
+    };
+    Ok(Some(Finished { failed, result: result.get(text).map(result_text) }))
+}
+
+fn failed(body: &Members<'_>) -> Result<Option<Finished>, Fault> {
+    let error = body.required("error")?;
+    if error.shape() != Shape::String {
+        return Err(Fault::new("error", format!("found {}", error.shape()), "send the error of the tool as a string"));
+    }
+    Ok(Some(Finished { failed: Some(true), result: Some(result_text(error)) }))
+}
+
+fn answer(occasion: &Occasion, ruling: &Ruling) -> Value {
+    match (occasion.kind, &ruling.denial, &ruling.note) {
+        (Kind::Call, Some(reason), _) => {
+            json!({"permissionDecision": "deny", "permissionDecisionReason": cut(reason, TEXT_MAX)})
+        }
+        (Kind::Result, Some(text), None) | (Kind::Result, _, Some(text)) => json!({"additionalContext": cut(text, TEXT_MAX)}),
+        _ => json!({}),
+    }
+}

@@ -1,0 +1,77 @@
+//! Gemini CLI: command hooks.
+
+use serde_json::{Map, Value, json};
+
+use crate::body::{Fault, Members, result_text};
+use crate::hook::{CallId, Dialect, Finished, Hook, Kind, Moment, Occasion};
+use crate::ruling::{Ruling, cut};
+
+pub(crate) static GEMINI_CLI: Hook = Hook {
+    name: "gemini-cli",
+    dialects: &[Dialect {
+        event: Some("hook_event_name"),
+        events: &EVENTS,
+        session: "session_id",
+        turn: None,
+        turn_of_ids: None,
+        agent: None,
+        tool: "tool_name",
+        arguments: "tool_input",
+        call: CallId::Time("timestamp"),
+    }],
+    answer,
+    refuse,
+};
+
+const TEXT_MAX: usize = 10_000;
+
+static EVENTS: [(&str, Moment); 11] = [
+    ("BeforeTool", Moment::Call),
+    ("AfterTool", Moment::Result(finished)),
+    ("BeforeAgent", Moment::TurnStart),
+    ("AfterAgent", Moment::TurnEnd),
+    ("SessionEnd", Moment::TurnEnd),
+    ("SessionStart", Moment::Nothing),
+    ("BeforeModel", Moment::Nothing),
+    ("AfterModel", Moment::Nothing),
+    ("BeforeToolSelection", Moment::Nothing),
+    ("PreCompress", Moment::Nothing),
+    ("Notification", Moment::Nothing),
+];
+
+fn finished(body: &Members<'_>) -> Result<Option<Finished>, Fault> {
+    let response = body.object("tool_response")?;
+    let failed = response.get("error").is_some();
+    // What the model reads; a failed call may have the error alone.
+    let result = response.get("llmContent").or_else(|| response.get("error")).map(result_text);
+    Ok(Some(Finished { failed: Some(failed), result }))
+}
+
+fn answer(occasion: &Occasion, ruling: &Ruling) -> Value {
+    let text = |text: &str| Value::from(cut(text, TEXT_MAX));
+    let mut answer = Map::new();
+    match (occasion.kind, &ruling.denial) {
+        (Kind::Call | Kind::Result | Kind::Unknown, Some(reason)) => {
+            answer.insert("decision".to_owned(), "deny".into());
+            answer.insert("reason".to_owned(), text(reason));
+        }
+        (Kind::Turn, Some(reason)) => {
+            answer.insert("systemMessage".to_owned(), text(reason));
+        }
+        _ => {}
+    }
+    if let Some(reason) = ruling.stop_reason() {
+        answer.insert("continue".to_owned(), false.into());
+        answer.insert("stopReason".to_owned(), text(reason));
+    }
+    // Before a call there is no place for a statement to the model.
+    if let Some(note) = ruling.note.as_ref().filter(|_| occasion.kind == Kind::Result) {
+        let context = json!({"hookEventName": occasion.event, "additionalContext": text(note)});
+        answer.insert("hookSpecificOutput".to_owned(), context);
+    }
+    Value::Object(answer)
+}
+
+fn refuse(occasion: &Occasion, reason: &str) -> Value {
+    answer(occasion, &Ruling { halts: occasion.kind == Kind::Unknown, ..Ruling::denied(reason) })
+}

@@ -1,0 +1,227 @@
+//! Hooks: what the wires of coding agents have in common. A host is described by its dialects and by how it is answered.
+
+use tollgate_json::Parser;
+
+use crate::body::{Arguments, Fault, Members};
+use crate::event::{Call, Place, derived_call_id, event_id};
+use crate::ruling::{Ruling, ok};
+use crate::{Answer, Event, Question, Request, Wire};
+
+/// A host of hooks.
+#[derive(Debug)]
+pub(crate) struct Hook {
+    pub name: &'static str,
+    /// The dialects, each known by the member that names the event. A dialect without such a member comes last.
+    pub dialects: &'static [Dialect],
+    /// Writes the answer to an event.
+    pub answer: fn(&Occasion, &Ruling) -> serde_json::Value,
+    /// Writes the denial of a request that cannot be read.
+    pub refuse: fn(&Occasion, &str) -> serde_json::Value,
+}
+
+/// The names that a host has for its events and their members.
+#[derive(Debug)]
+pub(crate) struct Dialect {
+    /// The member that names the event; without it the end of the path names it.
+    pub event: Option<&'static str>,
+    pub events: &'static [(&'static str, Moment)],
+    pub session: &'static str,
+    /// The member that names the turn on events.
+    pub turn: Option<&'static str>,
+    /// The member of an event's id that changes with every turn, where it is no turn of the gate.
+    pub turn_of_ids: Option<&'static str>,
+    pub agent: Option<&'static str>,
+    pub tool: &'static str,
+    pub arguments: &'static str,
+    pub call: CallId,
+}
+
+/// How a host tells calls apart.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CallId {
+    /// By a member.
+    Member(&'static str),
+    /// Not at all. The member holds the time of the event, which tells a repeated call from a repeated request.
+    Time(&'static str),
+}
+
+/// What an event of a host is to the gate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Moment {
+    /// A call that may run or not.
+    Call,
+    /// The end of a call. `None` stands for a call that has no result.
+    Result(fn(&Members<'_>) -> Result<Option<Finished>, Fault>),
+    TurnStart,
+    TurnEnd,
+    /// The start of a subagent, whose id has to be there.
+    ChildStart,
+    ChildEnd,
+    /// Nothing that the gate decides.
+    Nothing,
+    /// An event that asks about a call which another event asks about too: the text says which.
+    Double(&'static str),
+}
+
+/// The end of a call.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// Whether the call failed; without it the gate classifies the result.
+    pub failed: Option<bool>,
+    pub result: Option<String>,
+}
+
+/// What an answer is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Occasion {
+    /// The event, as the host spells it; empty where it is not known.
+    pub event: &'static str,
+    pub kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Call,
+    Result,
+    Turn,
+    Nothing,
+    /// The event could not be read.
+    Unknown,
+}
+
+impl Moment {
+    fn kind(self) -> Kind {
+        match self {
+            Self::Call | Self::Double(_) => Kind::Call,
+            Self::Result(_) => Kind::Result,
+            Self::TurnStart | Self::TurnEnd | Self::ChildStart | Self::ChildEnd => Kind::Turn,
+            Self::Nothing => Kind::Nothing,
+        }
+    }
+}
+
+impl Wire for Hook {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn read(&self, request: &Request<'_>) -> Result<Question, Answer> {
+        let mut occasion = Occasion { event: "", kind: Kind::Unknown };
+        let events = self.events(request, &mut occasion).map_err(|fault| ok((self.refuse)(&occasion, &fault.to_string())))?;
+        let answer = self.answer;
+        let expected = if matches!(occasion.kind, Kind::Call | Kind::Result) { events.len() } else { 0 };
+        Ok(Question { events, answer: Box::new(move |outcome| ok(answer(&occasion, &Ruling::of(outcome, expected)))) })
+    }
+}
+
+impl Hook {
+    /// Returns the events of a request, and notes what the request is about as soon as it is known.
+    fn events(&self, request: &Request<'_>, occasion: &mut Occasion) -> Result<Vec<Event>, Fault> {
+        let mut parser = Parser::new();
+        let body = Members::parse(&mut parser, request.body)?;
+        let (dialect, event, moment) = self.event(&body, request.path)?;
+        *occasion = Occasion { event, kind: moment.kind() };
+        let place = || dialect.place(&body);
+        let turn = |kind: &str, end: &str| Ok(vec![dialect.turn_event(&body, &place()?, kind, end)?]);
+        let child = |kind: &str, end: &str| {
+            dialect.agent.map_or(Ok(()), |agent| body.id(agent).map(drop))?;
+            turn(kind, end)
+        };
+        match moment {
+            Moment::Call => dialect.call_event(&body, &place()?, None).map(|event| vec![event]),
+            Moment::Result(read) => match read(&body)? {
+                Some(finished) => dialect.call_event(&body, &place()?, Some(finished)).map(|event| vec![event]),
+                None => Ok(Vec::new()),
+            },
+            Moment::TurnStart => turn("turn_start", "start"),
+            Moment::TurnEnd => turn("turn_end", "end"),
+            Moment::ChildStart => child("turn_start", "start"),
+            Moment::ChildEnd => child("turn_end", "end"),
+            Moment::Nothing => Ok(Vec::new()),
+            Moment::Double(fix) => Err(Fault::new("hook_event_name", format!("found {event}, which asks about a call a second time"), fix)),
+        }
+    }
+
+    fn event(&self, body: &Members<'_>, path: &str) -> Result<(&'static Dialect, &'static str, Moment), Fault> {
+        let named =
+            self.dialects.iter().find_map(|dialect| dialect.event.filter(|member| body.has(member)).map(|member| (dialect, member)));
+        let by_path = self.dialects.iter().find(|dialect| dialect.event.is_none());
+        let (dialect, member, name) = match (named, by_path) {
+            (Some((dialect, member)), _) if path.is_empty() => (dialect, member, body.text(member)?),
+            (None, Some(dialect)) if !path.is_empty() => (dialect, "path", path.to_owned()),
+            (None, _) if path.is_empty() => {
+                let member = self.dialects.iter().find_map(|dialect| dialect.event).unwrap_or("event");
+                let fix = match by_path {
+                    Some(_) => "write the event's name in PascalCase in the settings, or at the end of the URL".to_owned(),
+                    None => format!("send what {} sends, or use the path of the host that sends this", self.name),
+                };
+                return Err(Fault::new(member, "is missing", fix));
+            }
+            _ => return Err(Fault::new("path", "found more than the host's name", format!("post to /v1/hooks/{}", self.name))),
+        };
+        let known = dialect.events.iter().find(|(event, _)| *event == name);
+        known.map(|(event, moment)| (dialect, *event, *moment)).ok_or_else(|| {
+            let fix = format!("register only the events that `tollgate hook --print-settings {}` prints", self.name);
+            Fault::new(member, "found an event that Tollgate does not know", fix)
+        })
+    }
+}
+
+impl Dialect {
+    fn place(&self, body: &Members<'_>) -> Result<Place, Fault> {
+        let child = self.agent.map_or(Ok(None), |agent| body.optional_id(agent))?;
+        let mut place = Place::new(&body.id(self.session)?, child.as_deref())?;
+        place.turn = self.turn.map_or(Ok(None), |turn| body.optional_text(turn))?;
+        Ok(place)
+    }
+
+    /// Returns the part of event ids that says which turn this is, or which moment where the host has no turns.
+    fn turn_of_ids(&self, body: &Members<'_>) -> Result<Option<String>, Fault> {
+        match (self.turn.or(self.turn_of_ids), self.call) {
+            (Some(turn), _) => body.optional_text(turn),
+            (None, CallId::Time(time)) => moment_text(body, time).map(Some),
+            (None, CallId::Member(_)) => Ok(None),
+        }
+    }
+
+    fn turn_event(&self, body: &Members<'_>, place: &Place, kind: &str, end: &str) -> Result<Event, Fault> {
+        let id = self.turn_of_ids(body)?.map(|turn| event_id(&[&turn, end]));
+        Ok(place.event(kind, id))
+    }
+
+    fn call_event(&self, body: &Members<'_>, place: &Place, finished: Option<Finished>) -> Result<Event, Fault> {
+        let tool = body.text(self.tool)?;
+        let arguments = match self.call {
+            CallId::Member(_) => body.arguments(self.arguments)?,
+            // Such a host may write the arguments as a text.
+            CallId::Time(_) => body.arguments_or_text(self.arguments)?,
+        };
+        let id = self.call_id(body, place, &tool, &arguments)?;
+        let (kind, end) = if finished.is_some() { ("tool_result", "result") } else { ("tool_call", "call") };
+        let turn = self.turn_of_ids(body)?;
+        let name = turn.map_or_else(|| event_id(&[&id, end]), |turn| event_id(&[&turn, &id, end]));
+        let mut event = place.event(kind, Some(name));
+        Call { id, tool, arguments }.describe(&mut event);
+        if let Some(finished) = finished {
+            event.insert("result".to_owned(), finished.result.into());
+            finished.failed.map(|failed| event.insert("failed".to_owned(), failed.into()));
+        }
+        Ok(event)
+    }
+
+    fn call_id(&self, body: &Members<'_>, place: &Place, tool: &str, arguments: &Arguments) -> Result<String, Fault> {
+        match self.call {
+            CallId::Member(member) => body.text(member),
+            CallId::Time(_) => Ok(derived_call_id(place.thread(), tool, arguments)),
+        }
+    }
+}
+
+/// Returns a time that only tells moments apart: a text, or a number as it is written.
+fn moment_text(body: &Members<'_>, member: &str) -> Result<String, Fault> {
+    let value = body.required(member)?;
+    match value.shape() {
+        tollgate_json::Shape::Number => Ok(String::from_utf8_lossy(value.source()).into_owned()),
+        _ => body.text(member),
+    }
+}

@@ -1,0 +1,106 @@
+//! LiteLLM's generic guardrail API. It asks before a request to a model, with the results of tools in it, and after the response, with its
+//! calls. The calls of a response are allowed or blocked together.
+
+use serde_json::{Value, json};
+use tollgate_json::Parser;
+
+use crate::body::{Fault, Members, result_text};
+use crate::event::{Call, Place, event_id};
+use crate::ruling::{Ruling, cut, ok};
+use crate::{Answer, Event, Question, Request, Wire};
+
+#[derive(Debug)]
+pub(crate) struct Guardrail;
+
+pub(crate) static GUARDRAIL: Guardrail = Guardrail;
+
+const TEXT_MAX: usize = 10_000;
+
+impl Wire for Guardrail {
+    fn name(&self) -> &'static str {
+        "litellm"
+    }
+
+    fn read(&self, request: &Request<'_>) -> Result<Question, Answer> {
+        let events = events(request).map_err(|fault| ok(answer(&Ruling::denied(fault))))?;
+        let expected = events.iter().filter(|event| event.get("type").is_none_or(|kind| kind != "turn_start")).count();
+        Ok(Question { events, answer: Box::new(move |outcome| ok(answer(&Ruling::of(outcome, expected)))) })
+    }
+}
+
+/// Writes the answer. Without an action LiteLLM goes on.
+fn answer(ruling: &Ruling) -> Value {
+    match ruling.denial.as_deref().or(ruling.stop_reason()) {
+        Some(reason) => json!({"action": "BLOCKED", "blocked_reason": cut(reason, TEXT_MAX)}),
+        None => json!({"action": "NONE"}),
+    }
+}
+
+fn events(request: &Request<'_>) -> Result<Vec<Event>, Fault> {
+    if !request.path.is_empty() {
+        return Err(Fault::new("path", "found more than the wire's path", "post to /beta/litellm_basic_guardrail_api"));
+    }
+    let mut parser = Parser::new();
+    let body = Members::parse(&mut parser, request.body)?;
+    match body.text("input_type")?.as_str() {
+        "request" => of_request(&body),
+        "response" => body.objects("tool_calls")?.iter().map(|call| Ok(Read::of(call)?.call_event(&place(&body)?))).collect(),
+        _ => Err(Fault::new("input_type", "found another text than request or response", "send what LiteLLM sends")),
+    }
+}
+
+/// Returns the thread: LiteLLM's trace, which spans the requests of a conversation where the client names it.
+fn place(body: &Members<'_>) -> Result<Place, Fault> {
+    Place::new(&body.id("litellm_trace_id")?, None)
+}
+
+/// Returns the events of a request to a model: the results that it brings, or the start of a turn.
+fn of_request(body: &Members<'_>) -> Result<Vec<Event>, Fault> {
+    let messages = body.objects("structured_messages")?;
+    let roles: Vec<String> = messages.iter().map(|message| message.text("role")).collect::<Result<_, _>>()?;
+    let results = roles.iter().rev().take_while(|role| *role == "tool").count();
+    let (before, results) = messages.split_at(messages.len() - results);
+    if results.is_empty() {
+        // A request without a trace belongs to no thread, so there is no turn to start.
+        let starts = body.get("litellm_trace_id").is_some() && roles.last().is_some_and(|role| role == "user");
+        let id = body.optional_text("litellm_call_id")?.map(|call| event_id(&[&call, "start"]));
+        return if starts { Ok(vec![place(body)?.event("turn_start", id)]) } else { Ok(Vec::new()) };
+    }
+    let place = place(body)?;
+    let calls = before.last().map_or(Ok(Vec::new()), |message| message.objects("tool_calls"))?;
+    let calls: Vec<Read> = calls.iter().map(Read::of).collect::<Result<_, _>>()?;
+    let event = |result: &Members<'_>| {
+        let id = result.text("tool_call_id")?;
+        let call = calls.iter().find(|call| call.0.id == id);
+        let call = call.ok_or_else(result_without_call)?;
+        let mut event = place.event("tool_result", Some(event_id(&[&id, "result"])));
+        call.0.describe(&mut event);
+        event.insert("result".to_owned(), result.get("content").map(result_text).into());
+        Ok(event)
+    };
+    results.iter().map(event).collect()
+}
+
+fn result_without_call() -> Fault {
+    Fault::new(
+        "structured_messages[].tool_call_id",
+        "found a result without its call",
+        "send the message of the assistant that made the call before the results",
+    )
+}
+
+/// A call as OpenAI writes it.
+struct Read(Call);
+
+impl Read {
+    fn of(call: &Members<'_>) -> Result<Self, Fault> {
+        let function = call.object("function")?;
+        Ok(Self(Call { id: call.text("id")?, tool: function.text("name")?, arguments: function.arguments_or_text("arguments")? }))
+    }
+
+    fn call_event(&self, place: &Place) -> Event {
+        let mut event = place.event("tool_call", Some(event_id(&[&self.0.id, "call"])));
+        self.0.describe(&mut event);
+        event
+    }
+}
