@@ -14,6 +14,7 @@ mod diff;
 mod dlq;
 mod eval;
 mod health;
+mod hook;
 mod loops;
 mod passport;
 mod replay;
@@ -85,6 +86,8 @@ enum Command {
     Run(run::RunArgs),
     /// Ask a worker whether it is alive, or ready: for health checks, by the exit code
     Health(health::HealthArgs),
+    /// Ask a server about an event of an agent host that only starts commands; print the settings of a host
+    Hook(hook::HookArgs),
     /// Play the bundled sample against running workers, as an orchestrator would, and show the verdicts
     Sample(sample::SampleArgs),
     /// Verdicts as they come: lines on a terminal, JSONL in a pipe
@@ -201,6 +204,7 @@ fn run(Cli { common, command }: Cli) -> anyhow::Result<ExitCode> {
         Command::Abuse { command } => abuse::execute(&command, settings()?, &hints, screen),
         Command::Run(args) => run::execute(&args, common.worker_settings()?),
         Command::Health(args) => health::execute(&args, &settings()?),
+        Command::Hook(args) => hook::execute(&args),
         Command::Sample(args) => sample::execute(&args, settings()?, screen),
         Command::Tap(args) => tap::execute(&args, settings()?, screen),
         Command::Why(args) => why::execute(&args, &settings()?, screen),

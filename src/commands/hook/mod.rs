@@ -1,0 +1,107 @@
+//! `tollgate hook`: asks a server of Tollgate about an event of an agent host that only starts commands.
+//!
+//! Every failure ends with exit code 2, the reason on stderr and nothing on stdout. Every host of [`tollgate_hosts::wires`] blocks on that; most
+//! of them go on after any other failure, and after a hook that takes longer than they wait.
+
+mod ask;
+mod settings;
+
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+use ask::Server;
+
+/// The exit code that stops a call at every host.
+const BLOCKED: u8 = 2;
+/// The largest request of a host, in bytes: the largest body that the server takes.
+const REQUEST_BYTES_MAX: u64 = 8 * 1024 * 1024;
+/// How much later than the request to the server the command itself ends, so that the request says what it waited for.
+const GRACE: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Args)]
+pub(super) struct HookArgs {
+    /// The host that starts this command
+    #[arg(long, value_name = "NAME", value_parser = host_names(), required_unless_present = "print_settings")]
+    host: Option<String>,
+    /// The event, where the host does not name it in the request: Copilot's events in camelCase
+    #[arg(long, value_name = "EVENT", conflicts_with = "print_settings", value_parser = read_event)]
+    event: Option<String>,
+    #[command(flatten)]
+    server: Server,
+    /// How long to wait for host and server together, in milliseconds; it has to be less than the host waits
+    #[arg(long, value_name = "MS", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..=600_000))]
+    timeout: u32,
+    /// Print the entry of this host's settings on stdout, and on stderr where the host goes on without a verdict
+    #[arg(long, value_name = "NAME", value_parser = host_names(), conflicts_with = "host")]
+    print_settings: Option<String>,
+}
+
+fn host_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(tollgate_hosts::wires().iter().map(|wire| wire.name()))
+}
+
+fn read_event(text: &str) -> Result<String, String> {
+    let is_name = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if is_name { Ok(text.to_owned()) } else { Err("it is no event; write one such as preToolUse".to_owned()) }
+}
+
+/// Asks the server and prints its answer, or prints settings.
+pub(super) fn execute(args: &HookArgs) -> anyhow::Result<ExitCode> {
+    if let Some(host) = &args.print_settings {
+        return settings::print(host, &args.server);
+    }
+    let asked = answer(args).and_then(|answer| {
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(&answer).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush()).context("stdout: cannot be written")
+    });
+    Ok(asked.map_or_else(
+        |error| {
+            say!("tollgate hook: the call is blocked, since there is no verdict: {error:#}");
+            ExitCode::from(BLOCKED)
+        },
+        |()| ExitCode::SUCCESS,
+    ))
+}
+
+/// Returns the server's answer to the request on stdin. A thread does the work, so that neither an open stdin nor a panic outlasts the deadline.
+fn answer(args: &HookArgs) -> anyhow::Result<Vec<u8>> {
+    let deadline = Instant::now() + Duration::from_millis(args.timeout.into());
+    let host = args.host.as_deref().context("--host: is missing; name the host that starts this command")?;
+    let path = args.event.as_ref().map_or_else(|| host.to_owned(), |event| format!("{host}/{event}"));
+    let (sender, answers) = channel();
+    let server = args.server.clone();
+    std::thread::spawn(move || {
+        let answer = read_request().and_then(|request| server.ask(&path, request, deadline));
+        // The command may have ended meanwhile.
+        let _ended = sender.send(answer);
+    });
+    match answers.recv_timeout(deadline.saturating_duration_since(Instant::now()) + GRACE) {
+        Ok(answer) => answer,
+        Err(RecvTimeoutError::Timeout) => bail!("{} ms have passed; see --timeout", args.timeout),
+        Err(RecvTimeoutError::Disconnected) => bail!("the request was given up; the lines above say why"),
+    }
+}
+
+fn read_request() -> anyhow::Result<Vec<u8>> {
+    let mut request = Vec::new();
+    std::io::stdin().lock().take(REQUEST_BYTES_MAX + 1).read_to_end(&mut request).context("stdin: cannot be read")?;
+    if request.len() as u64 > REQUEST_BYTES_MAX {
+        bail!("stdin: found more than {REQUEST_BYTES_MAX} bytes, which no server takes");
+    }
+    if request.iter().all(u8::is_ascii_whitespace) {
+        bail!("stdin: is empty; a host writes its event there");
+    }
+    Ok(request)
+}
+
+/// Returns a file's path as text.
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
