@@ -1,0 +1,112 @@
+//! Wires with the gate behind them: what a repeat and a retry count as.
+
+use serde_json::{Value, json};
+use tollgate_core::Gate;
+use tollgate_core::decide::policy::{Policy, PolicySettings};
+use tollgate_hosts::{Verdict, Wire, wire};
+
+use crate::support::read;
+
+/// A host that asks a gate.
+struct Conversation {
+    wire: &'static dyn Wire,
+    gate: Gate,
+}
+
+impl Conversation {
+    /// Begins with the better loop controller, as `tollgate dev` has it.
+    fn new(host: &str) -> Self {
+        let settings = PolicySettings::from_value(&json!({"tool_loop_guardrails": {"preset": "tollgate"}})).unwrap();
+        Self { wire: wire(host).unwrap(), gate: Gate::new(Policy::new(&settings)) }
+    }
+
+    fn ask(&mut self, body: &Value) -> Value {
+        let question = read(self.wire, "", body.to_string().as_bytes()).unwrap();
+        let mut verdicts: Vec<Verdict> = Vec::new();
+        for event in &question.events {
+            let verdict = self.gate.decide_keyed(None, &serde_json::to_vec(event).unwrap());
+            verdicts.extend(serde_json::from_slice::<Verdict>(verdict));
+        }
+        (question.answer)(Ok(&verdicts)).body.unwrap()
+    }
+}
+
+fn gemini(event: &str, second: u32, more: &Value) -> Value {
+    let mut body = json!({"session_id": "s", "hook_event_name": event, "timestamp": format!("2026-11-28T02:00:{second:02}.000Z"),
+                          "tool_name": "run_shell_command", "tool_input": {"command": "npm test"}});
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+/// Gemini CLI names no calls, so every call with these arguments has one id. Each of them counts all the same.
+#[test]
+fn calls_without_ids_are_counted_by_their_time() {
+    let mut host = Conversation::new("gemini-cli");
+    let failure = json!({"tool_response": {"llmContent": "Exit Code: 1", "error": {"message": "exit 1"}}});
+    let mut answers = Vec::new();
+    for second in [1, 3, 5] {
+        answers.push(host.ask(&gemini("BeforeTool", second, &json!({}))));
+        if answers.last().unwrap()["decision"] != "deny" {
+            host.ask(&gemini("AfterTool", second + 1, &failure));
+        }
+    }
+    assert_eq!((&answers[0], &answers[1]), (&json!({}), &json!({})));
+    assert_eq!(answers[2]["decision"], "deny", "{answers:?}");
+}
+
+/// The same request again, as after a broken connection, changes nothing.
+#[test]
+fn a_request_that_is_sent_again_counts_once() {
+    let mut host = Conversation::new("gemini-cli");
+    let failure = json!({"tool_response": {"llmContent": "Exit Code: 1", "error": {"message": "exit 1"}}});
+    for _ in 0..6 {
+        assert_eq!(host.ask(&gemini("BeforeTool", 1, &json!({}))), json!({}));
+    }
+    for _ in 0..6 {
+        host.ask(&gemini("AfterTool", 2, &failure));
+    }
+    assert_eq!(host.ask(&gemini("BeforeTool", 3, &json!({}))), json!({}));
+}
+
+fn claude(event: &str, call: &str, more: &Value) -> Value {
+    let mut body = json!({"session_id": "s", "prompt_id": "p", "hook_event_name": event, "tool_name": "Bash",
+                          "tool_input": {"command": "npm test"}, "tool_use_id": call});
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+#[test]
+fn claude_code_is_warned_after_results_and_refused_before_calls() {
+    let mut host = Conversation::new("claude-code");
+    let failure = json!({"error": "Exit code 1\n3 tests failed"});
+    assert_eq!(host.ask(&claude("PreToolUse", "a", &json!({}))), json!({}));
+    assert_eq!(host.ask(&claude("PostToolUseFailure", "a", &failure)), json!({}));
+    assert_eq!(host.ask(&claude("PreToolUse", "b", &json!({}))), json!({}));
+    let warned = host.ask(&claude("PostToolUseFailure", "b", &failure));
+    assert!(warned["hookSpecificOutput"]["additionalContext"].as_str().unwrap().contains("2 times"), "{warned}");
+    let refused = host.ask(&claude("PreToolUse", "c", &json!({})));
+    assert_eq!(refused["hookSpecificOutput"]["permissionDecision"], "deny", "{refused}");
+    // A subagent is a thread of its own, and a new prompt is a new turn.
+    assert_eq!(host.ask(&claude("PreToolUse", "d", &json!({"agent_id": "x"}))), json!({}));
+    host.ask(&json!({"session_id": "s", "prompt_id": "q", "hook_event_name": "UserPromptSubmit", "prompt": "again"}));
+    assert_eq!(host.ask(&claude("PreToolUse", "e", &json!({"prompt_id": "q"}))), json!({}));
+}
+
+/// The calls of Codex's subagents come under the session of their parent, each with a turn of its own.
+#[test]
+fn the_turns_of_codex_subagents_hide_no_loop() {
+    let mut host = Conversation::new("codex");
+    let body = |event: &str, turn: &str, call: String| {
+        json!({"session_id": "s", "turn_id": turn, "hook_event_name": event, "tool_name": "Bash", "tool_input": {"command": "x"},
+               "tool_use_id": call, "tool_response": "Exit code: 1\nOutput:\nerror: x"})
+    };
+    let mut answers = Vec::new();
+    for round in 0..4 {
+        for turn in ["main", "child"] {
+            answers.push(host.ask(&body("PreToolUse", turn, format!("{turn}{round}"))));
+            host.ask(&body("PostToolUse", turn, format!("{turn}{round}")));
+        }
+    }
+    let denied = answers.iter().filter(|answer| answer["hookSpecificOutput"]["permissionDecision"] == "deny").count();
+    assert!(denied > 0, "{answers:?}");
+}
