@@ -11,6 +11,8 @@ use crate::body::{Arguments, Fault};
 
 /// The longest id of an event, in bytes, as the contract has it.
 const EVENT_ID_BYTES_MAX: usize = 128;
+/// How many hexadecimal digits of the digest of tool and arguments an event's id has.
+const CALLED_DIGITS: usize = 16;
 /// The longest id of a thread, in bytes, as the contract has it.
 const THREAD_ID_BYTES_MAX: usize = 256;
 
@@ -65,6 +67,21 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    /// Returns the id of the event that asks about the call. It says what is called too: a call that comes again under its old id with other
+    /// arguments is another question, which no old answer answers.
+    pub(crate) fn event_id(&self, turn: Option<&str>) -> String {
+        let mut called = digest(&[self.tool.as_bytes(), &self.arguments.canonical]);
+        called.truncate(CALLED_DIGITS);
+        let parts: Vec<&str> = turn.into_iter().chain([self.id.as_str(), &called, "call"]).collect();
+        event_id(&parts)
+    }
+
+    /// Returns the id of the event that reports the result.
+    pub(crate) fn result_id(&self, turn: Option<&str>) -> String {
+        let parts: Vec<&str> = turn.into_iter().chain([self.id.as_str(), "result"]).collect();
+        event_id(&parts)
+    }
+
     /// Writes the call's members into an event.
     pub(crate) fn describe(&self, event: &mut Event) {
         event.insert("tool_call_id".to_owned(), self.id.clone().into());

@@ -197,11 +197,14 @@ impl Dialect {
             CallId::Time(_) => body.arguments_or_text(self.arguments)?,
         };
         let id = self.call_id(body, place, &tool, &arguments)?;
-        let (kind, end) = if finished.is_some() { ("tool_result", "result") } else { ("tool_call", "call") };
         let turn = self.turn_of_ids(body)?;
-        let name = turn.map_or_else(|| event_id(&[&id, end]), |turn| event_id(&[&turn, &id, end]));
+        let call = Call { id, tool, arguments };
+        let (kind, name) = match finished {
+            Some(_) => ("tool_result", call.result_id(turn.as_deref())),
+            None => ("tool_call", call.event_id(turn.as_deref())),
+        };
         let mut event = place.event(kind, Some(name));
-        Call { id, tool, arguments }.describe(&mut event);
+        call.describe(&mut event);
         if let Some(finished) = finished {
             event.insert("result".to_owned(), finished.result.into());
             finished.failed.map(|failed| event.insert("failed".to_owned(), failed.into()));

@@ -44,7 +44,7 @@ fn events(request: &Request<'_>) -> Result<Vec<Event>, Fault> {
     let body = Members::parse(&mut parser, request.body)?;
     match body.text("input_type")?.as_str() {
         "request" => of_request(&body),
-        "response" => body.objects("tool_calls")?.iter().map(|call| Ok(Read::of(call)?.call_event(&place(&body)?))).collect(),
+        "response" => of_response(&body),
         _ => Err(Fault::new("input_type", "found another text than request or response", "send what LiteLLM sends")),
     }
 }
@@ -52,6 +52,18 @@ fn events(request: &Request<'_>) -> Result<Vec<Event>, Fault> {
 /// Returns the thread: LiteLLM's trace, which spans the requests of a conversation where the client names it.
 fn place(body: &Members<'_>) -> Result<Place, Fault> {
     Place::new(&body.id("litellm_trace_id")?, None)
+}
+
+/// Returns the calls of a response. Calls are told apart by their ids alone.
+fn of_response(body: &Members<'_>) -> Result<Vec<Event>, Fault> {
+    let calls: Vec<Read> = body.objects("tool_calls")?.iter().map(Read::of).collect::<Result<_, _>>()?;
+    let mut ids: Vec<&str> = calls.iter().map(|call| call.0.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    if ids.len() < calls.len() {
+        return Err(Fault::new("tool_calls[].id", "found two calls with one id", "give each call of a response an id of its own"));
+    }
+    calls.iter().map(|call| Ok(call.call_event(&place(body)?))).collect()
 }
 
 /// Returns the events of a request to a model: the results that it brings, or the start of a turn.
@@ -73,7 +85,7 @@ fn of_request(body: &Members<'_>) -> Result<Vec<Event>, Fault> {
         let id = result.text("tool_call_id")?;
         let call = calls.iter().find(|call| call.0.id == id);
         let call = call.ok_or_else(result_without_call)?;
-        let mut event = place.event("tool_result", Some(event_id(&[&id, "result"])));
+        let mut event = place.event("tool_result", Some(call.0.result_id(None)));
         call.0.describe(&mut event);
         event.insert("result".to_owned(), result.get("content").map(result_text).into());
         Ok(event)
@@ -99,7 +111,7 @@ impl Read {
     }
 
     fn call_event(&self, place: &Place) -> Event {
-        let mut event = place.event("tool_call", Some(event_id(&[&self.0.id, "call"])));
+        let mut event = place.event("tool_call", Some(self.0.event_id(None)));
         self.0.describe(&mut event);
         event
     }

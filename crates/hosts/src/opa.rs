@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tollgate_json::Parser;
 
 use crate::body::{Fault, Members};
-use crate::event::{Call, Place, event_id};
+use crate::event::{Call, Place};
 use crate::ruling::{Ruling, cut, ok};
 use crate::{Answer, Event, Question, Request, Wire};
 
@@ -119,8 +119,9 @@ impl Names {
         let mut place = Place::new(&thread, None)?;
         place.turn = beside.optional_text(self.turn)?;
         // The same call may be asked about again, with the messages that came meanwhile. It is one event.
-        let mut event = place.event("tool_call", Some(event_id(&[&id, "call"])));
-        Call { id, tool, arguments: input.arguments(self.arguments)? }.describe(&mut event);
+        let call = Call { id, tool, arguments: input.arguments(self.arguments)? };
+        let mut event = place.event("tool_call", Some(call.event_id(None)));
+        call.describe(&mut event);
         Ok(event)
     }
 }
