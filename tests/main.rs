@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `eval`, `eval_formats`, `diff`, `diff_page`, `replay` | commands on events and captures |
 //! | `abuse_commands`, `abuse_tests`, `loops`, `passport_command`, `policy_servers`, `policy_tests`, `state_command`, `completions` | the other commands |
+//! | `hosts` | `tollgate hook` and the settings of agent hosts |
 //! | `config`, `schemas` | configuration as users write it; JSON Schemas and their printed copies |
 //! | `terminal` | what commands show on a terminal |
 //! | `brokers` | brokers that cannot be reached; a worker on the embedded broker |
@@ -32,6 +33,7 @@ mod diff;
 mod diff_page;
 mod eval;
 mod eval_formats;
+mod hosts;
 mod loops;
 mod passport_command;
 mod policy_servers;

@@ -41,6 +41,7 @@ pub fn source_files() -> Vec<PathBuf> {
             "crates/config/src",
             "crates/core/src",
             "crates/fixtures/src",
+            "crates/hosts/src",
             "crates/json/src",
             "crates/monitoring/src",
             "crates/operations/src",

@@ -34,7 +34,7 @@ const HOSTS: [HostSettings; 6] = [
     },
     HostSettings {
         host: "codex",
-        file: "~/.codex/config.toml, or for everyone requirements.toml",
+        file: "~/.codex/config.toml, or for everyone the managed requirements",
         entry: include_str!("../../../config/hosts/codex.toml"),
         entry_with_token: None,
         fails_open: "Codex runs the call whenever a hook fails in any other way than with exit code 2: if the program is missing or takes longer \
@@ -43,7 +43,7 @@ const HOSTS: [HostSettings; 6] = [
     },
     HostSettings {
         host: "copilot",
-        file: ".github/hooks/tollgate.json, ~/.copilot/hooks, or for everyone /etc/github-copilot/policy.d",
+        file: "<repository>/.github/hooks/tollgate.json, ~/.copilot/hooks, or for everyone /etc/github-copilot/policy.d",
         entry: include_str!("../../../config/hosts/copilot.json"),
         entry_with_token: None,
         fails_open: "Copilot runs the call when a hook takes longer than the timeout, from policy files too. It reads what a command says of a \
@@ -51,7 +51,7 @@ const HOSTS: [HostSettings; 6] = [
     },
     HostSettings {
         host: "cursor",
-        file: ".cursor/hooks.json, ~/.cursor/hooks.json, or for everyone /etc/cursor/hooks.json",
+        file: "<repository>/.cursor/hooks.json, ~/.cursor/hooks.json, or for everyone /etc/cursor/hooks.json",
         entry: include_str!("../../../config/hosts/cursor.json"),
         entry_with_token: None,
         fails_open: "Cursor before failClosed was known lets the call run after every failure but exit code 2. A session that should stop goes \
@@ -67,7 +67,7 @@ const HOSTS: [HostSettings; 6] = [
     },
     HostSettings {
         host: "vscode",
-        file: ".github/hooks/tollgate.json",
+        file: "<repository>/.github/hooks/tollgate.json",
         entry: include_str!("../../../config/hosts/vscode.json"),
         entry_with_token: None,
         fails_open: "VS Code goes on after every failure but exit code 2: if the program is missing or takes longer than the timeout. Copilot's \
