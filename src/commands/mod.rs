@@ -21,6 +21,7 @@ mod replay;
 mod run;
 mod sample;
 mod schema;
+mod serve;
 mod shadow;
 mod shared;
 mod signals;
@@ -84,6 +85,8 @@ enum Command {
     Dev(dev::DevArgs),
     /// A worker against real Kafka
     Run(run::RunArgs),
+    /// HTTP in front of the gate: one event in, its verdict out; the hooks of agent hosts
+    Serve(serve::ServeArgs),
     /// Ask a worker whether it is alive, or ready: for health checks, by the exit code
     Health(health::HealthArgs),
     /// Ask a server about an event of an agent host that only starts commands; print the settings of a host
@@ -203,6 +206,7 @@ fn run(Cli { common, command }: Cli) -> anyhow::Result<ExitCode> {
         Command::Control { command } => control::execute(&command, settings()?, &hints, screen),
         Command::Abuse { command } => abuse::execute(&command, settings()?, &hints, screen),
         Command::Run(args) => run::execute(&args, common.worker_settings()?),
+        Command::Serve(args) => serve::execute(&args, common.worker_settings()?),
         Command::Health(args) => health::execute(&args, &settings()?),
         Command::Hook(args) => hook::execute(&args),
         Command::Sample(args) => sample::execute(&args, settings()?, screen),

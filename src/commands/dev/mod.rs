@@ -5,6 +5,7 @@ mod cluster;
 mod console;
 mod sample;
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,6 +18,8 @@ use tollgate_abuse::AbuseSettings;
 use tollgate_config::settings::{KafkaSettings, Settings};
 use tollgate_core::decide::controls::Controls;
 use tollgate_core::decide::policy::{Policy, PolicySettings};
+use tollgate_server::server::{Server, ServerParts};
+use tollgate_server::shared::{Condition, Shared};
 use tollgate_worker::Stop;
 use tollgate_worker::admin::Admin;
 use tollgate_worker::control_feed::{ControlFeed, FeedParts, worker_name};
@@ -31,7 +34,7 @@ use tollgate_worker::stages::deciding::{SignalTopic, deciding};
 use tollgate_worker::threads::MustRun;
 use tollgate_worker::traces::Export;
 
-use crate::commands::shared::{Screen, process};
+use crate::commands::shared::{Screen, UsageError, process};
 use broker::EmbeddedBroker;
 pub(super) use console::Console;
 pub(super) use sample::{Play, Script};
@@ -48,9 +51,6 @@ const KNOWN_POLL: Duration = Duration::from_millis(50);
 
 /// How long fetches of our own clients wait on the embedded broker, in milliseconds.
 const FETCH_WAIT_MS: &str = "2000";
-
-/// The reply topic that is used if the configuration allows none.
-const REPLY_TOPIC: &str = "agent.replies";
 
 /// What the names of topics and of the group begin with on real brokers.
 const PREFIX: &str = "tollgate-dev.";
@@ -72,6 +72,9 @@ pub(super) struct DevArgs {
     /// The port of the embedded broker [default: 9092, or another one if that is taken]
     #[arg(long, conflicts_with = "brokers")]
     port: Option<u16>,
+    /// Where HTTP requests are answered [default: 127.0.0.1:7878, or another port if that is taken]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    http: Option<SocketAddr>,
     /// With --brokers: what the names of the topics and of the group begin with [default: tollgate-dev.]
     #[arg(long)]
     prefix: Option<String>,
@@ -98,17 +101,17 @@ pub(super) fn execute(args: &DevArgs, mut settings: Settings, context: DevContex
         settings.log.filter = if args.sample { "error" } else { "warn,librdkafka=error" }.to_owned();
     }
     start_logging(&settings.log)?;
-    let denies_bash = args.sample && !context.has_config && settings.policy.guardrails.is_none();
+    let denies_bash = !context.has_config && settings.policy.guardrails.is_none();
     if denies_bash {
         settings.policy.guardrails = PolicySettings::from_yaml(SAMPLE_POLICY)?.guardrails;
     }
     if !context.has_config && !has_loop_variable() {
         settings.policy.tool_loop_guardrails = PolicySettings::from_yaml(LOOP_POLICY)?.tool_loop_guardrails;
     }
-    let kafka = &mut settings.kafka;
-    if kafka.reply_topics.is_empty() {
-        kafka.reply_topics.push(REPLY_TOPIC.to_owned());
+    if let Some(listen) = args.http {
+        settings.serve.set_listen(listen).map_err(|why| UsageError(why.replace("--listen", "--http")))?;
     }
+    let kafka = &mut settings.kafka;
     let (health, stop) = (Arc::new(Health::default()), Stop::default());
     // It is dropped last.
     let mut broker = None;
@@ -123,7 +126,8 @@ pub(super) fn execute(args: &DevArgs, mut settings: Settings, context: DevContex
         kafka.properties.entry("fetch.wait.max.ms".to_owned()).or_insert_with(|| FETCH_WAIT_MS.to_owned());
         broker = Some(embedded);
     }
-    let dev = Dev { is_sample: args.sample, is_once: args.once, denies_bash, is_embedded: broker.is_some(), screen: context.screen };
+    let (is_embedded, screen, http) = (broker.is_some(), context.screen, args.http.is_some());
+    let dev = Dev { is_sample: args.sample, is_once: args.once, denies_bash, is_embedded, asks_for_port: http, screen };
     let runtime = process::runtime()?;
     let outcome = runtime.block_on(dev.work(settings, health, stop.clone()));
     // What ends with the runtime ends because of this.
@@ -145,6 +149,8 @@ struct Dev {
     is_once: bool,
     denies_bash: bool,
     is_embedded: bool,
+    /// Whether the command line names the address of the HTTP server.
+    asks_for_port: bool,
     screen: Screen,
 }
 
@@ -180,16 +186,17 @@ impl Dev {
         let export = Export::start(&settings.traces, &kafka, &metrics, (health.threads(), &stop))?;
         let signals =
             needs.writes_signals.then(|| SignalTopic::of(&kafka, [topics.signal_partitions, topics.partitions], topics.batch_bytes_max));
+        let http = self.serve_http(&settings, (&metrics, &health), &stop).await?;
         let worker = Worker::start(&parts, deciding(&kafka, &policy, &servers, &metrics, (export.traces(), None, signals)))?;
         let counting = needs.abuse_group.as_deref().map(|group_id| start_abuse(&settings.abuse, group_id, &parts)).transpose()?;
-        while !health.is_ready() && !stop.is_given() {
+        while !(stop.is_given() || health.is_ready() && http.is_up()) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let (drain_timeout, stopping) = (Duration::from_millis(settings.worker.drain_timeout_ms.into()), stop.clone());
         let shown = tokio::task::spawn_blocking(move || {
             let shown = Console::new(&kafka, self.screen, self.is_sample.then_some((Script::Fleet, Play::AsItStands)), self.is_once)
                 .and_then(|console| {
-                    self.greet(&kafka, topics.partitions, admin_url.as_deref());
+                    self.greet(&kafka, topics.partitions, http.address, admin_url.as_deref());
                     console.run(&stop)
                 });
             // Either the sample is over, or the sign was given, or there is nobody left to show anything to.
@@ -243,20 +250,32 @@ impl Dev {
         Ok(Some(check_configs(kafka, needs, checked?, thread_bytes_max).await?))
     }
 
-    fn greet(self, kafka: &KafkaSettings, partitions: u32, admin_url: Option<&str>) {
+    /// Answers HTTP requests for as long as the process lives.
+    async fn serve_http(self, settings: &Settings, (metrics, health): (&Metrics, &Arc<Health>), stop: &Stop) -> anyhow::Result<Http> {
+        let listener = match Server::bind(&settings.serve).await {
+            // Another server that has the address on this machine should not stop anybody from trying things out.
+            Err(_) if !self.asks_for_port => TcpListener::bind((settings.serve.listen.ip(), 0)).await?,
+            bound => bound?,
+        };
+        let parts = ServerParts { is_alone: self.is_embedded, ends_process: false, ..ServerParts::of(settings, (metrics, health), stop) };
+        let (address, server, stopping) = (listener.local_addr()?, Server::start(parts)?, stop.clone());
+        let http = Http { address, shared: Arc::clone(server.shared()) };
+        tokio::spawn(async move { server.serve(listener, process::stopping(&stopping)).await });
+        Ok(http)
+    }
+
+    fn greet(self, kafka: &KafkaSettings, partitions: u32, http: SocketAddr, admin_url: Option<&str>) {
         let (brokers, events, decisions) = (kafka.shown_brokers(), &kafka.topics.events, &kafka.topics.decisions);
-        let call = r#"{"type":"tool_call","thread_id":"t1","tool_call_id":"c1","tool_name":"ls","tool_input":{"path":"."}}"#;
+        let call = r#"{"type":"tool_call","thread_id":"t1","tool_call_id":"c1","tool_name":"bash","tool_input":{"command":"ls"}}"#;
         let broker = if self.is_embedded { "an embedded broker on" } else { "topics of its own at" };
         // The commands know the topics by their configured names.
         let own = if self.is_embedded { format!("tollgate top -b {brokers}, or ") } else { String::new() };
         let mut lines = vec![
             format!("tollgate dev: {broker} {brokers}, {partitions} partitions a topic, and a worker that decides"),
+            format!("  ask     curl -s http://{http}/v1/events -H 'content-type: application/json' -d '{call}'"),
+            format!("  hooks   tollgate hook --print-settings claude-code --url http://{http}"),
             format!("  watch   {own}kcat -C -b {brokers} -t {decisions} -o beginning"),
-            format!("  ask     echo '{call}' | kcat -P -b {brokers} -t {events} -k t1 -X topic.partitioner=murmur2_random"),
-            format!(
-                "  replies a verdict goes to {} too, if the event's header kafka_replyTopic asks for it",
-                kafka.reply_topics.join(" or ")
-            ),
+            format!("  publish echo '{call}' | kcat -P -b {brokers} -t {events} -k t1 -X topic.partitioner=murmur2_random"),
         ];
         lines.extend(admin_url.map(|url| format!("  metrics curl -s {url}/metrics | grep ^tollgate")));
         if self.denies_bash {
@@ -264,6 +283,19 @@ impl Dev {
         }
         lines.push("Ctrl-C ends it.".to_owned());
         say!("{}", lines.join("\n"));
+    }
+}
+
+/// The HTTP server of this process.
+struct Http {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+impl Http {
+    /// Returns whether requests are answered, be it with 503.
+    fn is_up(&self) -> bool {
+        self.shared.condition() != Condition::Starting
     }
 }
 

@@ -29,6 +29,7 @@ use tollgate_worker::member::Membership;
 use tollgate_worker::metrics::Metrics;
 use tollgate_worker::process::{GrowthWatch, Renewal, RenewedParts, WorkerParts};
 
+use crate::commands::serve;
 use crate::commands::shared::process;
 use checks::{Checked, checked, needs};
 use stages::{Decision, Running, start_abuse};
@@ -52,6 +53,9 @@ pub(super) struct RunArgs {
     /// With --shadow: how much of the threads, chosen by the hashes of their ids
     #[arg(long, value_name = "PERCENT", requires = "shadow", default_value = "5%", value_parser = read_sample)]
     sample: Sample,
+    /// Answer HTTP requests too, as `tollgate serve` does (`serve` in the configuration)
+    #[arg(long)]
+    serve: bool,
 }
 
 /// The stage that a worker runs alone.
@@ -93,6 +97,7 @@ async fn work(settings: Settings, args: &RunArgs, stop: Stop) -> anyhow::Result<
         tracing::info!(listen = %listener.local_addr()?, "admin endpoint");
         process::serve_admin(listener, &metrics, &health, &stop);
     }
+    let served = if args.serve { Some(serve::beside(&settings, (&metrics, &health), &stop).await?) } else { None };
     let (kafka, needs) = (Arc::new(settings.kafka.clone()), needs(args, &settings)?);
     let decision = needs.decides.then(|| Decision::new(args, &settings, &needs, (&kafka, &metrics))).transpose()?;
     let Some(Checked { topics, known }) = checked(&kafka, &health, &settings.policy, (args, &needs), &stop).await? else {
@@ -117,6 +122,9 @@ async fn work(settings: Settings, args: &RunArgs, stop: Stop) -> anyhow::Result<
     tokio::select! {
         joined = tokio::task::spawn_blocking(move || running.join()) => joined?,
         () = process::stop_deadline(&parts.stop, drain_timeout) => process::end_late(&parts.health),
+    }
+    if let Some(served) = served {
+        served.await??;
     }
     tracing::info!("stopped");
     // A thread that has ended is the worse of the two.

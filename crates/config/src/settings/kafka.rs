@@ -79,11 +79,12 @@ impl KafkaSettings {
     pub fn allows_reply_to(&self, topic: &str) -> bool {
         // A prefix may match our own topics, and a verdict on the events topic would be read as an event.
         let is_ours = self.topics.each().any(|our| our.name == topic);
-        !is_ours
-            && self.reply_topics.iter().any(|allowed| match allowed.strip_suffix('*') {
-                Some(prefix) => topic.starts_with(prefix),
-                None => topic == allowed,
-            })
+        topic == self.topics.replies
+            || !is_ours
+                && self.reply_topics.iter().any(|allowed| match allowed.strip_suffix('*') {
+                    Some(prefix) => topic.starts_with(prefix),
+                    None => topic == allowed,
+                })
     }
 
     /// Returns whether a property holds a secret, whose value must not be shown.

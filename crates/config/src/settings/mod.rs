@@ -10,6 +10,7 @@ mod process;
 mod property_files;
 mod redact;
 mod schema;
+mod serve;
 mod traces;
 mod urls;
 
@@ -19,6 +20,7 @@ pub use redact::may_be_secret;
 
 pub use privacy::SubjectKeys;
 pub use process::{AdminSettings, LogFormat, LogSettings, WorkerSettings};
+pub use serve::ServeSettings;
 pub use traces::TraceSettings;
 
 use serde::Serialize;
@@ -38,6 +40,8 @@ pub struct Settings {
     pub kafka: KafkaSettings,
     /// The settings of the worker process.
     pub worker: WorkerSettings,
+    /// The HTTP server in front of the gate.
+    pub serve: ServeSettings,
     /// The admin endpoint; `None` turns it off.
     pub admin: Option<AdminSettings>,
     /// What is logged, and how.
@@ -78,6 +82,7 @@ impl Settings {
             policy: PolicySettings::read(root, &Registry::builtin()),
             kafka: kafka::read(&root.section("kafka")),
             worker: process::read_worker(&root.section("worker")),
+            serve: serve::read(root),
             admin: process::read_admin(root),
             log: process::read_log(&root.section("log")),
             traces: traces::read(&root.section("traces")),

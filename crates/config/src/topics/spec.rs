@@ -112,6 +112,8 @@ pub enum Party {
     Orchestrators,
     /// `tollgate run`.
     Workers,
+    /// `tollgate serve`.
+    Servers,
     /// People, and the commands that they run.
     Operators,
 }
@@ -172,6 +174,7 @@ impl Party {
         match self {
             Self::Orchestrators => "orchestrators",
             Self::Workers => "workers",
+            Self::Servers => "servers",
             Self::Operators => "operators",
         }
     }

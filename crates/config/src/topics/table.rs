@@ -98,7 +98,7 @@ macro_rules! with_topics {
                 cleanup: Cleanup::Delete { days: None },
                 partitions: PartitionRule::Free,
                 carries: Carries::Theirs,
-                written_by: &[Party::Orchestrators, Party::Operators],
+                written_by: &[Party::Orchestrators, Party::Servers, Party::Operators],
                 read_by: &[Party::Workers],
                 needed: Needed::Always,
             }
@@ -173,6 +173,16 @@ macro_rules! with_topics {
                 carries: Carries::Ours,
                 written_by: &[Party::Workers],
                 read_by: &[Party::Operators],
+                needed: Needed::OnRequest,
+            }
+            Replies replies "Verdicts for `tollgate serve`: each server reads a partition of its own." {
+                default_name: "agent.replies",
+                record_key: "thread_id",
+                cleanup: Cleanup::Delete { days: Some(1) },
+                partitions: PartitionRule::Free,
+                carries: Carries::Ours,
+                written_by: &[Party::Workers, Party::Servers],
+                read_by: &[Party::Servers],
                 needed: Needed::OnRequest,
             }
             State state "Checkpoints of the state of partitions; of one group and one events topic." {
@@ -285,7 +295,7 @@ mod tests {
         let keys: Vec<_> = TOPICS.iter().map(|spec| spec.key).collect();
         assert_eq!(
             keys,
-            ["events", "decisions", "dlq", "controls", "alerts", "signals", "abuse", "shadow", "state"],
+            ["events", "decisions", "dlq", "controls", "alerts", "signals", "abuse", "shadow", "replies", "state"],
             "as configurations have them"
         );
     }

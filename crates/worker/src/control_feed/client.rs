@@ -5,11 +5,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rdkafka::ClientConfig;
-use rdkafka::consumer::ConsumerContext;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::statistics::Partition;
 
-use crate::kafka::{Callbacks, Context, consumer_config, is_forbidden, statistics};
+use crate::kafka::{AssignsItself, Callbacks, consumer_config, is_forbidden, statistics};
 use crate::metrics::Metrics;
 use tollgate_config::settings::KafkaSettings;
 
@@ -96,7 +95,7 @@ impl Callbacks for FeedCallbacks {
     }
 }
 
-impl ConsumerContext for Context<FeedCallbacks> {}
+impl AssignsItself for FeedCallbacks {}
 
 /// Returns how many records are known and not applied, those among them that an open transaction hides. The last offsets of a partition may
 /// hold no records, so the end counts as reached once it was seen.

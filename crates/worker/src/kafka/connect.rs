@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;
-use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
+use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 
-use super::context::{Callbacks, Context};
+use super::context::{AssignsItself, Callbacks, Context};
 use super::explain::explained;
 use super::reason::{Reason, Wording};
 
@@ -67,7 +67,7 @@ impl Callbacks for Reasons {
     }
 }
 
-impl ConsumerContext for ReasonContext {}
+impl AssignsItself for Reasons {}
 
 /// What the caller of a question wants of it meanwhile.
 pub struct Watch<'w> {

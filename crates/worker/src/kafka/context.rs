@@ -84,7 +84,12 @@ impl<C: Callbacks> ClientContext for Context<C> {
     }
 }
 
-impl ConsumerContext for PlainContext {}
+/// The callbacks of consumers that take no part in rebalances: they assign their partitions themselves.
+pub trait AssignsItself: Callbacks {}
+
+impl AssignsItself for NoCallbacks {}
+
+impl<C: AssignsItself> ConsumerContext for Context<C> {}
 
 impl<C: Deliveries> ProducerContext for Context<C> {
     type DeliveryOpaque = C::Tag;

@@ -25,8 +25,8 @@ pub use check::{PropertyFault, check_administration, check_clients, is_property}
 pub use clients::{make_consumer, make_producer};
 pub use connect::{Inquirer, ReasonContext, Watch};
 pub use consumer::{consumer_config, heartbeat_interval, silence_max, uses_consumer_protocol};
-pub use context::{Callbacks, Context, Deliveries, PlainContext};
-pub(crate) use context::{log, statistics};
+pub(crate) use context::log;
+pub use context::{AssignsItself, Callbacks, Context, Deliveries, PlainContext, statistics};
 pub use failover::failover_table;
 pub use message::{headers_of, own_headers, with_record};
 pub use metadata::{TopicMetadata, cluster_topic, is_unreachable, partitions_of, passes, reach_leaders};

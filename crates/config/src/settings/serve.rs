@@ -1,0 +1,71 @@
+//! The `serve` section: HTTP in front of the gate.
+
+use std::net::SocketAddr;
+
+use serde::Serialize;
+
+use tollgate_core::settings::Section;
+
+/// The settings of `tollgate serve`, and of `tollgate run --serve`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ServeSettings {
+    /// The address and port to listen on.
+    pub listen: SocketAddr,
+    /// The file of hashed tokens, which says who may ask for whom. Without a file, only loopback addresses are listened on.
+    pub tokens: Option<String>,
+    /// The partition of the replies topic that this server alone reads.
+    pub partition: u32,
+    /// How long a request waits for its verdicts where it does not say how long, in milliseconds.
+    pub deadline_ms: u32,
+    /// How many events may wait for a verdict at once.
+    pub in_flight_max: u32,
+    /// How many verdicts are remembered for requests that are repeated.
+    pub remembered_max: u32,
+    /// The largest body of a request, unpacked, in bytes.
+    pub body_bytes_max: u32,
+    /// How many connections there may be at once.
+    pub connections_max: u32,
+}
+
+/// Where a server listens if the configuration names no address.
+const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7878);
+
+impl ServeSettings {
+    /// Sets the address to listen on, as `--listen` does.
+    ///
+    /// # Errors
+    /// Returns a sentence for people if others could reach the address and there are no tokens.
+    pub fn set_listen(&mut self, listen: SocketAddr) -> Result<(), String> {
+        if self.tokens.is_none() && !listen.ip().is_loopback() {
+            return Err(format!("--listen: found an address that others can reach, and no serve.tokens; {NAME_TOKENS}"));
+        }
+        self.listen = listen;
+        Ok(())
+    }
+}
+
+/// What to do about an address that others can reach.
+const NAME_TOKENS: &str = "name a file of hashed tokens in serve.tokens, or listen on a loopback address such as 127.0.0.1:7878";
+
+pub(super) fn read(root: &Section<'_>) -> ServeSettings {
+    let section = root.section("serve");
+    let (text, tokens) = (section.string("listen"), section.optional_string("tokens"));
+    let listen = text.parse().unwrap_or_else(|_| {
+        let found = if text.is_empty() { return LOOPBACK } else { "a string that is no address with a port" };
+        section.fault("listen", found, "write an address such as 127.0.0.1:7878 or 0.0.0.0:7878");
+        LOOPBACK
+    });
+    if tokens.is_none() && !listen.ip().is_loopback() {
+        section.fault("listen", "an address that others can reach, and no serve.tokens", NAME_TOKENS);
+    }
+    ServeSettings {
+        listen,
+        tokens,
+        partition: section.u32("partition"),
+        deadline_ms: section.positive("deadline_ms"),
+        in_flight_max: section.positive("in_flight_max"),
+        remembered_max: section.positive("remembered_max"),
+        body_bytes_max: section.positive("body_bytes_max"),
+        connections_max: section.positive("connections_max"),
+    }
+}

@@ -1,0 +1,253 @@
+//! Reads the body of a request: events as records for the log, checked by the same reader that the workers use.
+//!
+//! The text of an event stays as it came. Ids that the server adds stand in front of it, so that no number is rounded and no member is lost.
+
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use tollgate_core::decide::evaluate::verdict::verdict_id;
+use tollgate_core::event::decode::{Event, EventType, Rejection, decode};
+use tollgate_core::event::record::{Offset, Partition, Record};
+use tollgate_json::Parser;
+use tollgate_json::digest::{Digest, Fingerprint};
+
+use crate::refusal::Refusal;
+use crate::tokens::Caller;
+
+/// How many events a request may hold: the calls of a response.
+pub const EVENTS_MAX: usize = 256;
+
+/// An event that is ready for the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prepared {
+    /// The record's key.
+    pub thread_id: String,
+    /// The event's id.
+    pub event_id: String,
+    /// The record's value.
+    pub value: Vec<u8>,
+    /// The id of the event's verdict.
+    pub verdict: Fingerprint,
+    /// The digest of the event as it came, which tells a repeat from another event under the same id.
+    pub digest: Fingerprint,
+    /// Whether the event gets a verdict.
+    pub has_verdict: bool,
+}
+
+/// What events are read with.
+#[derive(Debug, Clone, Copy)]
+pub struct Reading<'a> {
+    /// Who asks.
+    pub caller: &'a Caller,
+    /// The id of the event, where a header names it; of several events, the beginning of their ids.
+    pub idempotency_key: Option<&'a str>,
+    /// The most bytes of an event.
+    pub event_bytes_max: usize,
+}
+
+/// The members that the server may add. Whether they are there is looked up; what they hold is read by the events' own reader.
+#[derive(Debug, Deserialize)]
+struct Ids<'a> {
+    #[serde(borrow)]
+    specversion: Option<&'a RawValue>,
+    #[serde(borrow)]
+    event_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tenant_id: Option<&'a RawValue>,
+}
+
+impl Reading<'_> {
+    /// Reads a body: an event, or a list of events of a thread. Returns the events, and whether the body was a list.
+    ///
+    /// # Errors
+    /// Returns a [`Refusal`] that names the field, the shape of the value and the fix.
+    pub fn body(&self, body: &[u8]) -> Result<(Vec<Prepared>, bool), Refusal> {
+        let text = std::str::from_utf8(body)
+            .map_err(|_| Refusal::body("value_not_utf8", "body: found bytes that are no UTF-8; encode the JSON as UTF-8"))?;
+        let is_list = text.trim_start().starts_with('[');
+        let texts: Vec<&RawValue> = if is_list { parsed(text)? } else { vec![parsed(text)?] };
+        if texts.is_empty() || texts.len() > EVENTS_MAX {
+            let found = format!("body: found {} events; send 1 to {EVENTS_MAX} events, such as the calls of a response", texts.len());
+            return Err(Refusal::body("events_out_of_bounds", found));
+        }
+        let place = |index| if is_list { Some(index) } else { None };
+        let events = texts.iter().enumerate().map(|(index, text)| self.event(text.get(), place(index)));
+        let events = events.collect::<Result<Vec<_>, _>>()?;
+        if events.iter().any(|event| events.first().is_some_and(|first| first.thread_id != event.thread_id)) {
+            let message =
+                "thread_id: found events of several threads in a list; send a request for each thread, so that each keeps its order";
+            return Err(Refusal::body("threads_differ", message));
+        }
+        let mut ids: Vec<_> = events.iter().map(|event| event.verdict).collect();
+        ids.sort_unstable_by_key(|id| id.as_bytes().to_vec());
+        if ids.windows(2).any(|pair| pair.first() == pair.last()) {
+            let message = "event_id: found the same id twice in a list; give each event an id of its own";
+            return Err(Refusal::body("event_id_repeated", message));
+        }
+        Ok((events, is_list))
+    }
+
+    /// Reads an event. `place` is its place in a list.
+    ///
+    /// # Errors
+    /// Returns a [`Refusal`].
+    pub fn event(&self, text: &str, place: Option<usize>) -> Result<Prepared, Refusal> {
+        let named = |message: String| place.map_or_else(|| message.clone(), |place| format!("event {place} of the list: {message}"));
+        let ids: Ids<'_> = serde_json::from_str(text).map_err(|_| {
+            let message = "found a value that is no JSON object of an event, or a member twice; send one JSON object for each event";
+            Refusal::body("value_not_an_object", named(message.to_owned()))
+        })?;
+        let own = self.added(&ids, place);
+        let value = with_members(text, &own);
+        let record = Record {
+            topic: "http",
+            partition: Partition(0),
+            offset: Offset(0),
+            timestamp_ms: None,
+            key: None,
+            value: Some(value.as_bytes()),
+            headers: &[],
+        };
+        let mut parser = Parser::new();
+        let event = decode(&record, &mut parser, self.event_bytes_max).map_err(|rejection| refused(&rejection, &named))?;
+        self.check(&event).map_err(|refusal| Refusal { message: named(refusal.message.clone()), ..refusal })?;
+        if ids.specversion.is_some() && event.event_id.as_ref() == record.coordinates() {
+            let message = "id: found nothing; give the CloudEvent an id";
+            return Err(Refusal::body("event_id_missing", named(message.to_owned())));
+        }
+        let (thread_id, event_id) = (event.thread_id.to_string(), event.event_id.to_string());
+        let verdict = verdict_id(&thread_id, &event_id);
+        let has_verdict = !matches!(event.event_type(), EventType::TurnStart | EventType::TurnEnd);
+        let digest = Digest::of(text.as_bytes()).fingerprint();
+        Ok(Prepared { thread_id, event_id, verdict, digest, has_verdict, value: value.into_bytes() })
+    }
+
+    /// Returns the members that the event lacks and that the server knows, as JSON text.
+    fn added(&self, ids: &Ids<'_>, place: Option<usize>) -> Vec<String> {
+        if ids.specversion.is_some() {
+            return Vec::new();
+        }
+        let event_id = ids.event_id.is_none().then(|| match (self.idempotency_key, place) {
+            (Some(key), None) => key.to_owned(),
+            (Some(key), Some(place)) => format!("{key}/{place}"),
+            (None, _) => new_event_id(),
+        });
+        let tenant = self.caller.tenant.as_deref().filter(|_| ids.tenant_id.is_none());
+        let member = |name: &str, text: &str| format!("\"{name}\":{}", serde_json::Value::from(text));
+        event_id.iter().map(|id| member("event_id", id)).chain(tenant.map(|tenant| member("tenant_id", tenant))).collect()
+    }
+
+    /// Checks that the caller may speak for whom the event names.
+    fn check(&self, event: &Event<'_>) -> Result<(), Refusal> {
+        if event.event_type() == EventType::ThreadReset {
+            let message = "type: found thread_reset, which is an operator's; use `tollgate state reset`";
+            return Err(Refusal::new(StatusCode::FORBIDDEN, "type_not_allowed", message));
+        }
+        let of = &event.attribution;
+        self.caller.check(of.tenant_id.as_deref(), of.agent_id.as_deref())
+    }
+}
+
+fn parsed<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, Refusal> {
+    serde_json::from_str(text).map_err(|error| {
+        let message = format!(
+            "body: found no JSON at line {}, column {}; send an event as a JSON object, or a list of events",
+            error.line(),
+            error.column()
+        );
+        Refusal::body("value_not_json", message)
+    })
+}
+
+/// Returns the text of an object with members in front of its own.
+fn with_members(text: &str, members: &[String]) -> String {
+    let Some(rest) = text.strip_prefix('{').filter(|_| !members.is_empty()) else { return text.to_owned() };
+    let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
+    format!("{{{}{comma}{rest}", members.join(","))
+}
+
+fn refused(rejection: &Rejection, named: &impl Fn(String) -> String) -> Refusal {
+    let refusal = Refusal::body(rejection.code.as_str(), named(rejection.to_string()));
+    match &rejection.event.event_id {
+        Some(event_id) => refusal.of_event(event_id),
+        None => refusal,
+    }
+}
+
+/// Returns an id for an event that has no id: 128 random bits.
+fn new_event_id() -> String {
+    format!("http-{:032x}", fastrand::u128(..))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(caller: &Caller, body: &str) -> Result<(Vec<Prepared>, bool), Refusal> {
+        Reading { caller, idempotency_key: Some("key"), event_bytes_max: 1 << 20 }.body(body.as_bytes())
+    }
+
+    const CALL: &str =
+        r#"{"type":"tool_call","thread_id":"t","tool_call_id":"c","tool_name":"bash","tool_input":{"n":12345678901234567890123}}"#;
+
+    #[test]
+    fn an_event_keeps_its_text_and_gets_an_id_and_a_tenant() {
+        let caller = Caller { tenant: Some("acme".to_owned()), ..Caller::anyone() };
+        let (events, is_list) = read(&caller, CALL).unwrap();
+        let value = std::str::from_utf8(&events[0].value).unwrap();
+        assert_eq!(value, format!("{{\"event_id\":\"key\",\"tenant_id\":\"acme\",{}", &CALL[1..]));
+        assert!(!is_list && events[0].has_verdict);
+        assert_eq!(events[0].verdict, verdict_id("t", "key"));
+        let own = CALL.replace('{', r#"{"event_id":"e1","#).replacen(r#""tool_input":{"event_id":"e1","#, r#""tool_input":{"#, 1);
+        assert_eq!(read(&Caller::anyone(), &own).unwrap().0[0].event_id, "e1");
+    }
+
+    #[test]
+    fn the_calls_of_a_response_come_as_a_list_of_one_thread() {
+        let list = format!("[{CALL},{}]", CALL.replace("\"c\"", "\"d\""));
+        let (events, is_list) = read(&Caller::anyone(), &list).unwrap();
+        assert_eq!((events[0].event_id.as_str(), events[1].event_id.as_str(), is_list), ("key/0", "key/1", true));
+        let other = format!("[{CALL},{}]", CALL.replace("\"t\"", "\"u\""));
+        assert_eq!(read(&Caller::anyone(), &other).unwrap_err().code, "threads_differ");
+        assert_eq!(read(&Caller::anyone(), "[]").unwrap_err().code, "events_out_of_bounds");
+        let twice = CALL.replacen('{', r#"{"event_id":"e","#, 1);
+        assert_eq!(read(&Caller::anyone(), &format!("[{twice},{twice}]")).unwrap_err().code, "event_id_repeated");
+    }
+
+    #[test]
+    fn what_a_worker_would_refuse_is_refused_here_by_name() {
+        let cases = [
+            ("nonsense", "value_not_json", "body: found no JSON at line 1"),
+            ("7", "value_not_an_object", "found a value that is no JSON object"),
+            ("{}", "thread_id_missing", "thread_id"),
+            (r#"{"type":"tool_call","thread_id":"t"}"#, "tool_call_id_missing", "tool_call_id"),
+            (r#"{"type":"tool_call","type":"turn_end","thread_id":"t"}"#, "field_repeated", "type"),
+            (r#"{"type":"thread_reset","thread_id":"t"}"#, "type_not_allowed", "state reset"),
+        ];
+        for (body, code, words) in cases {
+            let refusal = read(&Caller::anyone(), body).unwrap_err();
+            assert!(refusal.message.contains(words), "{body}: {refusal:?}");
+            if code != "thread_id_missing" && code != "tool_call_id_missing" {
+                assert_eq!(refusal.code, code, "{body}");
+            }
+        }
+        let listed = read(&Caller::anyone(), &format!("[{CALL},{{}}]")).unwrap_err();
+        assert!(listed.message.starts_with("event 1 of the list: "), "{}", listed.message);
+    }
+
+    #[test]
+    fn nobody_speaks_for_another_tenant_or_agent() {
+        let caller = Caller { tenant: Some("acme".to_owned()), ..Caller::anyone() };
+        let foreign = CALL.replacen('{', r#"{"tenant_id":"other","#, 1);
+        let refusal = read(&caller, &foreign).unwrap_err();
+        assert_eq!((refusal.status, refusal.code), (StatusCode::FORBIDDEN, "tenant_not_allowed"));
+        assert!(!refusal.message.contains("other") && refusal.message.contains("tenant_id"));
+    }
+
+    #[test]
+    fn turns_get_no_verdict() {
+        let (events, _) = read(&Caller::anyone(), r#"{"type":"turn_start","thread_id":"t"}"#).unwrap();
+        assert!(!events[0].has_verdict);
+    }
+}

@@ -1,0 +1,133 @@
+//! Asks the gate: publishes events in order, and waits for their verdicts until a deadline.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
+
+use tollgate_json::digest::Fingerprint;
+
+use crate::events::Prepared;
+use crate::publisher::{Publisher, Tag, Trace};
+use crate::refusal::Refusal;
+use crate::shared::Shared;
+use crate::waits::{Asked, Ended, NotAsked};
+
+/// The gate as requests see it.
+#[derive(Debug)]
+pub struct Gate {
+    /// What requests share with the threads of Kafka.
+    pub shared: Arc<Shared>,
+    /// Hands events to the log.
+    pub publisher: Arc<Publisher>,
+}
+
+/// What comes of an event.
+enum Pending {
+    /// It is known already.
+    Ended(Ended),
+    /// Its verdict is awaited.
+    Verdict(oneshot::Receiver<Ended>, Leave),
+    /// Its acknowledgement is awaited: it gets no verdict.
+    Acknowledged(oneshot::Receiver<Result<(), Refusal>>),
+}
+
+/// Notes that a request no longer waits, however it ends: a client may go away.
+struct Leave(Arc<Shared>);
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        self.0.with_waits(crate::waits::Waits::leave);
+    }
+}
+
+/// The outcome of an event: the bytes of its verdict, or `None` for an event that gets no verdict and is in the log.
+pub type Outcome = Result<Option<crate::waits::VerdictBytes>, Refusal>;
+
+impl Gate {
+    /// Publishes events in their order, and returns what came of each.
+    pub async fn ask(&self, events: &[Prepared], trace: &Trace, wait: Duration) -> Vec<Outcome> {
+        let deadline = Instant::now() + wait;
+        // All are published before the first is waited for.
+        let pending: Vec<_> = events.iter().map(|event| self.begin(event, trace)).collect();
+        let mut outcomes = Vec::with_capacity(pending.len());
+        for (event, pending) in events.iter().zip(pending) {
+            let outcome = ended(pending, deadline).await.map_err(|refusal| refusal.of_event(&event.event_id));
+            if let Err(refusal) = &outcome {
+                self.shared.metrics.serve_unanswered.with_label_values(&[refusal.code]).inc();
+            }
+            outcomes.push(outcome);
+        }
+        outcomes
+    }
+
+    /// Waits for a verdict that was asked for before; `None` if the server does not know of it.
+    pub async fn again(&self, verdict: Fingerprint, wait: Duration) -> Option<Outcome> {
+        let asked = self.shared.with_waits(|waits| waits.again(verdict))?;
+        let pending = match asked {
+            Ok(Asked::Known(bytes)) => Pending::Ended(Ok(bytes)),
+            Ok(Asked::New(receiver) | Asked::Waiting(receiver)) => Pending::Verdict(receiver, Leave(Arc::clone(&self.shared))),
+            Err(fault) => Pending::Ended(Err(not_asked(fault))),
+        };
+        Some(ended(pending, Instant::now() + wait).await)
+    }
+
+    fn begin(&self, event: &Prepared, trace: &Trace) -> Pending {
+        if !event.has_verdict {
+            let (sender, receiver) = oneshot::channel();
+            let published =
+                self.shared.refusal().map_or(Ok(()), Err).and_then(|()| self.publisher.publish(event, trace, Tag::Acknowledged(sender)));
+            return published.map_or_else(|refusal| Pending::Ended(Err(refusal)), |()| Pending::Acknowledged(receiver));
+        }
+        let asked = self.shared.with_waits(|waits| waits.ask(event.verdict, event.digest));
+        let (receiver, is_new) = match asked {
+            Ok(Asked::Known(bytes)) => return Pending::Ended(Ok(bytes)),
+            Ok(Asked::Waiting(receiver)) => (receiver, false),
+            Ok(Asked::New(receiver)) => (receiver, true),
+            Err(fault) => return Pending::Ended(Err(not_asked(fault))),
+        };
+        let leave = Leave(Arc::clone(&self.shared));
+        if is_new {
+            let published =
+                self.shared.refusal().map_or(Ok(()), Err).and_then(|()| self.publisher.publish(event, trace, Tag::Verdict(event.verdict)));
+            if let Err(refusal) = published {
+                self.shared.with_waits(|waits| waits.fail(event.verdict, &refusal));
+            }
+        }
+        Pending::Verdict(receiver, leave)
+    }
+}
+
+async fn ended(pending: Pending, deadline: Instant) -> Outcome {
+    match pending {
+        Pending::Ended(ended) => ended.map(Some),
+        Pending::Verdict(receiver, _leave) => match timeout_at(deadline, receiver).await {
+            Ok(Ok(ended)) => ended.map(Some),
+            // The entry was forgotten for newer entries.
+            Ok(Err(_)) | Err(_) => Err(deadline_exceeded()),
+        },
+        Pending::Acknowledged(receiver) => match timeout_at(deadline, receiver).await {
+            Ok(Ok(acknowledged)) => acknowledged.map(|()| None),
+            Ok(Err(_)) | Err(_) => Err(deadline_exceeded()),
+        },
+    }
+}
+
+fn deadline_exceeded() -> Refusal {
+    let message = "no verdict came within the deadline; ask for it again, or wait longer (Prefer: wait=MS, serve.deadline_ms)";
+    Refusal::new(StatusCode::GATEWAY_TIMEOUT, "deadline_exceeded", message)
+}
+
+fn not_asked(fault: NotAsked) -> Refusal {
+    match fault {
+        NotAsked::TooMany => {
+            Refusal::unavailable("too_many_waits", "as many events wait for their verdicts as may (serve.in_flight_max); try again")
+        }
+        NotAsked::AnotherEvent => {
+            let message = "event_id: found the id of another event of this thread; give each event an id of its own";
+            Refusal::new(StatusCode::CONFLICT, "event_id_taken", message)
+        }
+    }
+}

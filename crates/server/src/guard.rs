@@ -1,0 +1,144 @@
+//! Who may ask: looked at before the body of a request is read.
+
+use std::sync::{Arc, RwLock};
+use std::time::Instant;
+
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+
+use crate::refusal::Refusal;
+use crate::tokens::{Caller, Tokens};
+
+/// Says who a request comes from.
+#[derive(Debug, Clone)]
+pub enum Guard {
+    /// Without tokens: anybody on this machine, and no browser on behalf of a page.
+    Loopback(Arc<Caller>),
+    /// With tokens, which may be replaced.
+    Tokens(Arc<RwLock<Tokens>>),
+}
+
+impl Guard {
+    /// Returns the guard of a server without tokens.
+    #[must_use]
+    pub fn loopback() -> Self {
+        Self::Loopback(Arc::new(Caller::anyone()))
+    }
+
+    /// Returns the caller of a request.
+    ///
+    /// # Errors
+    /// Returns a [`Refusal`] if the request comes from nobody who may ask.
+    pub fn caller(&self, uri: &Uri, headers: &HeaderMap) -> Result<Arc<Caller>, Refusal> {
+        refuse_browsers(headers)?;
+        refuse_two_lengths(headers)?;
+        let caller = match self {
+            Self::Loopback(caller) => {
+                refuse_other_names(uri, headers)?;
+                Arc::clone(caller)
+            }
+            Self::Tokens(tokens) => {
+                let tokens = tokens.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+                bearer(headers).and_then(|token| tokens.caller(token)).ok_or_else(unauthorized)?
+            }
+        };
+        caller.count(Instant::now())?;
+        Ok(caller)
+    }
+}
+
+fn unauthorized() -> Refusal {
+    let message = "authorization: found no bearer token that this server knows; send `Authorization: Bearer TOKEN`";
+    Refusal::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+}
+
+/// Returns the token of a request that has just one.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let value = values.next().filter(|_| values.next().is_none())?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// A browser says for which page it asks. No page has anything to ask here.
+fn refuse_browsers(headers: &HeaderMap) -> Result<(), Refusal> {
+    if !headers.contains_key(header::ORIGIN) {
+        return Ok(());
+    }
+    let message = "origin: found the header of a browser; pages may not ask the gate, so ask from a program";
+    Err(Refusal::new(StatusCode::FORBIDDEN, "origin_not_allowed", message))
+}
+
+/// A request with both lengths is read differently by different servers, so that a second request may hide in the first.
+fn refuse_two_lengths(headers: &HeaderMap) -> Result<(), Refusal> {
+    let has = |name| headers.contains_key(name);
+    if has(header::CONTENT_LENGTH) && has(header::TRANSFER_ENCODING) {
+        let message = "content-length: found transfer-encoding too; send one of the two";
+        return Err(Refusal::body("two_lengths", message));
+    }
+    Ok(())
+}
+
+/// A page of a foreign site whose name was made to resolve to this machine comes with that name.
+fn refuse_other_names(uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
+    let of_header = || headers.get(header::HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
+    let host = uri.authority().cloned().or_else(of_header);
+    if host.is_some_and(|host| is_loopback(&host)) {
+        return Ok(());
+    }
+    let message =
+        "host: found another name than localhost or a loopback address; this server has no tokens, so that only this machine may ask";
+    Err(Refusal::new(StatusCode::FORBIDDEN, "host_not_allowed", message))
+}
+
+fn is_loopback(host: &Authority) -> bool {
+    let name = host.host();
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+    use serde_json::json;
+    use tollgate_json::digest::Digest;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        headers
+    }
+
+    fn code(guard: &Guard, pairs: &[(&'static str, &'static str)]) -> &'static str {
+        guard.caller(&Uri::from_static("/v1/events"), &headers(pairs)).map_or_else(|refusal| refusal.code, |_| "ok")
+    }
+
+    #[test]
+    fn without_tokens_this_machine_asks_and_no_page() {
+        let guard = Guard::loopback();
+        for host in ["localhost:7878", "127.0.0.1:7878", "[::1]:7878", "LOCALHOST"] {
+            assert_eq!(code(&guard, &[("host", host)]), "ok", "{host}");
+        }
+        for host in ["gate.example.org", "127.0.0.1.example.org:7878", "10.0.0.1", "localhost.evil:7878"] {
+            assert_eq!(code(&guard, &[("host", host)]), "host_not_allowed", "{host}");
+        }
+        assert_eq!(code(&guard, &[]), "host_not_allowed");
+        assert_eq!(code(&guard, &[("host", "localhost"), ("origin", "http://localhost")]), "origin_not_allowed");
+        assert_eq!(code(&guard, &[("host", "localhost"), ("content-length", "3"), ("transfer-encoding", "chunked")]), "two_lengths");
+    }
+
+    #[test]
+    fn with_tokens_a_known_one_is_needed() {
+        let document = json!([{"name": "ci", "sha256": Digest::of(b"s3cret").to_string(), "rate_per_second": 1}]);
+        let guard = Guard::Tokens(Arc::new(RwLock::new(Tokens::read(&document).unwrap())));
+        for wrong in ["", "Bearer ", "Bearer nope", "Basic s3cret", "s3cret", "Bearer s3cret2"] {
+            assert_eq!(code(&guard, &[("host", "gate.example.org"), ("authorization", wrong)]), "unauthorized", "{wrong}");
+        }
+        assert_eq!(code(&guard, &[("authorization", "Bearer s3cret"), ("authorization", "Bearer s3cret")]), "unauthorized", "two of them");
+        assert_eq!(code(&guard, &[("host", "gate.example.org"), ("authorization", "bearer s3cret")]), "ok");
+        assert_eq!(code(&guard, &[("authorization", "Bearer s3cret")]), "rate_exceeded");
+    }
+}

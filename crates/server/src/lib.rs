@@ -1,0 +1,29 @@
+//! HTTP in front of the gate, for hosts that are no Kafka clients. The log stays the truth and workers stay the judges: a server publishes
+//! events, awaits their verdicts on a partition of its own, and answers with them. Any number of servers may run.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`server`] | starts the parts, listens, drains |
+//! | [`listen`] | connections over HTTP/1.1 and HTTP/2, bounded |
+//! | [`guard`], [`tokens`], [`token_file`] | who may ask for whom |
+//! | [`routes`] | a route each: events, verdicts, the wires of hosts |
+//! | [`events`] | bodies as events, read as the workers read them |
+//! | [`gate`], [`waits`], [`shared`] | publishes, waits, remembers |
+//! | [`publisher`], [`replies`], [`claim`] | Kafka: events out, verdicts in, one server on a partition |
+//! | [`refusal`] | answers without a verdict, in the shape of a verdict that blocks |
+
+pub mod claim;
+pub mod events;
+pub mod gate;
+pub mod guard;
+mod hex;
+pub mod listen;
+pub mod publisher;
+pub mod refusal;
+pub mod replies;
+pub mod routes;
+pub mod server;
+pub mod shared;
+pub mod token_file;
+pub mod tokens;
+pub mod waits;

@@ -1,0 +1,161 @@
+//! Publishes events for the log, with the address of this server's replies.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _};
+use tokio::sync::oneshot;
+
+use tollgate_config::settings::KafkaSettings;
+use tollgate_core::event::record::Partition;
+use tollgate_json::digest::Fingerprint;
+use tollgate_worker::Stop;
+use tollgate_worker::kafka::{Callbacks, Context, Deliveries, Linger, make_producer, producer_config};
+use tollgate_worker::threads::MustRun;
+
+use crate::events::Prepared;
+use crate::refusal::Refusal;
+use crate::shared::Shared;
+
+/// How long an event may wait for its acknowledgement, in milliseconds. Its client has an answer long before.
+const ACKNOWLEDGED_WITHIN_MS: &str = "10000";
+/// The largest batch, in bytes. Events beyond it go alone.
+const BATCH_BYTES_MAX: u64 = 100_000;
+/// How long to wait for delivery reports at a time.
+const POLL: Duration = Duration::from_millis(100);
+/// How long a stop waits for events that are on their way.
+const FLUSH_MAX: Duration = Duration::from_secs(5);
+/// The key of a claim, which is no thread.
+pub(crate) const CLAIM_KEY: &str = "tollgate.serve/claim";
+
+/// Who wants to know what became of a record.
+#[derive(Debug)]
+pub enum Tag {
+    /// The requests that wait for this verdict, if the event was not published.
+    Verdict(Fingerprint),
+    /// A request that waits for the acknowledgement alone.
+    Acknowledged(oneshot::Sender<Result<(), Refusal>>),
+    /// Nobody.
+    Claim,
+}
+
+/// The W3C trace context of a request, which its events carry on.
+#[derive(Debug, Clone, Default)]
+pub struct Trace {
+    /// The header `traceparent`.
+    pub parent: Option<String>,
+    /// The header `tracestate`.
+    pub state: Option<String>,
+}
+
+/// The producer of a server.
+pub struct Publisher {
+    producer: Arc<BaseProducer<Context<Reports>>>,
+    kafka: Arc<KafkaSettings>,
+    partition: Partition,
+}
+
+impl std::fmt::Debug for Publisher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Publisher").field("partition", &self.partition).finish_non_exhaustive()
+    }
+}
+
+impl Publisher {
+    /// Makes the producer, and starts the thread that takes its delivery reports.
+    ///
+    /// # Errors
+    /// A property is wrong, or the system gives no more threads.
+    pub fn start(
+        kafka: &Arc<KafkaSettings>,
+        partition: Partition,
+        shared: &Arc<Shared>,
+        (must_run, stop): (MustRun, &Stop),
+    ) -> anyhow::Result<Self> {
+        let mut config = producer_config(kafka, BATCH_BYTES_MAX, Linger::None);
+        // These are two names of a property, of which either could win.
+        config.set("message.timeout.ms", ACKNOWLEDGED_WITHIN_MS).remove("delivery.timeout.ms").set("client.id", "tollgate-serve");
+        let producer = make_producer(&config, Context(Reports(Arc::clone(shared))))?;
+        let producer = Arc::new(producer);
+        let (polled, stop) = (Arc::clone(&producer), stop.clone());
+        must_run.spawn(move || {
+            while !stop.is_for_good() {
+                polled.poll(POLL);
+            }
+            let _left = polled.flush(FLUSH_MAX);
+        })?;
+        Ok(Self { producer, kafka: Arc::clone(kafka), partition })
+    }
+
+    /// Hands an event over, without waiting.
+    ///
+    /// # Errors
+    /// Returns a [`Refusal`] if the event cannot be handed over now.
+    pub fn publish(&self, event: &Prepared, trace: &Trace, tag: Tag) -> Result<(), Refusal> {
+        let (partition, verdict) = (self.partition.0.to_be_bytes(), event.verdict.to_string());
+        let mut headers = OwnedHeaders::new_with_capacity(6).insert(Header { key: "content-type", value: Some("application/json") });
+        if event.has_verdict {
+            headers = headers
+                .insert(Header { key: "kafka_replyTopic", value: Some(&self.kafka.topics.replies) })
+                .insert(Header { key: "kafka_replyPartition", value: Some(&partition[..]) })
+                .insert(Header { key: "kafka_correlationId", value: Some(&verdict) });
+        }
+        for (key, value) in [("traceparent", &trace.parent), ("tracestate", &trace.state)] {
+            if let Some(value) = value {
+                headers = headers.insert(Header { key, value: Some(value) });
+            }
+        }
+        let record = BaseRecord::with_opaque_to(&self.kafka.topics.events, Box::new(tag))
+            .key(event.thread_id.as_str())
+            .payload(event.value.as_slice())
+            .headers(headers);
+        self.producer.send(record).map_err(|(error, _)| not_published(&error))
+    }
+
+    /// Publishes a claim on the server's own partition.
+    ///
+    /// # Errors
+    /// The producer takes no record.
+    pub fn claim(&self, claim: &[u8]) -> Result<(), KafkaError> {
+        let record = BaseRecord::with_opaque_to(&self.kafka.topics.replies, Box::new(Tag::Claim))
+            .partition(self.partition.0)
+            .key(CLAIM_KEY)
+            .payload(claim);
+        self.producer.send(record).map_err(|(error, _)| error)
+    }
+}
+
+/// Returns the refusal of an event that did not reach the log.
+fn not_published(error: &KafkaError) -> Refusal {
+    let code = error.rdkafka_error_code();
+    if matches!(code, Some(RDKafkaErrorCode::MessageSizeTooLarge | RDKafkaErrorCode::MessageBatchTooLarge)) {
+        let message = "the event is larger than the events topic takes; send less, or raise the topic's max.message.bytes";
+        return Refusal::new(axum::http::StatusCode::PAYLOAD_TOO_LARGE, "event_too_large", message);
+    }
+    Refusal::unavailable("not_published", format!("the event did not reach the events topic: {error}; try again"))
+}
+
+/// Takes delivery reports.
+#[derive(Debug)]
+pub struct Reports(Arc<Shared>);
+
+impl Callbacks for Reports {}
+
+impl Deliveries for Reports {
+    type Tag = Box<Tag>;
+
+    fn delivered(&self, result: &DeliveryResult<'_>, tag: Box<Tag>) {
+        let outcome = result.as_ref().map(|_| ()).map_err(|(error, _)| error);
+        match (*tag, outcome) {
+            (Tag::Verdict(_) | Tag::Claim, Ok(())) => {}
+            (Tag::Verdict(verdict), Err(error)) => self.0.with_waits(|waits| waits.fail(verdict, &not_published(error))),
+            (Tag::Acknowledged(sender), outcome) => {
+                // The request may have gone.
+                let _gone = sender.send(outcome.map_err(not_published));
+            }
+            (Tag::Claim, Err(error)) => tracing::warn!(%error, "the server's claim on its partition of the replies topic was not written"),
+        }
+    }
+}

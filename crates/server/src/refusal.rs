@@ -1,0 +1,101 @@
+//! Answers without a verdict. Each has the shape of a verdict that blocks, so that a client which only looks at the body fails closed.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+/// Why a request has no verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// The code, as `deadline_exceeded`.
+    pub code: &'static str,
+    /// A sentence for people. It repeats nothing of the request.
+    pub message: String,
+    /// The event that has no verdict, where the event is known.
+    pub event_id: Option<String>,
+}
+
+impl Refusal {
+    /// Returns a refusal of the whole request.
+    pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into(), event_id: None }
+    }
+
+    /// Returns a refusal of a body that cannot be read.
+    pub fn body(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, code, message)
+    }
+
+    /// Returns a refusal because the server cannot do its work now. A client may try again.
+    pub fn unavailable(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, message)
+    }
+
+    /// Names the event.
+    #[must_use]
+    pub fn of_event(mut self, event_id: &str) -> Self {
+        self.event_id = Some(event_id.to_owned());
+        self
+    }
+
+    /// Returns the verdict-shaped body.
+    #[must_use]
+    pub fn body_json(&self) -> serde_json::Value {
+        let mut body = json!({
+            "action": "block",
+            "allows_execution": false,
+            "should_halt": false,
+            "code": self.code,
+            "message": self.message,
+            "decided_by": "envelope",
+            "reasons": [{"source": "envelope", "code": self.code, "message": self.message, "policy_id": null}],
+            "synthetic_result": format!("Error: {}", self.message),
+        });
+        if let (Some(event_id), Some(body)) = (&self.event_id, body.as_object_mut()) {
+            body.insert("event_id".to_owned(), json!(event_id));
+        }
+        body
+    }
+}
+
+/// How long a client should wait before it tries again, in seconds.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let content_type = [(header::CONTENT_TYPE, "application/json")];
+        let mut response = (self.status, content_type, self.body_json().to_string() + "\n").into_response();
+        let headers = response.headers_mut();
+        if matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
+            headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_looks_at_the_body_alone_runs_nothing() {
+        let refusal = Refusal::new(StatusCode::GATEWAY_TIMEOUT, "deadline_exceeded", "no verdict came in time").of_event("e1");
+        let body = refusal.body_json();
+        assert_eq!((&body["action"], &body["allows_execution"]), (&json!("block"), &json!(false)));
+        assert_eq!((&body["event_id"], &body["code"]), (&json!("e1"), &json!("deadline_exceeded")));
+    }
+
+    #[test]
+    fn who_may_try_again_is_told_when() {
+        let header = |refusal: Refusal, name| refusal.into_response().headers().get(name).cloned();
+        assert!(header(Refusal::unavailable("too_many_waits", "x"), header::RETRY_AFTER).is_some());
+        assert!(header(Refusal::body("value_not_json", "x"), header::RETRY_AFTER).is_none());
+        let refused = Refusal::new(StatusCode::UNAUTHORIZED, "unauthorized", "x");
+        assert_eq!(header(refused, header::WWW_AUTHENTICATE).unwrap(), "Bearer");
+    }
+}

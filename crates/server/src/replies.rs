@@ -1,0 +1,224 @@
+//! Reads the server's own partition of the replies topic, and finds out whether the log can be reached.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rdkafka::consumer::{BaseConsumer, Consumer as _};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::Message as _;
+use rdkafka::{ClientConfig, Offset, TopicPartitionList};
+use serde::Deserialize;
+
+use tollgate_config::settings::KafkaSettings;
+use tollgate_core::event::record::Partition;
+use tollgate_json::digest::Fingerprint;
+use tollgate_worker::Stop;
+use tollgate_worker::kafka::{
+    AssignsItself, Callbacks, Context, cluster_topic, consumer_config, is_unreachable, make_consumer, statistics,
+};
+
+use crate::claim::{Claim, Claims, INTERVAL, Standing};
+use crate::hex;
+use crate::publisher::{CLAIM_KEY, Publisher};
+use crate::shared::{Condition, Shared};
+
+/// How long to wait for a reply at a time. A reply that comes ends the wait.
+const POLL: Duration = Duration::from_millis(50);
+/// How long a question about the topic may take.
+const METADATA_TIMEOUT: Duration = Duration::from_secs(2);
+/// The pause before the topic is looked at again.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// The reader of replies.
+pub struct Replies {
+    /// Brokers and topics.
+    pub kafka: Arc<KafkaSettings>,
+    /// The partition that this server alone reads.
+    pub partition: Partition,
+    /// What requests share with the reader.
+    pub shared: Arc<Shared>,
+    /// Publishes the claims.
+    pub publisher: Arc<Publisher>,
+    /// The claims on the partition.
+    pub claims: Claims,
+    /// The sign to stop.
+    pub stop: Stop,
+}
+
+impl std::fmt::Debug for Replies {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Replies").field("partition", &self.partition).finish_non_exhaustive()
+    }
+}
+
+/// The member of a verdict that says whose verdict it is.
+#[derive(Debug, Deserialize)]
+struct VerdictId<'a> {
+    verdict_id: &'a str,
+}
+
+impl Replies {
+    /// Returns the consumer of the partition.
+    ///
+    /// # Errors
+    /// A property is wrong.
+    pub fn consumer(
+        kafka: &KafkaSettings,
+        partition: Partition,
+        shared: &Arc<Shared>,
+    ) -> Result<BaseConsumer<Context<Contact>>, KafkaError> {
+        let contact = Contact { topic: kafka.topics.replies.clone(), partition, shared: Arc::clone(shared) };
+        make_consumer(&replies_config(kafka), Context(contact))
+    }
+
+    /// Reads replies until the sign to stop.
+    ///
+    /// # Errors
+    /// Another server has the partition, or the consumer is beyond repair.
+    pub fn run(mut self, consumer: &BaseConsumer<Context<Contact>>) -> anyhow::Result<()> {
+        if !self.find_partition(consumer) {
+            return Ok(());
+        }
+        let mut places = TopicPartitionList::new();
+        places.add_partition_offset(&self.kafka.topics.replies, self.partition.0, Offset::End)?;
+        consumer.assign(&places)?;
+        let mut claimed: Option<Instant> = None;
+        while !self.stop.is_for_good() {
+            self.shared.beat();
+            if claimed.is_none_or(|at| at.elapsed() >= INTERVAL) {
+                claimed = Some(Instant::now());
+                self.claim();
+            }
+            match consumer.poll(POLL) {
+                None => {}
+                Some(Ok(message)) => self.take(message.key(), message.payload().unwrap_or_default()),
+                // librdkafka connects again by itself.
+                Some(Err(KafkaError::MessageConsumption(code))) if is_unreachable(code) => {}
+                Some(Err(error)) => tracing::warn!(%error, "replies"),
+            }
+            self.look()?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the partition is there. Returns whether it is, which it is not if the sign to stop came first.
+    fn find_partition(&self, consumer: &BaseConsumer<Context<Contact>>) -> bool {
+        let (topic, number) = (&self.kafka.topics.replies, self.partition.0);
+        while !self.stop.is_for_good() {
+            self.shared.beat();
+            let cut_off = |code, why| self.shared.set(Condition::CutOff { code, why });
+            match cluster_topic(consumer, topic, METADATA_TIMEOUT) {
+                Ok(found) if i32::try_from(found.partitions).is_ok_and(|count| number < count) => {
+                    self.shared.set(Condition::Starting);
+                    return true;
+                }
+                Ok(found) => cut_off(
+                    "reply_partition_missing",
+                    format!(
+                        "the replies topic {topic} has {} partitions and no partition {number}; create what is missing with `tollgate topics \
+                         apply --execute --all`, or change serve.partition",
+                        found.partitions
+                    ),
+                ),
+                Err(error) => cut_off(
+                    "kafka_unreachable",
+                    format!("the brokers at {} do not answer: {error}; the server goes on trying", self.kafka.shown_brokers()),
+                ),
+            }
+            // Errors of the connection are said while the client is polled.
+            let _event = consumer.poll(RETRY_PAUSE);
+        }
+        false
+    }
+
+    fn claim(&self) {
+        let claim = serde_json::to_vec(self.claims.own()).unwrap_or_default();
+        if let Err(error) = self.publisher.claim(&claim) {
+            tracing::warn!(%error, "the server's claim on its partition of the replies topic was not written");
+        }
+    }
+
+    fn take(&mut self, key: Option<&[u8]>, value: &[u8]) {
+        if key == Some(CLAIM_KEY.as_bytes()) {
+            if let Ok(claim) = serde_json::from_slice::<Claim>(value) {
+                self.claims.read(claim, Instant::now());
+            }
+            return;
+        }
+        // Whoever names the topic in an event gets a verdict here. A verdict that nobody awaits is passed over.
+        let id = serde_json::from_slice::<VerdictId<'_>>(value).ok().and_then(|verdict| hex::bytes(verdict.verdict_id));
+        if let Some(id) = id {
+            self.shared.answer(Fingerprint::from_bytes(id), &value.into());
+        }
+    }
+
+    /// Acts on the claims.
+    fn look(&mut self) -> anyhow::Result<()> {
+        let (topic, number) = (&self.kafka.topics.replies, self.partition.0);
+        let standing = self.claims.standing(Instant::now());
+        match &standing {
+            Standing::Looking => return Ok(()),
+            Standing::Taken(host) => anyhow::bail!(
+                "serve.partition: partition {number} of {topic} is read by another server already, on host {host}; give each server a partition \
+                 of its own"
+            ),
+            Standing::Own => self.shared.set_other_server(None),
+            Standing::Shared(host) => self.shared.set_other_server(Some(format!(
+                "partition {number} of {topic} is read by another server too, on host {host}; give each server a serve.partition of its own"
+            ))),
+        }
+        if self.shared.condition() == Condition::Starting {
+            self.shared.set(Condition::Ready);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the configuration of the consumer. It names the group and never joins it.
+fn replies_config(kafka: &KafkaSettings) -> ClientConfig {
+    let mut config = consumer_config(kafka, &kafka.group_id, None);
+    config
+        .set("client.id", "tollgate-serve")
+        // A server that was away has nobody who waits for older replies.
+        .set("auto.offset.reset", "latest")
+        // Half a second after the brokers have gone, requests are refused.
+        .set("statistics.interval.ms", "500")
+        .set("topic.metadata.refresh.fast.interval.ms", "20");
+    config
+}
+
+/// The callbacks of the consumer: they say whether the leader of the partition can be reached.
+#[derive(Debug)]
+pub struct Contact {
+    topic: String,
+    partition: Partition,
+    shared: Arc<Shared>,
+}
+
+impl Callbacks for Contact {
+    fn statistics(&self, json: &[u8]) {
+        let Some(statistics) = statistics(json) else { return };
+        let partition = statistics.topics.get(&self.topic).and_then(|topic| topic.partitions.get(&self.partition.0));
+        let Some(partition) = partition else { return };
+        self.shared.metrics.serve_reply_lag.set(partition.consumer_lag.max(0));
+        let is_up = statistics.brokers.values().any(|broker| broker.nodeid == partition.leader && broker.state == "UP");
+        match self.shared.condition() {
+            Condition::CutOff { code: "kafka_unreachable", .. } if is_up => self.shared.set(Condition::Ready),
+            Condition::Ready if !is_up => {
+                let why = format!("the broker that leads partition {} of {} cannot be reached", self.partition.0, self.topic);
+                self.shared.set(Condition::CutOff { code: "kafka_unreachable", why });
+            }
+            _ => {}
+        }
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        if error.rdkafka_error_code() == Some(RDKafkaErrorCode::AllBrokersDown) && self.shared.condition() == Condition::Ready {
+            let why = "no broker can be reached".to_owned();
+            self.shared.set(Condition::CutOff { code: "kafka_unreachable", why });
+        }
+        tracing::debug!(target: "librdkafka", %error, reason, "replies");
+    }
+}
+
+impl AssignsItself for Contact {}

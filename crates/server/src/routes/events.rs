@@ -1,0 +1,93 @@
+//! `POST /v1/events`: an event or the calls of a response in, verdicts out.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+
+use super::{App, json_response, trace_of};
+use crate::events::Reading;
+use crate::gate::Outcome;
+use crate::refusal::Refusal;
+
+/// Answers a request with the verdicts of its events.
+pub(super) async fn ask(State(app): State<Arc<App>>, request: Request) -> Response {
+    answered(&app, request).await.unwrap_or_else(axum::response::IntoResponse::into_response)
+}
+
+async fn answered(app: &App, request: Request) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let caller = app.caller(&parts)?;
+    check_content_type(&parts.headers)?;
+    let (wait, key) = (app.wait(&parts.headers)?, idempotency_key(&parts.headers)?);
+    let body = app.body(body).await?;
+    let reading = Reading { caller: &caller, idempotency_key: key.as_deref(), event_bytes_max: app.event_bytes_max };
+    let (events, is_list) = reading.body(&body)?;
+    let outcomes = app.gate.ask(&events, &trace_of(&parts.headers), wait).await;
+    let ids: Vec<_> = events.into_iter().map(|event| event.event_id).collect();
+    Ok(if is_list { list(&ids, outcomes) } else { single(&ids, outcomes) })
+}
+
+/// Returns the answer to an event.
+fn single(ids: &[String], outcomes: Vec<Outcome>) -> Response {
+    match outcomes.into_iter().next() {
+        Some(Ok(Some(verdict))) => json_response(StatusCode::OK, verdict.to_vec()),
+        Some(Ok(None)) => json_response(StatusCode::ACCEPTED, accepted(ids.first().map_or("", String::as_str))),
+        Some(Err(refusal)) => refusal.into_response(),
+        None => Refusal::body("events_out_of_bounds", "body: found no event").into_response(),
+    }
+}
+
+/// Returns the answer to a list of events: a list in the same order. Its status is that of the first event without a verdict.
+fn list(ids: &[String], outcomes: Vec<Outcome>) -> Response {
+    let all_accepted = outcomes.iter().all(|outcome| matches!(outcome, Ok(None)));
+    let failed = outcomes.iter().find_map(|outcome| outcome.as_ref().err()).cloned();
+    let mut body = vec![b'['];
+    for (index, (outcome, id)) in outcomes.into_iter().zip(ids).enumerate() {
+        if index > 0 {
+            body.push(b',');
+        }
+        match outcome {
+            Ok(Some(verdict)) => body.extend_from_slice(&verdict),
+            Ok(None) => body.extend(accepted(id)),
+            Err(refusal) => body.extend(refusal.body_json().to_string().into_bytes()),
+        }
+    }
+    body.push(b']');
+    let Some(refusal) = failed else {
+        return json_response(if all_accepted { StatusCode::ACCEPTED } else { StatusCode::OK }, body);
+    };
+    // The headers are the refusal's, such as Retry-After.
+    let mut response = refusal.into_response();
+    response.headers_mut().remove(header::CONTENT_LENGTH);
+    *response.body_mut() = body.into();
+    response
+}
+
+/// Returns the body of the answer to an event that gets no verdict.
+fn accepted(event_id: &str) -> Vec<u8> {
+    serde_json::json!({"event_id": event_id, "accepted": true}).to_string().into_bytes()
+}
+
+/// Events are JSON. Without the header, curl's default would be a form.
+fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
+    let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
+    let media = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if matches!(media.as_str(), "application/json" | "application/cloudevents+json") {
+        return Ok(());
+    }
+    let message =
+        "content-type: found another type than JSON; send `Content-Type: application/json` (curl: -H 'content-type: application/json')";
+    Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_type_unknown", message))
+}
+
+/// Returns the id that the header `Idempotency-Key` gives to the event.
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    // The header's standard puts the key into quotes.
+    let text = value.to_str().ok().map(|text| text.trim().trim_matches('"')).filter(|text| !text.is_empty() && text.len() <= 120);
+    text.map(|text| Some(text.to_owned())).ok_or_else(|| {
+        Refusal::body("idempotency_key_invalid", "idempotency-key: found no text of 1 to 120 characters; write an id of the event")
+    })
+}

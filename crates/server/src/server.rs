@@ -1,0 +1,152 @@
+//! A server: its parts started in order, and drained at the stop.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::net::TcpListener;
+
+use tollgate_config::settings::{KafkaSettings, ServeSettings, Settings};
+use tollgate_core::event::record::Partition;
+use tollgate_worker::Stop;
+use tollgate_worker::control_feed::host_name;
+use tollgate_worker::health::Health;
+use tollgate_worker::metrics::Metrics;
+use tollgate_worker::threads::MustRun;
+
+use crate::claim::Claims;
+use crate::gate::Gate;
+use crate::guard::Guard;
+use crate::listen;
+use crate::publisher::Publisher;
+use crate::replies::Replies;
+use crate::routes::{App, router};
+use crate::shared::{Condition, Shared};
+use crate::token_file::TokenFile;
+use crate::waits::Waits;
+
+/// What a server is made of.
+#[derive(Debug, Clone)]
+pub struct ServerParts {
+    /// Brokers and topics.
+    pub kafka: Arc<KafkaSettings>,
+    /// The settings of the server.
+    pub settings: ServeSettings,
+    /// The most bytes of an event, as the workers read it.
+    pub event_bytes_max: usize,
+    /// Whether nobody else can be on the broker, since it is in this process.
+    pub is_alone: bool,
+    /// Whether the process ends where the server cannot go on. Otherwise requests are refused with 503.
+    pub ends_process: bool,
+    /// The metrics of the process.
+    pub metrics: Metrics,
+    /// The health of the process.
+    pub health: Arc<Health>,
+    /// The sign to stop.
+    pub stop: Stop,
+}
+
+impl ServerParts {
+    /// Returns the parts of a server with these settings, on brokers that others use too.
+    #[must_use]
+    pub fn of(settings: &Settings, (metrics, health): (&Metrics, &Arc<Health>), stop: &Stop) -> Self {
+        Self {
+            kafka: Arc::new(settings.kafka.clone()),
+            settings: settings.serve.clone(),
+            event_bytes_max: settings.policy.limits.event_bytes_max,
+            is_alone: false,
+            ends_process: true,
+            metrics: metrics.clone(),
+            health: Arc::clone(health),
+            stop: stop.clone(),
+        }
+    }
+}
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    app: Arc<App>,
+    /// Why the server had to end, if it had to.
+    ended: Arc<Mutex<Option<anyhow::Error>>>,
+    connections_max: usize,
+}
+
+impl Server {
+    /// Returns a listener on the address.
+    ///
+    /// # Errors
+    /// Returns a sentence for people if the address cannot be bound.
+    pub async fn bind(settings: &ServeSettings) -> anyhow::Result<TcpListener> {
+        let listen = settings.listen;
+        TcpListener::bind(listen)
+            .await
+            .map_err(|error| anyhow::anyhow!("serve.listen: {listen} cannot be taken ({error}); choose another port"))
+    }
+
+    /// Starts the threads that speak with Kafka. Requests are refused with 503 until the server has seen that its replies arrive.
+    ///
+    /// # Errors
+    /// The file of tokens is wrong, a property is wrong, or the system gives no more threads.
+    pub fn start(parts: ServerParts) -> anyhow::Result<Self> {
+        let ServerParts { kafka, settings, event_bytes_max, is_alone, ends_process, metrics, health, stop } = parts;
+        let must_run = |name: &str| MustRun::new(name, health.threads(), &stop);
+        let guard = match &settings.tokens {
+            None => Guard::loopback(),
+            Some(path) => {
+                let file = TokenFile::read(Path::new(path))?;
+                let tokens = file.tokens();
+                file.watch(must_run("serve-tokens"), stop.clone())?;
+                Guard::Tokens(tokens)
+            }
+        };
+        let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        let waits = Waits::new(count(settings.in_flight_max), count(settings.remembered_max));
+        let partition = Partition(i32::try_from(settings.partition).context("serve.partition: found a number that no partition has")?);
+        let shared = Arc::new(Shared::new(waits, partition, Arc::clone(&health), metrics));
+        let publisher = Arc::new(Publisher::start(&kafka, partition, &shared, (must_run("serve-publisher"), &stop))?);
+        let consumer = Replies::consumer(&kafka, partition, &shared).context("kafka.properties")?;
+        let claims = Claims::new(host_name(), is_alone);
+        let replies =
+            Replies { kafka, partition, shared: Arc::clone(&shared), publisher: Arc::clone(&publisher), claims, stop: stop.clone() };
+        let ended = Arc::new(Mutex::new(None));
+        let (why, cut_off, stopping) = (Arc::clone(&ended), Arc::clone(&shared), stop.clone());
+        must_run("serve-replies").spawn(move || {
+            let Err(error) = replies.run(&consumer) else { return };
+            cut_off.set(Condition::CutOff { code: "partition_taken", why: error.to_string() });
+            if ends_process {
+                *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                stopping.give();
+            }
+            while !stopping.wait(Duration::from_secs(1)) {
+                cut_off.beat();
+            }
+        })?;
+        let connections_max = count(settings.connections_max);
+        let gate = Gate { shared: Arc::clone(&shared), publisher };
+        Ok(Self { shared, app: Arc::new(App { gate, guard, settings, event_bytes_max }), ended, connections_max })
+    }
+
+    /// Answers requests until `stopping` is ready, and then those that have begun.
+    ///
+    /// # Errors
+    /// The server had to end: another server has its partition.
+    pub async fn serve(self, listener: TcpListener, stopping: impl Future<Output = ()>) -> anyhow::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let stop = async move {
+            stopping.await;
+            shared.set(Condition::Draining);
+        };
+        listen::serve(listener, router(self.app), self.connections_max, stop).await;
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
+        ended.map_or(Ok(()), Err)
+    }
+
+    /// Returns the state that says whether requests are answered.
+    #[must_use]
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+}

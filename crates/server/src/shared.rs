@@ -1,0 +1,135 @@
+//! What requests share with the threads that speak with Kafka: the waits, and whether the log can be reached.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tollgate_json::digest::Fingerprint;
+use tollgate_worker::health::{Health, MemberId, MemberPartitions, MemberPhase};
+use tollgate_worker::metrics::Metrics;
+
+use tollgate_core::event::record::Partition;
+
+use crate::refusal::Refusal;
+use crate::waits::{VerdictBytes, Waits};
+
+/// The name of the server in the health report.
+const SERVER: MemberId = MemberId { stage: Some("serve"), number: 0 };
+/// The part of the health report that says why the server cannot answer.
+const PART: &str = "serve";
+
+/// Whether requests can be answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// The server has not yet seen that its replies arrive, and that no other server reads them.
+    Starting,
+    /// Requests are answered.
+    Ready,
+    /// The brokers cannot be reached, or the replies topic lacks the partition: why, for people.
+    CutOff {
+        /// The code of the refusal.
+        code: &'static str,
+        /// The sentence.
+        why: String,
+    },
+    /// The server stops: the waits that there are end, and nothing new begins.
+    Draining,
+}
+
+/// The state that requests and threads share.
+#[derive(Debug)]
+pub struct Shared {
+    waits: Mutex<Waits>,
+    condition: Mutex<Condition>,
+    partition: Partition,
+    health: Arc<Health>,
+    /// The metrics of the process.
+    pub metrics: Metrics,
+}
+
+impl Shared {
+    /// Returns the state of a server that starts, which reads this partition of the replies topic.
+    #[must_use]
+    pub fn new(waits: Waits, partition: Partition, health: Arc<Health>, metrics: Metrics) -> Self {
+        health.set(SERVER, MemberPhase::Starting, MemberPartitions::default());
+        Self { waits: Mutex::new(waits), condition: Mutex::new(Condition::Starting), partition, health, metrics }
+    }
+
+    /// Runs something over the waits.
+    pub fn with_waits<T>(&self, run: impl FnOnce(&mut Waits) -> T) -> T {
+        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = run(&mut waits);
+        self.metrics.serve_in_flight.set(i64::try_from(waits.waiting()).unwrap_or(i64::MAX));
+        result
+    }
+
+    /// Hands a verdict to all who wait for it.
+    pub fn answer(&self, verdict: Fingerprint, bytes: &VerdictBytes) -> bool {
+        self.with_waits(|waits| waits.answer(verdict, bytes))
+    }
+
+    /// Says that the server works.
+    pub fn beat(&self) {
+        self.health.beat(SERVER);
+    }
+
+    /// Returns the condition.
+    #[must_use]
+    pub fn condition(&self) -> Condition {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Condition> {
+        self.condition.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the condition. A server that drains does nothing else any more.
+    pub fn set(&self, condition: Condition) {
+        let mut current = self.lock();
+        if *current == condition || *current == Condition::Draining {
+            return;
+        }
+        let held = MemberPartitions { held: vec![self.partition], ..MemberPartitions::default() };
+        let problem = match &condition {
+            Condition::Starting => {
+                self.health.set(SERVER, MemberPhase::Starting, MemberPartitions::default());
+                None
+            }
+            Condition::Ready => {
+                tracing::info!(partition = self.partition.0, "requests are answered");
+                self.health.set(SERVER, MemberPhase::Assigned, held);
+                None
+            }
+            Condition::CutOff { why, .. } => {
+                tracing::error!(reason = why, "requests are refused with 503 until this is over");
+                Some(why.clone())
+            }
+            Condition::Draining => {
+                self.health.set(SERVER, MemberPhase::Draining, held);
+                None
+            }
+        };
+        self.health.set_problem(PART, problem);
+        *current = condition;
+    }
+
+    /// Says in the health report that another server reads the same partition, or no longer does.
+    pub fn set_other_server(&self, other: Option<String>) {
+        if self.health.set_problem("serve partition", other.clone())
+            && let Some(sentence) = other
+        {
+            tracing::error!("{sentence}");
+        }
+    }
+
+    /// Returns why nothing new can be asked now; `None` if it can.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        match self.condition() {
+            Condition::Ready => None,
+            Condition::Starting => {
+                Some(Refusal::unavailable("starting", "the server is still finding out that its replies arrive; try again"))
+            }
+            Condition::CutOff { code, why } => Some(Refusal::unavailable(code, why)),
+            Condition::Draining => Some(Refusal::unavailable("draining", "the server stops; ask another server")),
+        }
+    }
+}

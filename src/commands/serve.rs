@@ -1,0 +1,70 @@
+//! `tollgate serve`: HTTP in front of the log, beside no worker.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use tokio::task::JoinHandle;
+
+use tollgate_config::settings::Settings;
+use tollgate_server::server::{Server, ServerParts};
+use tollgate_worker::Stop;
+use tollgate_worker::admin::Admin;
+use tollgate_worker::health::Health;
+use tollgate_worker::logging::start_logging;
+use tollgate_worker::metrics::Metrics;
+
+use crate::commands::shared::process;
+
+#[derive(Debug, Args)]
+pub(super) struct ServeArgs {
+    /// The address and port to listen on, over `serve.listen` of the configuration
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+    /// The partition of the replies topic that this server alone reads, over `serve.partition` of the configuration
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=i64::from(i32::MAX)))]
+    partition: Option<u32>,
+}
+
+pub(super) fn execute(args: &ServeArgs, mut settings: Settings) -> anyhow::Result<ExitCode> {
+    start_logging(&settings.log)?;
+    let serve = &mut settings.serve;
+    serve.partition = args.partition.unwrap_or(serve.partition);
+    if let Some(listen) = args.listen {
+        serve.set_listen(listen).map_err(crate::commands::shared::UsageError)?;
+    }
+    let (runtime, stop) = (process::runtime()?, Stop::default());
+    let outcome = runtime.block_on(work(settings, stop.clone()));
+    // What ends with the runtime ends because of this.
+    stop.give();
+    outcome
+}
+
+async fn work(settings: Settings, stop: Stop) -> anyhow::Result<ExitCode> {
+    let (metrics, health) = (Metrics::new()?, Arc::new(Health::default()));
+    process::watch_signals(&health, &stop)?;
+    if let Some(admin) = &settings.admin {
+        let listener = Admin::bind(admin.listen).await?;
+        tracing::info!(listen = %listener.local_addr()?, "admin endpoint");
+        process::serve_admin(listener, &metrics, &health, &stop);
+    }
+    beside(&settings, (&metrics, &health), &stop).await?.await??;
+    tracing::info!("stopped");
+    Ok(process::stopped(&health))
+}
+
+/// Starts a server in this process. It ends at the sign to stop, or gives the sign where it cannot go on.
+///
+/// # Errors
+/// The address is taken, the file of tokens is wrong, or a part cannot be started.
+pub(super) async fn beside(
+    settings: &Settings,
+    (metrics, health): (&Metrics, &Arc<Health>),
+    stop: &Stop,
+) -> anyhow::Result<JoinHandle<anyhow::Result<()>>> {
+    let listener = Server::bind(&settings.serve).await?;
+    tracing::info!(listen = %listener.local_addr()?, partition = settings.serve.partition, "HTTP server");
+    let (server, stopping) = (Server::start(ServerParts::of(settings, (metrics, health), stop))?, stop.clone());
+    Ok(tokio::spawn(async move { server.serve(listener, process::stopping(&stopping)).await }))
+}
