@@ -6,6 +6,7 @@
 //! | `eval`, `eval_formats`, `diff`, `diff_page`, `replay` | commands on events and captures |
 //! | `abuse_commands`, `abuse_tests`, `loops`, `passport_command`, `policy_servers`, `policy_tests`, `state_command`, `completions` | the other commands |
 //! | `hosts` | `tollgate hook` and the settings of agent hosts |
+//! | `serve` | the HTTP server on the embedded broker |
 //! | `config`, `schemas` | configuration as users write it; JSON Schemas and their printed copies |
 //! | `terminal` | what commands show on a terminal |
 //! | `brokers` | brokers that cannot be reached; a worker on the embedded broker |
@@ -40,6 +41,7 @@ mod policy_servers;
 mod policy_tests;
 mod replay;
 mod schemas;
+mod serve;
 mod state_command;
 mod support;
 mod terminal;

@@ -35,6 +35,13 @@ pub fn wires() -> &'static [&'static dyn Wire] {
     &WIRES
 }
 
+/// Returns the answer to a host that no wire is for: a denial in the words of every host at once. `reason` says what to mend.
+#[must_use]
+pub fn deny_unknown_host(reason: &str) -> Answer {
+    let unknown = hook::Occasion { event: "", kind: hook::Kind::Unknown };
+    ruling::ok(nested::refuse_widely(&unknown, reason))
+}
+
 /// Returns the wire of hooks with this name.
 #[must_use]
 pub fn wire(name: &str) -> Option<&'static dyn Wire> {

@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn with_tokens_a_known_one_is_needed() {
-        let document = json!([{"name": "ci", "sha256": Digest::of(b"s3cret").to_string(), "rate_per_second": 1}]);
+        let document = json!({"tokens": [{"name": "ci", "sha256": Digest::of(b"s3cret").to_string(), "rate_per_second": 1}]});
         let guard = Guard::Tokens(Arc::new(RwLock::new(Tokens::read(&document).unwrap())));
         for wrong in ["", "Bearer ", "Bearer nope", "Basic s3cret", "s3cret", "Bearer s3cret2"] {
             assert_eq!(code(&guard, &[("host", "gate.example.org"), ("authorization", wrong)]), "unauthorized", "{wrong}");

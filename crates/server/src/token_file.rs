@@ -90,7 +90,7 @@ mod tests {
     use tollgate_json::digest::Digest;
 
     fn entry(token: &str) -> String {
-        format!("- {{name: ci, sha256: {}}}\n", Digest::of(token.as_bytes()))
+        format!("tokens: [{{name: ci, sha256: {}}}]\n", Digest::of(token.as_bytes()))
     }
 
     #[test]
@@ -102,7 +102,7 @@ mod tests {
         let tokens = file.tokens();
         let knows = |token: &str| tokens.read().unwrap().caller(token).is_some();
         assert!(knows("old") && !knows("new"));
-        std::fs::write(&path, "- {name: ci, sha256: plain}").unwrap();
+        std::fs::write(&path, "tokens: [{name: ci, sha256: plain}]").unwrap();
         file.look();
         assert!(knows("old"));
         std::fs::write(&path, entry("new")).unwrap();

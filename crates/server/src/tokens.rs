@@ -113,17 +113,20 @@ struct Entry {
 }
 
 impl Tokens {
-    /// Reads the file's document, which is a list of entries.
+    /// Reads the file's document: a list of entries under `tokens`.
     ///
     /// # Errors
     /// Returns a sentence for each fault, which names the entry and the field, and repeats no value.
     pub fn read(document: &serde_json::Value) -> Result<Self, String> {
-        let Some(entries) = document.as_array().filter(|entries| !entries.is_empty()) else {
-            return Err("found no list of entries; write a list of {name, sha256, tenant, agents, rate_per_second}".to_owned());
+        let only = document.as_object().filter(|members| members.len() == 1).and_then(|members| members.get("tokens")?.as_array());
+        let Some(entries) = only.filter(|entries| !entries.is_empty()) else {
+            return Err(
+                "found no list of entries; write `tokens:` and a list of {name, sha256, tenant, agents, rate_per_second}".to_owned()
+            );
         };
         let (mut callers, mut names) = (HashMap::new(), Vec::new());
         for (index, entry) in entries.iter().enumerate() {
-            let fault = |words: &str| format!("[{index}]{words}");
+            let fault = |words: &str| format!("tokens[{index}]{words}");
             // The message of the parser may repeat a value, which may be a token.
             let entry = Entry::deserialize(entry).map_err(|_| {
                 fault(": found an entry of another form; write name, sha256, and as you like tenant, agents (a list) and rate_per_second")
@@ -175,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_token_names_its_caller() {
-        let document = json!([{"name": "ci", "sha256": hash("s3cret"), "tenant": "acme", "agents": ["build-*"]}]);
+        let document = json!({"tokens": [{"name": "ci", "sha256": hash("s3cret"), "tenant": "acme", "agents": ["build-*"]}]});
         let tokens = Tokens::read(&document).unwrap();
         let caller = tokens.caller("s3cret").unwrap();
         assert_eq!((caller.name.as_str(), caller.tenant.as_deref()), ("ci", Some("acme")));
@@ -195,6 +198,7 @@ mod tests {
         let good = hash("x");
         let cases = [
             (json!({}), "found no list"),
+            (json!("s3cret"), "found no list"),
             (json!([]), "found no list"),
             (json!([{"name": "a"}]), "[0]: found an entry of another form"),
             (json!([{"name": "a", "sha256": good, "tennant": "b"}]), "[0]: found an entry of another form"),
@@ -206,7 +210,7 @@ mod tests {
             (json!([{"name": "a", "sha256": good, "rate_per_second": 0}]), "[0].rate_per_second"),
         ];
         for (document, words) in cases {
-            let fault = Tokens::read(&document).unwrap_err();
+            let fault = Tokens::read(&json!({"tokens": document})).unwrap_err();
             assert!(fault.contains(words) && !fault.contains("s3cret"), "{fault}");
         }
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 
-use tollgate_hosts::{Answer, LITELLM, OPA, Outcome, Unanswered, Verdict, Wire, wire, wires};
+use tollgate_hosts::{Answer, LITELLM, OPA, Outcome, Unanswered, Verdict, Wire, deny_unknown_host, wire, wires};
 
 use super::{App, json_response, trace_of};
 use crate::events::{Prepared, Reading};
@@ -22,7 +22,7 @@ pub(super) async fn hook(State(app): State<Arc<App>>, Path(rest): Path<String>, 
         None => {
             let known: Vec<_> = wires().iter().map(|wire| wire.name()).collect();
             let message = format!("path: found a host that is not known; write one of {}", known.join(", "));
-            Refusal::new(StatusCode::NOT_FOUND, "host_unknown", message).into_response()
+            response(deny_unknown_host(&message))
         }
     }
 }

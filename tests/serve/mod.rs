@@ -1,0 +1,121 @@
+//! Tests the HTTP server on the embedded broker: beside a worker in `tollgate dev`, and alone as `tollgate serve`.
+
+mod bad_input;
+mod client;
+mod servers;
+
+use serde_json::{Value, json};
+
+use crate::brokers::process::Process;
+use crate::support::tollgate;
+use client::Client;
+
+/// A `tollgate dev` on free ports.
+pub struct Dev {
+    /// It ends with the handle.
+    _process: Process,
+    pub client: Client,
+    /// The address of the embedded broker.
+    pub brokers: String,
+}
+
+impl Dev {
+    pub fn start() -> Self {
+        let mut command = tollgate();
+        command.args(["dev", "--port", "0", "--http", "127.0.0.1:0"]).env("TOLLGATE__ADMIN__LISTEN", "null");
+        let process = Process::start(&mut command);
+        let address = after(&process.line(&["curl -s http://", "/v1/events"]), "http://").to_owned();
+        let brokers = after(&process.line(&["embedded broker on"]), "broker on ").to_owned();
+        Self { _process: process, client: Client { address }, brokers }
+    }
+}
+
+/// Returns the address behind some words of a line.
+pub fn after<'l>(line: &'l str, words: &str) -> &'l str {
+    let rest = line.split(words).nth(1).unwrap();
+    rest.split([',', '/', ' ', '"']).next().unwrap()
+}
+
+pub fn call(thread: &str, id: &str, tool: &str) -> String {
+    json!({"type": "tool_call", "thread_id": thread, "tool_call_id": id, "tool_name": tool, "tool_input": {"path": "."}}).to_string()
+}
+
+fn with(event: &str, field: &str, value: &str) -> String {
+    let mut event: Value = serde_json::from_str(event).unwrap();
+    event[field] = json!(value);
+    event.to_string()
+}
+
+#[test]
+fn an_event_is_answered_with_its_verdict() {
+    let dev = Dev::start();
+    let client = &dev.client;
+    let denied = client.events(&call("t1", "c1", "bash"));
+    assert_eq!(denied.status, 200, "{denied:?}");
+    let verdict = denied.json();
+    assert_eq!((&verdict["action"], &verdict["code"]), (&json!("block"), &json!("oap.tool_not_allowed")));
+    assert!(denied.head.contains("server-timing: wait;dur=") && denied.head.contains("x-request-id: "), "{denied:?}");
+    assert_eq!(client.events(&call("t1", "c2", "ls")).json()["action"], "allow");
+
+    // A response that was cut off, and the call that came with it, in a request.
+    let cut_off = json!({
+        "type": "model_response", "thread_id": "t2", "provider": "openai",
+        "response": {"choices": [{"finish_reason": "content_filter", "message": {"tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}]}}]},
+    });
+    let answers = client.events(&format!("[{cut_off},{}]", call("t2", "c1", "ls"))).json();
+    let actions: Vec<_> = answers.as_array().unwrap().iter().map(|verdict| verdict["action"].as_str().unwrap()).collect();
+    assert_eq!(actions, ["suppress", "block"]);
+
+    let turn = client.events(r#"{"type": "turn_start", "thread_id": "t3"}"#);
+    assert_eq!((turn.status, &turn.json()["accepted"]), (202, &json!(true)));
+    let both = client.events(&format!(r#"[{{"type": "turn_end", "thread_id": "t3"}},{}]"#, call("t3", "c", "ls")));
+    assert_eq!((both.status, &both.json()[1]["action"]), (200, &json!("allow")), "{both:?}");
+}
+
+#[test]
+fn a_repeated_request_gets_the_same_bytes() {
+    let dev = Dev::start();
+    let client = &dev.client;
+    let event = with(&call("t", "c", "ls"), "event_id", "e1");
+    let first = client.events(&event);
+    let verdict = first.json();
+    assert_eq!(verdict["event_id"], "e1");
+    assert_eq!(client.events(&event).body, first.body);
+    let id = verdict["verdict_id"].as_str().unwrap();
+    assert_eq!(client.get(&format!("/v1/verdicts/{id}?wait=1000")).body, first.body);
+    let other = client.events(&with(&call("t", "c", "rm"), "event_id", "e1"));
+    assert_eq!((other.status, &other.json()["code"]), (409, &json!("event_id_taken")));
+    let unknown = client.get("/v1/verdicts/00000000000000000000000000000000");
+    assert_eq!((unknown.status, &unknown.json()["allows_execution"]), (404, &json!(false)));
+
+    // The header names the event where the event has no id.
+    let keyed = |tool| client.post("/v1/events", &["idempotency-key: \"k1\""], &call("t", "d", tool));
+    let (first, second) = (keyed("ls"), keyed("ls"));
+    assert_eq!((&first.json()["event_id"], first.body == second.body), (&json!("k1"), true));
+}
+
+#[test]
+fn hooks_are_answered_in_the_hosts_words() {
+    let dev = Dev::start();
+    let client = &dev.client;
+    let hook = |tool: &str, id: &str| {
+        let body = json!({"hook_event_name": "PreToolUse", "session_id": "s", "prompt_id": "p", "cwd": "/", "tool_name": tool,
+            "tool_input": {"path": "."}, "tool_use_id": id});
+        client.post("/v1/hooks/claude-code", &[], &body.to_string())
+    };
+    let denied = hook("bash", "u1");
+    assert_eq!((denied.status, &denied.json()["hookSpecificOutput"]["permissionDecision"]), (200, &json!("deny")), "{denied:?}");
+    assert_eq!(hook("Read", "u2").body, "{}", "the host's own prompt goes on");
+    let opa = client.post("/v1/data/agent/call/decision", &[], r#"{"input": {"tool": {"name": "bash"}, "args": {}}}"#);
+    assert_eq!((opa.status, &opa.json()["result"]["allow"]), (200, &json!(false)), "without a thread nothing is allowed: {opa:?}");
+    for (path, body) in [("/v1/hooks/claude-code", "garbage"), ("/v1/hooks/no-such-host", "{}")] {
+        let refused = client.post(path, &[], body);
+        assert_eq!((refused.status, &refused.json()["hookSpecificOutput"]["permissionDecision"]), (200, &json!("deny")), "{path}");
+    }
+    // A host reads a status as leave to go on, so a request from elsewhere is denied in its words too.
+    let body = json!({"hook_event_name": "PreToolUse", "session_id": "s", "prompt_id": "p", "cwd": "/", "tool_name": "Read",
+        "tool_input": {}, "tool_use_id": "u3"});
+    let elsewhere = client.post("/v1/hooks/claude-code", &["host: gate.example.org"], &body.to_string());
+    assert_eq!((elsewhere.status, &elsewhere.json()["hookSpecificOutput"]["permissionDecision"]), (200, &json!("deny")));
+}

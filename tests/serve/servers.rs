@@ -1,0 +1,120 @@
+//! `tollgate serve` alone: without a worker, with tokens, two servers on a partition, brokers that go away.
+
+use std::process::Command;
+
+use serde_json::json;
+use tollgate_json::digest::Digest;
+use tollgate_testkit::wait_until;
+
+use super::client::Client;
+use super::{Dev, after, call, with};
+use crate::brokers::process::Process;
+use crate::support::{run, temporary, tollgate};
+
+/// Returns a command that serves on a partition of the broker of a `dev`, with this configuration.
+fn serve(dev: &Dev, partition: u32, config: &tempfile::NamedTempFile) -> Command {
+    let mut command = tollgate();
+    command.args(["serve", "--listen", "127.0.0.1:0", "-b", &dev.brokers, "--partition", &partition.to_string(), "--config"]);
+    command.arg(config.path()).env("TOLLGATE__ADMIN__LISTEN", "null");
+    command
+}
+
+/// Starts a server, and waits until it answers.
+fn started(command: &mut Command) -> (Process, Client) {
+    let process = Process::start(command);
+    let address = after(&process.line(&["HTTP server", "listen="]), "listen=").to_owned();
+    process.line(&["requests are answered"]);
+    (process, Client { address })
+}
+
+#[test]
+fn a_server_without_a_worker_says_so_within_the_deadline_and_drains() {
+    let dev = Dev::start();
+    // Nobody reads these events.
+    let config = temporary("{kafka: {topics: {events: agent.shadow, shadow: agent.other}}, serve: {deadline_ms: 50}}");
+    let (mut server, client) = started(&mut serve(&dev, 1, &config));
+    let late = client.events(&call("t", "c", "ls"));
+    let verdict = late.json();
+    assert_eq!((late.status, &verdict["code"]), (504, &json!("deadline_exceeded")), "{late:?}");
+    assert_eq!((&verdict["action"], &verdict["allows_execution"]), (&json!("block"), &json!(false)));
+    let listed = client.events(&format!("[{}]", call("t", "d", "ls")));
+    assert_eq!((listed.status, &listed.json()[0]["code"]), (504, &json!("deadline_exceeded")));
+    server.interrupt();
+    assert!(server.wait().success(), "{}", server.said());
+}
+
+#[test]
+fn a_server_beside_another_worker_gets_its_verdicts() {
+    let dev = Dev::start();
+    let (_server, client) = started(&mut serve(&dev, 1, &temporary("{}")));
+    assert_eq!(client.events(&call("t", "c", "bash")).json()["code"], "oap.tool_not_allowed");
+    let first = client.events(&with(&call("t", "d", "ls"), "event_id", "e"));
+    let there = dev.client.events(&with(&call("t", "d", "ls"), "event_id", "e"));
+    assert_eq!(first.body, there.body, "any server gives the same verdict");
+}
+
+#[test]
+fn two_servers_on_a_partition_find_out() {
+    let dev = Dev::start();
+    let config = temporary("{}");
+    let (_first, _) = started(&mut serve(&dev, 1, &config));
+    let second = run(&mut serve(&dev, 1, &config), b"");
+    assert_eq!(second.exit, Some(1), "{second:?}");
+    assert!(second.stderr.contains("partition 1 of agent.replies is read by another server already"), "{second:?}");
+    let missing = Process::start(&mut serve(&dev, 4_000, &config));
+    let address = after(&missing.line(&["HTTP server", "listen="]), "listen=").to_owned();
+    missing.line(&["no partition 4000"]);
+    let refused = Client { address }.events(&call("t", "c", "ls"));
+    assert_eq!((refused.status, &refused.json()["code"]), (503, &json!("reply_partition_missing")));
+    assert!(refused.head.contains("retry-after: "), "{refused:?}");
+}
+
+#[test]
+fn tokens_say_who_may_ask_for_whom() {
+    let dev = Dev::start();
+    let entry =
+        |token: &str| format!("tokens: [{{name: ci, sha256: {}, tenant: acme, agents: ['build-*']}}]\n", Digest::of(token.as_bytes()));
+    let tokens = temporary(&entry("old"));
+    let config = temporary(&format!("{{serve: {{tokens: {:?}}}}}", tokens.path()));
+    let (server, client) = started(&mut serve(&dev, 1, &config));
+    let of = |token: &str, event: &str| client.post("/v1/events", &[&format!("authorization: Bearer {token}")], event);
+    let event = with(&call("t", "c", "ls"), "agent_id", "build-7");
+    let answer = of("old", &event).json();
+    assert_eq!((&answer["action"], &answer["tenant_id"]), (&json!("allow"), &json!("acme")), "the token names the tenant");
+    for (token, event, status, code) in [
+        ("new", event.clone(), 401, "unauthorized"),
+        ("", event.clone(), 401, "unauthorized"),
+        ("old", with(&event, "tenant_id", "other"), 403, "tenant_not_allowed"),
+        ("old", with(&event, "agent_id", "deploy"), 403, "agent_not_allowed"),
+        ("old", call("t", "c", "ls"), 403, "agent_not_allowed"),
+    ] {
+        let refused = of(token, &event);
+        assert_eq!((refused.status, &refused.json()["code"]), (status, &json!(code)), "{token} {event}");
+        assert!(!refused.body.contains("deploy") && !refused.body.contains("other\""), "{refused:?}");
+    }
+    std::fs::write(tokens.path(), entry("new")).unwrap();
+    wait_until("the changed file is in force", || Ok(of("new", &event).status == 200)).unwrap();
+    assert_eq!(of("old", &event).status, 401);
+    std::fs::write(tokens.path(), "tokens: [{name: ci, sha256: plain-text}]\n").unwrap();
+    server.line(&["the file of tokens cannot be used", "tokens[0].sha256"]);
+    assert_eq!(of("new", &event).status, 200);
+    assert!(!server.said().contains("plain-text"), "{}", server.said());
+}
+
+#[test]
+fn brokers_that_are_away_are_named_at_once() {
+    let dev = Dev::start();
+    let (_server, client) = started(&mut serve(&dev, 1, &temporary("{serve: {deadline_ms: 60000}}")));
+    drop(dev);
+    wait_until("the server knows", || Ok(client.events(&call("t", "c", "ls")).json()["code"] == "kafka_unreachable")).unwrap();
+}
+
+#[test]
+fn others_are_not_listened_to_without_tokens() {
+    let refused = run(tollgate().args(["serve", "--listen", "0.0.0.0:0"]), b"");
+    assert_eq!(refused.exit, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("serve.tokens"), "{refused:?}");
+    let config = temporary("{serve: {listen: '0.0.0.0:7878'}}");
+    let refused = run(tollgate().args(["config", "check", "--config"]).arg(config.path()), b"");
+    assert!(refused.stderr.contains("serve.listen: found an address that others can reach, and no serve.tokens"), "{refused:?}");
+}
