@@ -24,6 +24,10 @@ pub(crate) static GEMINI_CLI: Hook = Hook {
 };
 
 const TEXT_MAX: usize = 10_000;
+/// The tool that runs commands.
+const COMMAND: &str = "run_shell_command";
+/// The lines behind a command's output: error, code, signal, background processes, process group, and the end of the frame.
+const LINES_BEHIND_OUTPUT: usize = 6;
 
 static EVENTS: [(&str, Moment); 11] = [
     ("BeforeTool", Moment::Call),
@@ -41,10 +45,18 @@ static EVENTS: [(&str, Moment); 11] = [
 
 fn finished(body: &Members<'_>) -> Result<Option<Finished>, Fault> {
     let response = body.object("tool_response")?;
-    let failed = response.get("error").is_some();
+    let content = response.get("llmContent").map(result_text);
+    let ends_badly = body.text("tool_name")? == COMMAND && content.as_deref().is_some_and(ends_with_a_code);
+    let failed = (ends_badly || response.get("error").is_some()).then_some(true);
     // What the model reads; a failed call may have the error alone.
-    let result = response.get("llmContent").or_else(|| response.get("error")).map(result_text);
-    Ok(Some(Finished { failed: Some(failed), result }))
+    let result = content.or_else(|| response.get("error").map(result_text));
+    Ok(Some(Finished { failed, result }))
+}
+
+/// Returns whether the text of a command has a line for its exit code, which stands there only if the code is not zero, among the lines behind
+/// the output. Gemini CLI does not call that an error.
+fn ends_with_a_code(text: &str) -> bool {
+    text.lines().rev().take(LINES_BEHIND_OUTPUT).any(|line| line.strip_prefix("Exit Code: ").is_some_and(|code| code != "0"))
 }
 
 fn answer(occasion: &Occasion, ruling: &Ruling) -> Value {

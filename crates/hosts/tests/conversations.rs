@@ -68,6 +68,23 @@ fn a_request_that_is_sent_again_counts_once() {
     assert_eq!(host.ask(&gemini("BeforeTool", 3, &json!({}))), json!({}));
 }
 
+/// A command that fails is no error to Gemini CLI, and its process is named in the text.
+#[test]
+fn the_exit_code_of_a_command_is_found_in_the_text() {
+    let mut host = Conversation::new("gemini-cli");
+    let mut answers = Vec::new();
+    for round in 0..3 {
+        answers.push(host.ask(&gemini("BeforeTool", 10 * round, &json!({}))));
+        if answers.last().unwrap()["decision"] != "deny" {
+            let text =
+                format!("<untrusted_context>\nOutput: (empty)\nExit Code: 2\nProcess Group PGID: {}\n</untrusted_context>", 1192 + round);
+            host.ask(&gemini("AfterTool", 10 * round + 5, &json!({"tool_response": {"llmContent": text, "returnDisplay": ""}})));
+        }
+    }
+    assert_eq!((&answers[0], &answers[1]), (&json!({}), &json!({})));
+    assert_eq!(answers[2]["decision"], "deny", "{answers:?}");
+}
+
 fn claude(event: &str, call: &str, more: &Value) -> Value {
     let mut body = json!({"session_id": "s", "prompt_id": "p", "hook_event_name": event, "tool_name": "Bash",
                           "tool_input": {"command": "npm test"}, "tool_use_id": call});
