@@ -75,17 +75,29 @@ static CAMEL_EVENTS: [(&str, Moment); 14] = [
     ("userPromptTransformed", Moment::Nothing),
 ];
 
-/// A call that was rejected or denied did not run, so it has no result.
+/// A call that was rejected or denied did not run, so it has no result. A command that ends with another code than zero is a success to Copilot.
 fn finished(body: &Members<'_>, result: &str, kind: &str, text: &str) -> Result<Option<Finished>, Fault> {
     let result = body.object(result)?;
+    let text = result.get(text).map(result_text);
+    let ended = text.as_deref().and_then(end_of_command);
     let failed = match result.text(kind)?.as_str() {
-        "success" => Some(false),
+        "success" => Some(ended.is_some_and(|(_, code)| code != "0")),
         "failure" => Some(true),
         "rejected" | "denied" => return Ok(None),
         // A kind that is new: the gate classifies the text.
         _ => None,
     };
-    Ok(Some(Finished { failed, result: result.get(text).map(result_text) }))
+    let without_shell = ended.map(|(output, code)| format!("{output}<exit code {code}>"));
+    Ok(Some(Finished { failed, result: without_shell.or(text) }))
+}
+
+/// Returns the output of a command and its exit code, where the text ends as those of commands do. The number of the shell in that line is
+/// another for every call, so that no two results would be equal.
+fn end_of_command(text: &str) -> Option<(&str, &str)> {
+    let (output, line) = text.rsplit_once("<shellId: ")?;
+    let (shell, code) = line.trim_end().strip_suffix('>')?.split_once(" completed with exit code ")?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    (!shell.contains(['<', '\n']) && is_number(code)).then_some((output, code))
 }
 
 fn failed(body: &Members<'_>) -> Result<Option<Finished>, Fault> {
