@@ -9,6 +9,7 @@
 //! | [`decode`] | a record | it is an event or a rejection, always the same, and a rejection repeats nothing of it |
 //! | [`shell`] | command rules and a command line | more rules never object to less, and no line takes long |
 //! | [`checkpoint`] | records of the state topic | what is read is written again as it was, and compaction changes nothing |
+//! | [`hosts`] | a request of an agent host | it is read alike twice, ids have their lengths, and no answer repeats anything of it |
 //! | [`passport`] | a passport and a call | spelling does not matter, and nothing of the call's arguments is repeated |
 
 #![allow(clippy::panic, reason = "a fuzz target fails by panicking")]
@@ -16,6 +17,7 @@
 pub mod checkpoint;
 pub mod decode;
 mod head;
+pub mod hosts;
 pub mod json;
 pub mod passport;
 pub mod shell;
@@ -33,10 +35,11 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     Target { name: "json", check: json::check },
     Target { name: "decode", check: decode::check },
     Target { name: "shell", check: shell::check },
     Target { name: "checkpoint", check: checkpoint::check },
+    Target { name: "hosts", check: hosts::check },
     Target { name: "passport", check: passport::check },
 ];
