@@ -1,5 +1,7 @@
 //! Values: handles into a parsed document.
 
+use std::borrow::Cow;
+
 use super::text::Text;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,6 +127,15 @@ impl<'d> Value<'d> {
         }
     }
 
+    /// Returns the bytes of a string, as [`Text::as_bytes`] does; none for anything else. Nothing is copied where nothing is escaped.
+    #[must_use]
+    pub fn text_bytes(&self) -> Cow<'d, [u8]> {
+        match self.node().kind {
+            Kind::Text => Cow::Borrowed(self.source()),
+            _ => self.as_text().map(Text::into_bytes).unwrap_or_default(),
+        }
+    }
+
     /// Returns whether Python's `==` calls it equal to `0`: integer and float zeros of either sign, and `false`.
     #[must_use]
     pub fn equals_zero(&self) -> bool {
@@ -192,9 +203,12 @@ impl<'d> Value<'d> {
 
     /// Returns whether this is the string `expected`.
     #[must_use]
+    #[inline]
     pub fn is_text(&self, expected: &str) -> bool {
-        match self.node().kind {
-            Kind::Text => self.source() == expected.as_bytes(),
+        let node = self.node();
+        match node.kind {
+            // Most names differ in their lengths, which the node knows.
+            Kind::Text => (node.end - node.start) as usize == expected.len() && self.source() == expected.as_bytes(),
             Kind::EscapedText => Text::escaped(self.source()).as_bytes() == expected.as_bytes(),
             _ => false,
         }

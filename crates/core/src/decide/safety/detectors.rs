@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::native::NATIVE;
+use super::reading::is_stop_word;
 use super::{Detection, EndReason, ReasonSet, ResponseView, SafetyDetector};
 use crate::settings::{Named, Section};
 
@@ -128,7 +129,8 @@ pub const DETECTORS: &[&DetectorDescriptor] = &[
 impl Dialect {
     fn read(&'static self, config: &Section<'_>) -> ConfiguredDetector {
         let values = ReasonSet::read(config, self.key, self.defaults);
-        let detector = DialectDetector { dialect: self, values: ReasonSet::new(&values) };
+        let is_within_scan = values.iter().all(|value| is_stop_word(value));
+        let detector = DialectDetector { dialect: self, values: ReasonSet::new(&values), is_within_scan };
         ConfiguredDetector::new(detector, json!({self.key: values}))
     }
 }
@@ -138,11 +140,17 @@ impl Dialect {
 struct DialectDetector {
     dialect: &'static Dialect,
     values: ReasonSet,
+    /// Whether all values mean a stop to the readers too, who look where this detector looks.
+    is_within_scan: bool,
 }
 
 impl SafetyDetector for DialectDetector {
     fn name(&self) -> &'static str {
         self.dialect.name
+    }
+
+    fn is_within_scan(&self) -> bool {
+        self.is_within_scan
     }
 
     fn detect(&self, response: &ResponseView<'_>) -> Option<Detection> {

@@ -15,6 +15,8 @@ pub struct SafetyChain {
     detectors: Vec<Arc<dyn SafetyDetector>>,
     settings: ResponseSettings,
     reads_every_shape: bool,
+    /// Whether no detector finds anything where the scan has no signal. Most responses are read once then, and no detector is asked.
+    is_within_scan: bool,
 }
 
 /// What was found in a response.
@@ -90,15 +92,18 @@ impl SafetyChain {
     #[must_use]
     pub fn new(detectors: Vec<Arc<dyn SafetyDetector>>, settings: ResponseSettings) -> Self {
         let reads_every_shape = settings.reads_every_shape() || detectors.iter().any(|detector| detector.reads_every_shape());
-        Self { detectors, settings, reads_every_shape }
+        let is_within_scan = reads_every_shape && detectors.iter().all(|detector| detector.is_within_scan());
+        Self { detectors, settings, reads_every_shape, is_within_scan }
     }
 
     /// Inspects a response. Of an API error, only how it was cut off is asked.
     pub fn inspect<'d>(&self, body: &ModelBody<'d>) -> Inspection<'d> {
-        let mut view = ResponseView::of(body);
-        view.scan = self.reads_every_shape.then(|| Scan::of(body));
-        let found = self.detectors.iter().find_map(|detector| Some((detector.name(), detector.detect(&view)?)));
-        if let Some((detector, detection)) = found {
+        let scan = self.reads_every_shape.then(|| Scan::of(body));
+        let is_healthy = self.is_within_scan && scan.as_ref().is_some_and(|scan| scan.signals.is_empty());
+        let reasons = if is_healthy { ResponseView::default() } else { ResponseView::of(body) };
+        let view = ResponseView { scan, ..reasons };
+        let mut asked = self.detectors.iter().filter(|_| !is_healthy);
+        if let Some((detector, detection)) = asked.find_map(|detector| Some((detector.name(), detector.detect(&view)?))) {
             return terminated(detection.rule.unwrap_or(detector), detection, ResponseContent::of(body));
         }
         let doubt = view.scan.filter(|_| !matches!(body, ModelBody::Error(_))).and_then(|scan| self.settings.doubt(&scan));

@@ -80,6 +80,11 @@ pub trait SafetyDetector: std::fmt::Debug + Send + Sync {
         false
     }
 
+    /// Returns whether it finds nothing in a response in whose [`ResponseView::scan`] there is no signal, so that it need not be asked.
+    fn is_within_scan(&self) -> bool {
+        false
+    }
+
     /// Returns the safety stop that it finds in a response; `None` if there is none.
     fn detect(&self, response: &ResponseView<'_>) -> Option<Detection>;
 }

@@ -54,6 +54,10 @@ impl SafetyDetector for Native {
         true
     }
 
+    fn is_within_scan(&self) -> bool {
+        true
+    }
+
     fn detect(&self, response: &ResponseView<'_>) -> Option<Detection> {
         let is_on = |signal: &&Signal<'_>| self.without.iter().all(|name| name != signal.reason.rule);
         let signal = response.scan.as_ref()?.signals.iter().find(is_on)?;

@@ -109,6 +109,10 @@ impl Ending {
     /// repeats a word (`STOPSTOP`), so several copies of a word count as that word.
     #[must_use]
     pub fn of(value: &str) -> Self {
+        // Nearly every response ends in one of these words, and none of them is the beginning or the copy of another.
+        if COMPLETE.contains(&value) {
+            return Self::Complete;
+        }
         let lower = lower(value);
         let word = PREFIXES.iter().find_map(|prefix| lower.strip_prefix(prefix)).filter(|word| !word.is_empty()).unwrap_or(&lower);
         if let Some((known, category)) = find(STOPS.iter().map(|(word, category)| (*word, *category)), word) {
@@ -133,7 +137,14 @@ fn find<T>(words: impl Iterator<Item = (&'static str, T)>, value: &str) -> Optio
 }
 
 fn lower(value: &str) -> Cow<'_, str> {
-    if value.bytes().any(|byte| byte.is_ascii_uppercase()) { Cow::Owned(value.to_ascii_lowercase()) } else { Cow::Borrowed(value) }
+    let is_lower = value.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
+    if is_lower { Cow::Borrowed(value) } else { Cow::Owned(value.to_lowercase()) }
+}
+
+/// Returns whether every spelling and every repetition of a word is [`Ending::Stop`].
+pub(in crate::decide::safety) fn is_stop_word(word: &str) -> bool {
+    let word = lower(word);
+    STOPS.iter().any(|(known, _)| *known == word)
 }
 
 #[cfg(test)]
@@ -154,6 +165,10 @@ mod tests {
         ] {
             assert!(matches!(Ending::of(value), Ending::Stop { category: found, .. } if found == category), "{value}");
         }
+        assert!(STOPS.iter().all(|(word, _)| matches!(Ending::of(&word.repeat(3)), Ending::Stop { .. })));
+        // The Kelvin sign is a `k` in lower case, as configured lists are compared too.
+        assert!(is_stop_word("BLOCKLIST") && matches!(Ending::of("BLOC\u{212a}LIST"), Ending::Stop { .. }));
+        assert!(COMPLETE.iter().all(|word| Ending::of(word) == Ending::Complete && !is_stop_word(word)));
         for value in ["stop", "STOPSTOP", "FinishReason.STOP", "REASON_TOOL_CALLS", "eos_token"] {
             assert_eq!(Ending::of(value), Ending::Complete, "{value}");
         }

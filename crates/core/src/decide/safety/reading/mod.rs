@@ -24,6 +24,7 @@ pub(super) use calls::nonempty_text;
 pub use calls::{CalledTool, ResponseContent};
 pub use document::page;
 pub use ending::Ending;
+pub(super) use ending::is_stop_word;
 pub use errors::table as errors_table;
 pub use explain::{Explanation, ReadReason};
 pub use readers::READERS;

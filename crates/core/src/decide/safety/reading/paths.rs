@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use rustc_hash::FxHashMap;
 use tollgate_json::Value;
 
 use super::{CallsAt, READERS, Reader, ReasonAt};
@@ -30,8 +31,8 @@ pub(super) struct Paths {
 /// What is at one path.
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    /// The members that lead on, in order of their names.
-    pub(super) members: Vec<(&'static str, usize)>,
+    /// The members that lead on. A body's top has many, and every member of a body is looked up, which a hash does in the least time.
+    members: FxHashMap<&'static [u8], usize>,
     /// Where every item of an array leads.
     pub(super) items: Option<usize>,
     /// Where the last item of an array leads.
@@ -81,9 +82,8 @@ impl Paths {
                 paths.at(path, |node| node.texts.push(reader));
             }
         }
-        paths.nodes.iter_mut().for_each(|node| node.members.sort_unstable());
-        let top = paths.nodes.first().map_or_else(Vec::new, |root| root.members.clone());
-        for (_, at) in top.iter().filter(|(name, _)| !SAYS_NOTHING.contains(name)) {
+        let top = paths.nodes.first().map(|root| root.members.clone()).unwrap_or_default();
+        for (_, at) in top.iter().filter(|(name, _)| !SAYS_NOTHING.iter().any(|known| known.as_bytes() == **name)) {
             paths.nodes.get_mut(*at).into_iter().for_each(|node| node.tells_shape = true);
         }
         paths
@@ -98,14 +98,14 @@ impl Paths {
             let known = match step {
                 Step::Items => node.items,
                 Step::Last => node.last,
-                Step::Member(name) => node.members.iter().find(|(known, _)| *known == name).map(|(_, next)| *next),
+                Step::Member(name) => node.member(name.as_bytes()),
             };
             at = known.unwrap_or(next);
             if known.is_none() {
                 match step {
                     Step::Items => node.items = Some(next),
                     Step::Last => node.last = Some(next),
-                    Step::Member(name) => node.members.push((name, next)),
+                    Step::Member(name) => _ = node.members.insert(name.as_bytes(), next),
                 }
                 self.nodes.push(Node::default());
             }
@@ -144,7 +144,7 @@ impl Paths {
         }
         if !node.members.is_empty() {
             for (name, member) in value.members() {
-                if let Some(next) = name.as_text().and_then(|name| node.member(name.as_bytes())) {
+                if let Some(next) = node.member(&name.text_bytes()) {
                     self.walk_node(next, member, value, visit);
                 }
             }
@@ -155,8 +155,7 @@ impl Paths {
 impl Node {
     /// Returns where a member of this name leads.
     pub(super) fn member(&self, name: &[u8]) -> Option<usize> {
-        let found = self.members.binary_search_by(|(known, _)| known.as_bytes().cmp(name));
-        found.ok().and_then(|index| self.members.get(index)).map(|(_, next)| *next)
+        self.members.get(name).copied()
     }
 }
 
