@@ -129,6 +129,7 @@ impl<'d> Value<'d> {
 
     /// Returns the bytes of a string, as [`Text::as_bytes`] does; none for anything else. Nothing is copied where nothing is escaped.
     #[must_use]
+    #[inline]
     pub fn text_bytes(&self) -> Cow<'d, [u8]> {
         match self.node().kind {
             Kind::Text => Cow::Borrowed(self.source()),

@@ -90,8 +90,8 @@ pub struct CallsAt {
     pub id: &'static [&'static str],
     /// The paths of the tool's name within a call.
     pub name: &'static [&'static str],
-    /// The path of the arguments within a call, where they are a JSON text of their own.
-    pub arguments: Option<&'static str>,
+    /// The members that lead to the arguments within a call, where they are a JSON text of their own; else none.
+    pub arguments: &'static [&'static str],
     /// What else is known of the place.
     pub kind: CallsKind,
 }
@@ -109,22 +109,22 @@ pub enum CallsKind {
 
 impl CallsAt {
     const BLANK: Self =
-        Self { path: "", type_member: "type", types: &[], id: &["id"], name: &["name"], arguments: None, kind: CallsKind::Whole };
+        Self { path: "", type_member: "type", types: &[], id: &["id"], name: &["name"], arguments: &[], kind: CallsKind::Whole };
 
     /// Calls as OpenAI writes them: functions and custom tools.
     const fn openai(path: &'static str) -> Self {
         let name = &["function.name", "custom.name", "name"];
-        Self { path, name, arguments: Some("function.arguments"), ..Self::BLANK }
+        Self { path, name, arguments: &["function", "arguments"], ..Self::BLANK }
     }
 
     /// Pieces of such calls, in the chunks of a stream.
     const fn openai_pieces(path: &'static str) -> Self {
-        Self { arguments: None, kind: CallsKind::Pieces, ..Self::openai(path) }
+        Self { arguments: &[], kind: CallsKind::Pieces, ..Self::openai(path) }
     }
 
     /// The older `function_call`, which has no id.
     const fn function_call(path: &'static str) -> Self {
-        Self { path, id: &[], arguments: Some("arguments"), kind: CallsKind::Mirror, ..Self::BLANK }
+        Self { path, id: &[], arguments: &["arguments"], kind: CallsKind::Mirror, ..Self::BLANK }
     }
 
     /// Blocks of a message's content that the host runs. The provider itself runs `server_tool_use` and `mcp_tool_use`.

@@ -83,7 +83,7 @@ pub(crate) fn is_function(member: &str) -> bool {
 
 /// Returns whether a member of a call holds its arguments as a JSON text.
 pub(crate) fn is_arguments(member: &str) -> bool {
-    all_calls().filter_map(|calls| calls.arguments).any(|path| path.rsplit('.').next() == Some(member))
+    all_calls().any(|calls| calls.arguments.last() == Some(&member))
 }
 
 fn all_calls() -> impl Iterator<Item = &'static CallsAt> {

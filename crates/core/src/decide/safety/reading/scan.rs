@@ -8,7 +8,7 @@ use tollgate_json::{DEPTH_MAX, Parser, Value};
 
 use super::ending::Ending;
 use super::paths::{MESSAGES, Paths, Place, RESPONSES, Visit};
-use super::test::{Found, Said, dig};
+use super::test::{Found, Said};
 use super::{CallsAt, CallsKind, Reader, ReasonAt, Stage};
 use crate::decide::safety::ReasonSet;
 use crate::event::decode::ModelBody;
@@ -107,8 +107,10 @@ impl<'d> Visit<'d> for Scan<'d> {
     fn call(&mut self, place: &Place<CallsAt>, value: Value<'d>) {
         if place.at.counts(value) {
             (self.has_calls, self.has_output) = (true, true);
-            let encoded = place.at.arguments.and_then(|path| dig(value, path)).and_then(|arguments| arguments.as_text());
-            self.is_cut |= place.at.kind != CallsKind::Pieces && encoded.is_some_and(|text| !reads_as_json(text.as_bytes()));
+            let arguments = place.at.arguments;
+            let encoded = || arguments.iter().try_fold(value, |value, member| value.get(member)).and_then(|value| value.as_text());
+            let is_whole = arguments.is_empty() || place.at.kind == CallsKind::Pieces;
+            self.is_cut |= !is_whole && encoded().is_some_and(|text| !reads_as_json(text.as_bytes()));
         }
     }
 

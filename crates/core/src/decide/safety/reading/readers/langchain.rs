@@ -58,8 +58,8 @@ pub(super) static READER: Reader = Reader {
         lifted("invalid_tool_calls[]"),
         CallsAt { kind: CallsKind::Pieces, ..lifted("tool_call_chunks[]") },
         // The provider's own calls, which the lifted ones repeat. A call with another id was not lifted.
-        CallsAt { arguments: None, ..CallsAt::openai("additional_kwargs.tool_calls[]") },
-        CallsAt { arguments: None, ..CallsAt::function_call("additional_kwargs.function_call") },
+        CallsAt { arguments: &[], ..CallsAt::openai("additional_kwargs.tool_calls[]") },
+        CallsAt { arguments: &[], ..CallsAt::function_call("additional_kwargs.function_call") },
         CallsAt::blocks("content[]"),
     ],
     texts: &["content"],

@@ -10,7 +10,7 @@ pub(super) static READER: Reader = Reader {
         path: "parts[]",
         id: &["tool_call_id"],
         name: &["tool_name"],
-        arguments: Some("args"),
+        arguments: &["args"],
         type_member: "part_kind",
         types: &[("tool-call", None)],
         ..CallsAt::BLANK

@@ -30,7 +30,7 @@ pub(super) static READER: Reader = Reader {
             path: "Choices[].Message.ToolCalls[]",
             id: &["Id"],
             name: &["Function.Name"],
-            arguments: Some("Function.Arguments"),
+            arguments: &["Function", "Arguments"],
             ..CallsAt::BLANK
         },
         CallsAt { path: "Choices[].Delta.ToolCalls[]", id: &["Id"], name: &["Function.Name"], kind: CallsKind::Pieces, ..CallsAt::BLANK },
