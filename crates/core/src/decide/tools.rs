@@ -1,8 +1,10 @@
 //! Patterns of tool names, for every list of tools in a configuration.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashSet;
 
-use crate::settings::Section;
+use crate::settings::{Section, Spelling, shape};
 
 /// Names of tools, in which `*` stands for any characters. Names are case-sensitive.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,13 +33,35 @@ impl ToolPatterns {
 pub fn read_tools(section: &Section<'_>, key: &'static str) -> Option<Vec<String>> {
     let entries = section.strings(key)?;
     for (index, entry) in entries.iter().enumerate() {
-        let is_foreign = |character: char| character.is_whitespace() || "()[]{}^$|\\?,\"'".contains(character);
-        if entry.is_empty() || entry.contains(is_foreign) {
-            let fix = "write the name of a tool, in which * stands for any characters; what a tool is given is for a passport to limit";
-            section.fault(&format!("{key}[{index}]"), "an entry that the name of no tool matches", fix);
+        if is_foreign(entry) {
+            section.fault(&format!("{key}[{index}]"), FOREIGN, FOREIGN_FIX);
         }
     }
     Some(entries)
+}
+
+/// Reads a mapping from tools, written as [`read_tools`] says, to whole numbers of 1 or more.
+pub fn read_numbers_of_tools(section: &Section<'_>, key: &'static str) -> BTreeMap<String, u32> {
+    let mut numbers = BTreeMap::new();
+    for entry in section.entries(key, Spelling::Underscores) {
+        if is_foreign(&entry.key) {
+            entry.fault(FOREIGN, FOREIGN_FIX);
+        }
+        match entry.found.value.as_u64().and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0) {
+            Some(number) => _ = numbers.insert(entry.key, number),
+            None => entry.fault(shape(entry.found.value), "write a whole number of 1 or more"),
+        }
+    }
+    numbers
+}
+
+const FOREIGN: &str = "an entry that the name of no tool matches";
+const FOREIGN_FIX: &str = "write the name of a tool, in which * stands for any characters; what a tool is given is for a passport to limit";
+
+/// Returns whether an entry can be the name of no tool.
+fn is_foreign(entry: &str) -> bool {
+    let is_foreign = |character: char| character.is_whitespace() || "()[]{}^$|\\?,\"'".contains(character);
+    entry.is_empty() || entry.contains(is_foreign)
 }
 
 /// Returns whether a name matches a pattern in which `*` stands for any characters. Each piece is searched behind the one before it. The

@@ -2,7 +2,7 @@
 
 use super::words::RESULT_MEMBERS;
 use crate::decide::safety::reading::outline::{OnPath, is_arguments, is_call_name, is_function};
-use crate::decide::signal::USAGE_MEMBERS;
+use crate::decide::signal::is_usage_member;
 
 /// What a value is, which says what of it stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,7 @@ fn attribute(name: &str) -> Option<Role> {
 /// Returns the role of a member in a model's response.
 fn response_member(role: Role, name: &str) -> Option<Role> {
     Some(match (role, name) {
-        (Role::Usage, name) if USAGE_MEMBERS.contains(&name) => Role::Usage,
+        (Role::Usage, name) if is_usage_member(name) => Role::Usage,
         (Role::Call | Role::Function, name) if is_call_name(name) => Role::Id,
         (Role::Call | Role::Function, name) if is_arguments(name) => Role::Arguments,
         (Role::Call, name) if is_function(name) => Role::Function,

@@ -113,6 +113,7 @@ fn string(keys: &Keys, value: Value<'_>, beside: Value<'_>, role: Role) -> Resul
         Role::Path(path) if path.says_why() => stays(&|text| keys.reasons.find(text).is_some()),
         Role::Reason => stays(&|text| keys.reasons.find(text).is_some()),
         Role::Ratings => stays(&words::is_rating),
+        Role::Usage => stays(&|text| words::MODALITIES.contains(&text)),
         Role::User => stand_in(&keys.users, text, none, |_| true).map(Some),
         Role::Arguments => json_or_text(keys, text, Role::Data).map(Some),
         Role::Result => json_or_text(keys, text, Role::InResult).map(Some),

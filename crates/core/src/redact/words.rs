@@ -82,6 +82,9 @@ pub(super) const PROVIDERS: [&str; 3] = ["openai", "anthropic", "gemini"];
 /// The other types of blocks that are known.
 pub(super) const BLOCK_TYPES: [&str; 5] = ["text", "thinking", "server_tool_use", "mcp_tool_use", "refusal"];
 
+/// What Gemini counts the tokens of apart.
+pub(super) const MODALITIES: [&str; 5] = ["TEXT", "IMAGE", "VIDEO", "AUDIO", "DOCUMENT"];
+
 #[cfg(test)]
 mod tests {
     use super::super::alphabet::characters;

@@ -25,6 +25,9 @@ pub(crate) fn interest() -> Interest {
         ("call", KeyKind::Tenant),
         ("response", KeyKind::Tenant),
         ("tokens", KeyKind::Tenant),
+        ("cached_tokens", KeyKind::Tenant),
+        ("reasoning_tokens", KeyKind::Tenant),
+        ("audio_tokens", KeyKind::Tenant),
         ("tool_failure", KeyKind::Agent),
         ("thread_start", KeyKind::User),
     ] {

@@ -1,8 +1,12 @@
 //! Tests responses that were cut off, and the calls that they made.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
+use tollgate_core::decide::deciding::Outcome;
 use tollgate_fixtures::cases::jsonl;
 use tollgate_fixtures::checks::{assert_has, check_each};
+use tollgate_fixtures::events::Feed;
 use tollgate_fixtures::gate::{Gate, policy};
 
 use super::stories::*;
@@ -11,6 +15,26 @@ use super::stories::*;
 fn responses() {
     let cases = jsonl("tests/fixtures/responses.jsonl");
     check_each(cases, |case| case["name"].as_str().unwrap().to_owned(), check_response);
+}
+
+#[test]
+fn a_response_in_doubt_is_told_to_those_who_count_even_where_it_is_allowed() {
+    let unknown = json!({"shape_of": "nobody"});
+    let broken = json!({"choices": [{"finish_reason": "tool_calls", "message": {"tool_calls": [
+        {"id": "c", "function": {"name": "bash", "arguments": "{\"pa"}}]}}]});
+    let healthy = json!({"choices": [{"finish_reason": "stop", "message": {"content": "x"}}]});
+    for action in ["allow", "warn", "suppress"] {
+        let config = json!({"safety_finish_reason": {"on_unrecognized": action, "on_unreliable": action}});
+        let mut feed = Feed::new(&Arc::new(policy(&config)));
+        let doubts = [&unknown, &broken, &healthy].map(|body| {
+            let mut response = event(json!({"type": "model_response"}), json!({}));
+            response["response"] = body.clone();
+            let Outcome::Verdict { decided, .. } = feed.apply(&response.to_string()) else { panic!("no verdict") };
+            assert_eq!(decided.action.as_str() == action, body != &healthy || action == "allow");
+            decided.doubt.map(|doubt| doubt.code())
+        });
+        assert_eq!(doubts, [Some("unrecognized_response"), Some("tool_calls_unreliable"), None], "{action}");
+    }
 }
 
 fn check_response(case: &Value) {

@@ -30,6 +30,11 @@ fn each_kind_of_signal() {
             (bash("mute-1"), "denial oap.denied, call=1"),
             (response_of(12), "response=1, tokens=12"),
             (response_of(0), "response=1"),
+            (
+                response(json!({"choices": [], "usage": {"total_tokens": 9,
+                    "prompt_tokens_details": {"cached_tokens": 4, "audio_tokens": 1}, "completion_tokens_details": {"reasoning_tokens": 3}}})),
+                "response=1, tokens=9, cached_tokens=4, reasoning_tokens=3, audio_tokens=1",
+            ),
             (cut_off(&[("s1", "bash")]), "safety_stop, response=1"),
             (bash("s1"), "suppressed_call suppressed_tool_call"),
         ],

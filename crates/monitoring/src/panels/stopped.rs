@@ -37,6 +37,13 @@ pub(super) fn row() -> Row {
                 "provider, outcome",
                 "tollgate_guardrail_provider_calls_total",
             ),
+            Panel::new(
+                "Responses in doubt",
+                "Of an unknown shape, where a stop may be missed, or with calls that may be incomplete.",
+                "cps",
+                8,
+            )
+            .rate_by("doubt", "tollgate_responses_in_doubt_total"),
             Panel::new("Dead letters", "Records that could not be read, by what is wrong with them.", "cps", 8)
                 .rate_by("reason", "tollgate_dead_letters_total")
                 .rate("too large: without value", "", "tollgate_dead_letters_without_value_total"),

@@ -5,7 +5,7 @@ use tollgate_core::decide::controls::ControlRejectionCode;
 use tollgate_core::decide::evaluate::verdict::INVALID_EVENT;
 use tollgate_core::decide::guardrail::{ProviderError, ProviderOutcome};
 use tollgate_core::decide::ruling::{Action, DecidedBy, LoopCode};
-use tollgate_core::decide::safety::SAFETY_TERMINATED;
+use tollgate_core::decide::safety::{SAFETY_TERMINATED, TOOL_CALLS_UNRELIABLE, UNRECOGNIZED_RESPONSE};
 use tollgate_core::decide::signal::SignalKind;
 use tollgate_core::event::decode::{EventType, RejectionCode};
 
@@ -52,6 +52,7 @@ pub fn values(metric: &str, label: &str) -> Values {
         }
         (_, "decided_by") => Values::Closed(DecidedBy::ALL.iter().map(|part| part.as_str()).collect()),
         ("tollgate_verdicts_total" | "tollgate_shadow_flips_total", "code") => Values::Open(verdict_codes()),
+        ("tollgate_responses_in_doubt_total", "doubt") => closed(&[UNRECOGNIZED_RESPONSE, TOOL_CALLS_UNRELIABLE]),
         (_, "tool") => open(&["other"]),
         ("tollgate_dead_letters_total", "reason") => Values::Closed(RejectionCode::ALL.iter().map(|code| code.as_str()).collect()),
         ("tollgate_replies_total", "outcome") => closed(&["published", "refused", "failed"]),
@@ -83,8 +84,9 @@ pub fn values(metric: &str, label: &str) -> Values {
 /// Returns the codes of verdicts that are not a provider's.
 fn verdict_codes() -> Vec<&'static str> {
     let of_events = ["allow", "not_executed", "pass_through", "other", SAFETY_TERMINATED, INVALID_EVENT];
+    let of_responses = [UNRECOGNIZED_RESPONSE, TOOL_CALLS_UNRELIABLE];
     let of_calls = ["subject_suspended", "suppressed_tool_call", "thread_store_full"];
-    of_events.into_iter().chain(of_calls).chain(LoopCode::all().map(LoopCode::as_str)).collect()
+    of_events.into_iter().chain(of_responses).chain(of_calls).chain(LoopCode::all().map(LoopCode::as_str)).collect()
 }
 
 fn provider_outcomes() -> Vec<&'static str> {

@@ -58,9 +58,16 @@ impl<'e> Emitter<'e> {
             let (category, detector) = (Some(termination.category.as_str()), Some(termination.detector));
             self.fact(Fact { category, detector, stage: termination.stage.map(Stage::as_str), provider, ..fact });
         }
-        let tokens = |emitter: &Self| if emitter.wants(VolumeKind::Tokens) { tokens_of(body).unwrap_or_default() } else { 0 };
-        let amounts = [(VolumeKind::Response, 1), (VolumeKind::Tokens, tokens(self))];
-        self.volumes(&amounts);
+        use VolumeKind::{AudioTokens, CachedTokens, ReasoningTokens, Response, Tokens};
+        let wants_tokens = [Tokens, CachedTokens, ReasoningTokens, AudioTokens].into_iter().any(|kind| self.wants(kind));
+        let read = wants_tokens.then(|| tokens_of(body)).flatten().unwrap_or_default();
+        self.volumes(&[
+            (Response, 1),
+            (Tokens, read.total),
+            (CachedTokens, read.cached),
+            (ReasoningTokens, read.reasoning),
+            (AudioTokens, read.audio),
+        ]);
     }
 
     /// Notes a call that was newly ruled on.

@@ -19,6 +19,7 @@ use std::borrow::Cow;
 
 use crate::decide::policy::Policy;
 use crate::decide::ruling::{Action, DecidedBy, Reason, Ruling, Suspension};
+use crate::decide::safety::Doubt;
 use crate::decide::thread::{Answer as Answered, CallRecord, Thread, Turn, TurnMemory};
 use crate::event::decode::{Body, Event, ModelBody, Rejection, RejectionCode, ToolCall, ToolResult};
 use tollgate_json::digest::{Digest, Fingerprint};
@@ -46,6 +47,8 @@ pub struct Decided {
     pub code: Cow<'static, str>,
     /// The tool of a call or result that was stopped; `None` where nothing is stopped, or no tool is named.
     pub stopped_tool: Option<Box<str>>,
+    /// What is in doubt of a response, whatever follows from it; `None` for all other events.
+    pub doubt: Option<Doubt>,
     /// How asking the guardrail providers went, by their place in the chain.
     pub provider_calls: Vec<(usize, guardrail::ProviderOutcome)>,
 }
@@ -53,7 +56,7 @@ pub struct Decided {
 impl Decided {
     /// Returns what was decided where no provider was asked and no tool is stopped.
     fn new(action: Action, decided_by: DecidedBy, code: Cow<'static, str>) -> Self {
-        Self { action, decided_by, code, stopped_tool: None, provider_calls: Vec::new() }
+        Self { action, decided_by, code, stopped_tool: None, doubt: None, provider_calls: Vec::new() }
     }
 }
 

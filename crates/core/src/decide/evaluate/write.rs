@@ -120,11 +120,11 @@ fn doubt(blank: Verdict<'_>, doubt: Option<Doubt>, out: &mut Vec<u8>) -> Decided
         tool_calls_unreliable: matches!(doubt, Some(Doubt::Unreliable(_))),
         ..blank
     };
-    let Some((doubt, action)) = doubt.and_then(|doubt| Some((doubt, action_of(doubt)?))) else {
+    let Some((told, action)) = doubt.and_then(|doubt| Some((doubt, action_of(doubt)?))) else {
         marked.write(out);
-        return Decided::new(Action::Allow, DecidedBy::None, Cow::Borrowed(ALLOW));
+        return Decided { doubt, ..Decided::new(Action::Allow, DecidedBy::None, Cow::Borrowed(ALLOW)) };
     };
-    let (code, message) = (doubt.code(), doubt.message());
+    let (code, message) = (told.code(), told.message());
     let verdict = Verdict {
         action,
         allows_execution: action == Action::Warn,
@@ -135,7 +135,7 @@ fn doubt(blank: Verdict<'_>, doubt: Option<Doubt>, out: &mut Vec<u8>) -> Decided
         ..marked
     };
     verdict.write(out);
-    Decided::new(action, DecidedBy::Safety, Cow::Borrowed(code))
+    Decided { doubt, ..Decided::new(action, DecidedBy::Safety, Cow::Borrowed(code)) }
 }
 
 /// Returns what is known of an event that was read and then rejected.

@@ -45,9 +45,7 @@ impl KeyKinds {
 pub struct Interest {
     tool_failure: KeyKinds,
     thread_start: KeyKinds,
-    call: KeyKinds,
-    response: KeyKinds,
-    tokens: KeyKinds,
+    volumes: [KeyKinds; VolumeKind::ALL.len()],
 }
 
 impl Interest {
@@ -69,9 +67,7 @@ impl Interest {
             SignalKind::Point(PointKind::ToolFailure) => Some(&mut self.tool_failure),
             SignalKind::Point(PointKind::ThreadStart) => Some(&mut self.thread_start),
             SignalKind::Point(_) => None,
-            SignalKind::Volume(VolumeKind::Call) => Some(&mut self.call),
-            SignalKind::Volume(VolumeKind::Response) => Some(&mut self.response),
-            SignalKind::Volume(VolumeKind::Tokens) => Some(&mut self.tokens),
+            SignalKind::Volume(kind) => self.volumes.get_mut(kind as usize),
         }
     }
 }

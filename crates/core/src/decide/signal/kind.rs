@@ -31,6 +31,12 @@ codes! {
         Response = "response",
         /// Tokens, as the responses' usage reports them.
         Tokens = "tokens",
+        /// The part of the input that providers read from their caches.
+        CachedTokens = "cached_tokens",
+        /// The part of the output that models thought and did not say.
+        ReasoningTokens = "reasoning_tokens",
+        /// The part of input and output that is sound.
+        AudioTokens = "audio_tokens",
     }
 }
 

@@ -26,7 +26,7 @@ pub use key::{KeyKind, SubjectKey, SubjectPartitions};
 pub use kind::{PointKind, SignalKind, VolumeKind};
 pub use point::{Dimension, Point, TEXT_BYTES_MAX, Volume, dimension_text};
 pub use read::{Clock, Request, SignalRejection, Signals, read};
-pub(crate) use usage::USAGE_MEMBERS;
+pub(crate) use usage::is_usage_member;
 pub use usage::{TOKENS_MAX, tokens_of};
 
 /// The version of the format that is written.

@@ -182,6 +182,12 @@ struct RawSums<'d> {
     response: Vec<(i64, u64)>,
     #[serde(default)]
     tokens: Vec<(i64, u64)>,
+    #[serde(default)]
+    cached_tokens: Vec<(i64, u64)>,
+    #[serde(default)]
+    reasoning_tokens: Vec<(i64, u64)>,
+    #[serde(default)]
+    audio_tokens: Vec<(i64, u64)>,
 }
 
 #[derive(Deserialize)]
@@ -238,9 +244,11 @@ impl<'d> RawPoint<'d> {
 /// Returns the amounts, those of each kind on their own.
 fn volumes(sums: Vec<RawSums<'_>>) -> Result<Vec<Volume>, SignalRejection> {
     let mut volumes = Vec::with_capacity(sums.len());
-    for RawSums { subject: name, partition, second, call, response, tokens } in sums {
+    for RawSums { subject: name, partition, second, call, response, tokens, cached_tokens, reasoning_tokens, audio_tokens } in sums {
         let (subject, source) = (subject(&name)?, Partition(partition));
-        for (kind, amounts) in [(VolumeKind::Call, call), (VolumeKind::Response, response), (VolumeKind::Tokens, tokens)] {
+        // In the order of the kinds.
+        let of_kinds = [call, response, tokens, cached_tokens, reasoning_tokens, audio_tokens];
+        for (kind, amounts) in VolumeKind::ALL.iter().copied().zip(of_kinds) {
             if !amounts.is_empty() {
                 let amounts = amounts.into_iter().map(|(offset, amount)| (Offset(offset), amount)).collect();
                 volumes.push(Volume { kind, subject, source, second, amounts });

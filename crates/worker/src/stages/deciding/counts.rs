@@ -121,6 +121,9 @@ impl Counts {
         };
         let (decided_by, action) = (decided.decided_by.as_str(), decided.action.as_str());
         self.verdicts.with_label_values(&[decided_by, action, code]).inc();
+        if let Some(doubt) = decided.doubt {
+            self.metrics.responses_in_doubt.with_label_values(&[doubt.code()]).inc();
+        }
         if let Some(tool) = &decided.stopped_tool {
             let tool = if is_plain(tool) { self.shared.tools.of(tool) } else { BoundedLabel::OTHER };
             self.stops.with_label_values(&[tool, decided_by, action]).inc();
@@ -165,6 +168,7 @@ mod tests {
     use super::*;
     use tollgate_core::decide::policy::{Policy, PolicySettings};
     use tollgate_core::decide::ruling::{Action, DecidedBy};
+    use tollgate_core::decide::safety::{Doubt, OnDoubt};
 
     fn text(metrics: &Metrics) -> String {
         String::from_utf8(metrics.render()).unwrap()
@@ -172,7 +176,7 @@ mod tests {
 
     fn denied(code: &str, tool: Option<&str>) -> Decided {
         let (code, stopped_tool) = (Cow::Owned(code.to_owned()), tool.map(Into::into));
-        Decided { action: Action::Block, decided_by: DecidedBy::Guardrail, code, stopped_tool, provider_calls: Vec::new() }
+        Decided { action: Action::Block, decided_by: DecidedBy::Guardrail, code, stopped_tool, doubt: None, provider_calls: Vec::new() }
     }
 
     #[test]
@@ -194,6 +198,23 @@ mod tests {
         let others = 2_000 - TOOLS_MAX;
         let line = format!("tollgate_stops_total{{action=\"block\",decided_by=\"guardrail\",tool=\"other\"}} {others}");
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+
+    #[test]
+    fn a_response_in_doubt_is_counted_even_where_it_is_allowed() {
+        let policy = Policy::new(&PolicySettings::from_value(&serde_json::json!({})).unwrap());
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let servers = PolicyServers::new(Vec::new(), runtime.handle().clone());
+        let metrics = Metrics::new().unwrap();
+        let mut counts = Counts::new(&metrics, &Arc::default());
+        for doubt in [None, Some(Doubt::Unrecognized(OnDoubt::Allow)), Some(Doubt::Unreliable(OnDoubt::Suppress))] {
+            counts.verdict(&Decided { doubt, action: Action::Allow, ..denied("allow", None) }, policy.guardrails(), &servers);
+        }
+        let text = text(&metrics);
+        let counted: Vec<_> = text.lines().filter(|line| line.starts_with("tollgate_responses_in_doubt_total{")).collect();
+        let expected = ["tool_calls_unreliable", "unrecognized_response"]
+            .map(|doubt| format!("tollgate_responses_in_doubt_total{{doubt=\"{doubt}\"}} 1"));
+        assert_eq!(counted, expected);
     }
 
     #[test]

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::super::is_zero;
 use crate::decide::ruling::{Intervention, Rule, RuleFinding};
-use crate::decide::tools::read_tools;
-use crate::settings::{Section, Spelling, shape};
+use crate::decide::tools::{read_numbers_of_tools, read_tools};
+use crate::settings::Section;
 
 /// The thresholds of a rule. 0 is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -82,9 +82,9 @@ impl StepSettings {
             waiting_after: section.u32("waiting_after"),
             passing_after: section.u32("passing_after"),
             acting_after: section.u32("acting_after"),
-            waiting_tools: read_numbers(section, "waiting_tools"),
+            waiting_tools: read_numbers_of_tools(section, "waiting_tools"),
             once_tools: read_tools(section, "once_tools").unwrap_or_default().into_iter().collect(),
-            calls_per_turn_max: read_numbers(section, "calls_per_turn_max"),
+            calls_per_turn_max: read_numbers_of_tools(section, "calls_per_turn_max"),
             attended: section.word("attended", &ATTENDED).unwrap_or(Attended::Halt),
         })
     }
@@ -132,16 +132,4 @@ fn check(section: &Section<'_>, limits: Limits) {
             section.fault(key, found, "write a smaller number, or 0 to leave it out");
         }
     }
-}
-
-/// Reads a mapping from tools to whole numbers of 1 or more.
-fn read_numbers(section: &Section<'_>, key: &'static str) -> BTreeMap<String, u32> {
-    let mut numbers = BTreeMap::new();
-    for entry in section.entries(key, Spelling::Underscores) {
-        match entry.found.value.as_u64().and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0) {
-            Some(number) => _ = numbers.insert(entry.key, number),
-            None => entry.fault(shape(entry.found.value), "write a whole number of 1 or more"),
-        }
-    }
-    numbers
 }

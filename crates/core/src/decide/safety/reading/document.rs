@@ -14,8 +14,9 @@ place: a tool's input or a message that holds such a word is no signal. Publish 
 a list; an API's error in `error`; a LangChain message in `message`. `tollgate signals explain FILE` shows for one body what is read in it, and
 which rule speaks. `safety.detector` of a verdict is the rule; `without` of the detector's configuration switches rules off.
 
-A response that was cut off for another reason, or a call whose arguments are no JSON, is `tool_calls_unreliable`. A body in which no place
-below is found is `unrecognized_response`. [Configuration](../config/example.yaml) says what follows on them.
+A response that was cut off for another reason, or a call whose arguments are no JSON, is `tool_calls_unreliable`. So are the calls of a stream
+that names no reason for its end: it broke off. A body in which no place below is found is `unrecognized_response`. So is a span of OTLP in JSON,
+whose attributes are a list: publish them as an object. [Configuration](../config/example.yaml) says what follows on them.
 
 ## Words that mean a safety stop, at every place marked *word*
 

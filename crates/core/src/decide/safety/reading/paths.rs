@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
-use tollgate_json::Value;
+use tollgate_json::{Shape, Value};
 
 use super::{CallsAt, READERS, Reader, ReasonAt};
 
@@ -126,7 +126,7 @@ impl Paths {
         if value.is_null() {
             return;
         }
-        if node.tells_shape {
+        if node.tells_shape && node.fits(value) {
             visit.recognized();
         }
         node.reasons.iter().for_each(|place| visit.reason(place, value, beside));
@@ -153,6 +153,15 @@ impl Paths {
 }
 
 impl Node {
+    /// Returns whether a value may be what stands here: the attributes of a span as a list are not those that are read, and to know the body by
+    /// them would hide that its end is not read.
+    fn fits(&self, value: Value<'_>) -> bool {
+        let is_read_itself = !(self.reasons.is_empty() && self.calls.is_empty() && self.texts.is_empty());
+        let leads_on = |leads: bool, shape: Shape| leads && value.shape() == shape;
+        let has_items = self.items.or(self.last).is_some();
+        is_read_itself || leads_on(!self.members.is_empty() || self.is_root, Shape::Object) || leads_on(has_items, Shape::Array)
+    }
+
     /// Returns where a member of this name leads.
     pub(super) fn member(&self, name: &[u8]) -> Option<usize> {
         self.members.get(name).copied()

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
-use tollgate_json::{DEPTH_MAX, Parser, Value};
+use tollgate_json::{DEPTH_MAX, Parser, Shape, Value};
 
 use super::ending::Ending;
 use super::paths::{MESSAGES, Paths, Place, RESPONSES, Visit};
@@ -52,6 +52,9 @@ impl<'d> Scan<'d> {
         let (paths, value) = paths_of(body);
         paths.walk(value, &mut scan);
         scan.signals.sort_by_key(|signal| signal.rank);
+        // A stream that names no reason for its end broke off, and what it called may be incomplete.
+        let names_no_end = scan.endings.is_empty() && scan.signals.is_empty();
+        scan.is_cut |= scan.has_calls && names_no_end && value.shape() == Shape::Array;
         // An error in the middle of a response is about what the model wrote.
         if scan.has_output {
             scan.signals.iter_mut().for_each(|signal| _ = signal.found.stage.get_or_insert(Stage::Output));
@@ -132,4 +135,45 @@ fn reads_as_json(text: &[u8]) -> bool {
     // The check without a tree is the cheaper one. The parser knows what else Python reads, and nests deeper.
     let is_plain = || serde_json::from_slice::<IgnoredAny>(text).is_ok();
     text.trim_ascii().is_empty() || is_plain() || Parser::new().parse(text, DEPTH_MAX).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan(body: &str, check: impl FnOnce(Scan<'_>)) {
+        check(Scan::of(&ModelBody::Response(Parser::new().parse(body.as_bytes(), DEPTH_MAX).unwrap())));
+    }
+
+    #[test]
+    fn a_stream_that_breaks_off_is_cut_where_it_calls_a_tool() {
+        let call = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}"#;
+        let block = r#"{"type":"content_block_start","content_block":{"type":"tool_use","id":"a","name":"f"}}"#;
+        let last = r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#;
+        let text = r#"{"choices":[{"delta":{"content":"x"}}]}"#;
+        for (body, is_cut) in [
+            (format!("[{call}]"), true),
+            (format!("[{block},{{\"type\":\"message_delta\",\"delta\":{{\"stop_reason\":null}}}}]"), true),
+            (format!("[{call},{last}]"), false),
+            (format!("[{block},{{\"type\":\"message_delta\",\"delta\":{{\"stop_reason\":\"tool_use\"}}}}]"), false),
+            (format!("[{text}]"), false),
+            (call.to_owned(), false),
+        ] {
+            scan(&body, |scan| assert_eq!((scan.is_cut, scan.is_recognized), (is_cut, true), "{body}"));
+        }
+    }
+
+    #[test]
+    fn a_member_of_another_form_does_not_make_a_body_known() {
+        let reasons = r#"{"key":"gen_ai.response.finish_reasons","value":{"arrayValue":{"values":[{"stringValue":"content_filter"}]}}}"#;
+        for (body, is_known) in [
+            (format!(r#"{{"name":"chat m","attributes":[{reasons}]}}"#), false),
+            (r#"{"name":"chat m","attributes":{"gen_ai.response.finish_reasons":["stop"]}}"#.to_owned(), true),
+            (r#"{"choices":"none"}"#.to_owned(), false),
+            (r#"{"choices":[]}"#.to_owned(), true),
+            (r#"{"stop_reason":7}"#.to_owned(), true),
+        ] {
+            scan(&body, |scan| assert_eq!(scan.is_recognized, is_known, "{body}"));
+        }
+    }
 }
