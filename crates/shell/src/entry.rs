@@ -16,6 +16,9 @@ pub fn read(name: &str, arguments: &[Argument], given: usize) -> Result<Vec<Star
     if name == "git" && arguments.get(tables::git_subcommand(arguments)).is_some_and(|word| word.text == "clone") {
         return behind_clone(arguments, given);
     }
+    if name == "git" && given > 1 && is_remote_add(arguments) {
+        return behind_remote_add(arguments, given);
+    }
     if let Some((tool, rest)) = tool(name, arguments, given) {
         let words = arguments.len() - rest.len();
         return read(tool, rest, given - words).map_err(|unlisted| Unlisted { index: unlisted.index + words, ..unlisted });
@@ -82,6 +85,32 @@ fn behind_clone(arguments: &[Argument], given: usize) -> Result<Vec<Started>, Un
     }
 }
 
+fn is_remote_add(arguments: &[Argument]) -> bool {
+    let subcommand = tables::git_subcommand(arguments);
+    let words = arguments.get(subcommand..subcommand + 2);
+    words.is_some_and(|words| words.iter().map(|word| word.text.as_str()).eq(["remote", "add"]))
+}
+
+/// Reads what stands behind a `git remote add` that an entry names: a name and an address, as [`behind_clone`] takes it, and no option: `-f`
+/// fetches.
+fn behind_remote_add(arguments: &[Argument], given: usize) -> Result<Vec<Started>, Unlisted> {
+    let from = tables::git_subcommand(arguments) + 2;
+    let unlisted = |index: usize| Unlisted { index, what: tables::OPERAND };
+    // The entry names the subcommand itself, and perhaps the name behind it.
+    if given < from + 1 {
+        return Err(unlisted(from - 1));
+    }
+    let operands: Option<Vec<&str>> = arguments.iter().skip(from).map(|word| word.as_known().filter(|_| word.is_operand())).collect();
+    let is_name = |name: &str| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        name.starts_with(|first: char| first.is_ascii_alphanumeric()) && name.bytes().all(is_plain)
+    };
+    match operands.as_deref() {
+        Some([name, address]) if is_name(name) && is_cloned(address) => Ok(Vec::new()),
+        _ => Err(unlisted(from)),
+    }
+}
+
 /// Returns whether an operand of `git clone` is the address of another machine, in letters that mean nothing else.
 fn is_cloned(address: &str) -> bool {
     let (is_remote, host) = match address.split_once("://") {
@@ -101,4 +130,17 @@ fn behind_operation(arguments: &[Argument], given: usize) -> Result<Vec<Started>
         Some(index) => Err(Unlisted { index: index + given - 1, what: tables::OPERAND }),
         None => Ok(Vec::new()),
     }
+}
+
+/// Returns what a program starts whose name, or text, fills a typed place of an entry: `timeout {number} {word}` says nothing of what runs. What
+/// an entry names itself is its author's. `places` are where such arguments stand in the line.
+pub fn started_in_places(name: &str, arguments: &[Argument], places: &[usize]) -> Vec<Started> {
+    let is_filled = |started: &Started| match started {
+        Started::Command(words) => words.first().is_some_and(|word| places.contains(&word.at)),
+        Started::Text(text) => places.contains(&text.at),
+    };
+    if places.is_empty() {
+        return Vec::new();
+    }
+    tables::read(name, arguments).unwrap_or_default().into_iter().filter(is_filled).collect()
 }

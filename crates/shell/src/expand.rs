@@ -120,6 +120,13 @@ impl Walk<'_> {
     /// Appends the value of a variable, and returns what is known of it.
     fn variable(&mut self, (name, trim): (&str, &Trim), quoted: bool, at: usize, argument: &mut Argument) -> Certainty {
         let Some((_, value)) = self.values.iter().rev().find(|(bound, _)| bound == name) else {
+            // No line sets it, and it is no secret. What is in it is not known: it may be an option, or several words.
+            if name == "PATH" && *trim == Trim::Nothing {
+                argument.text.push('*');
+                argument.many |= !quoted;
+                argument.computed = true;
+                return Certainty::Nothing;
+            }
             self.doubt(Construct::Variable, at);
             return Certainty::Nothing;
         };

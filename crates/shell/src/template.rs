@@ -4,6 +4,8 @@
 //! command matches it from its first word to its last; what stands in brackets may be left out. Any other entry has no places: its braces
 //! and brackets are the characters that they are.
 
+use rustc_hash::FxHashSet;
+
 use super::argument::{Argument, Certainty};
 
 /// What stands in a place.
@@ -29,8 +31,8 @@ const PLACES: [(&str, Place); 5] =
 enum Part {
     Literal(String),
     Place(Place),
-    /// Words that may be left out, all together.
-    Optional(Vec<Part>),
+    /// The next so many parts may be left out, all together.
+    Optional(usize),
 }
 
 /// An entry with typed places.
@@ -75,23 +77,30 @@ impl Template {
         if words.iter().any(|word| word.contains(['\'', '"', '\\'])) {
             return Err(TemplateFault::Quote);
         }
-        let (mut parts, mut group) = (Vec::new(), None::<Vec<Part>>);
+        // `group` is the place of the part that opens the words that may be left out.
+        let (mut parts, mut group) = (Vec::new(), None::<usize>);
         for word in words {
             let opened = word.strip_prefix('[');
             let inner = opened.unwrap_or(word);
             let closed = inner.strip_suffix(']');
             let inner = closed.unwrap_or(inner);
-            if opened.is_some() && group.replace(Vec::new()).is_some() || inner.contains(['[', ']']) || closed.is_some() && group.is_none()
-            {
+            let is_inside = group.is_some();
+            if opened.is_some() {
+                group = Some(parts.len());
+                parts.push(Part::Optional(0));
+            }
+            if opened.is_some() && is_inside || inner.contains(['[', ']']) || closed.is_some() && group.is_none() {
                 return Err(TemplateFault::Bracket);
             }
             let place = PLACES.iter().find(|(name, _)| *name == inner).map(|(_, place)| Part::Place(*place));
-            let part = place.unwrap_or_else(|| Part::Literal(inner.to_owned()));
             if !inner.is_empty() {
-                group.as_mut().unwrap_or(&mut parts).push(part);
+                parts.push(place.unwrap_or_else(|| Part::Literal(inner.to_owned())));
             }
-            if closed.is_some() {
-                parts.extend(group.take().map(Part::Optional));
+            if closed.is_some()
+                && let Some(open) = group.take()
+            {
+                let count = parts.len() - open - 1;
+                parts.get_mut(open).into_iter().for_each(|part| *part = Part::Optional(count));
             }
         }
         if group.is_some() {
@@ -108,44 +117,36 @@ impl Template {
 
     /// Returns whether there is a place that takes any word.
     pub fn takes_any(&self) -> bool {
-        fn has(parts: &[Part]) -> bool {
-            parts.iter().any(|part| match part {
-                Part::Literal(_) => false,
-                Part::Place(place) => *place == Place::Any,
-                Part::Optional(parts) => has(parts),
-            })
-        }
-        has(&self.parts)
+        self.parts.contains(&Part::Place(Place::Any))
     }
 
-    /// Returns the places that the arguments of its program fill, each with the argument's place; `None` if they do not match.
+    /// Returns the places that the arguments of its program fill, each with the argument's place; `None` if they do not match. Each part is
+    /// tried at most once at each argument: words that may be left out would double the tries otherwise.
     pub fn matched(&self, arguments: &[Argument]) -> Option<Vec<(usize, Place)>> {
-        let mut filled = Vec::new();
-        fill(&self.parts, arguments, 0, &mut filled).then_some(filled)
-    }
-}
-
-/// Fills parts from the argument at a place on, up to the last argument.
-fn fill(parts: &[Part], arguments: &[Argument], at: usize, filled: &mut Vec<(usize, Place)>) -> bool {
-    let Some((part, rest)) = parts.split_first() else { return at == arguments.len() };
-    match part {
-        Part::Optional(group) => {
-            let count = filled.len();
-            let with: Vec<Part> = group.iter().chain(rest).cloned().collect();
-            if fill(&with, arguments, at, filled) {
-                return true;
+        let (mut filled, mut seen) = (Vec::new(), FxHashSet::default());
+        // What is still to be tried: a part, an argument, and how many places were filled by then.
+        let mut open = vec![(0, 0, 0)];
+        while let Some((part, at, count)) = open.pop() {
+            if !seen.insert((part, at)) {
+                continue;
             }
             filled.truncate(count);
-            fill(rest, arguments, at, filled)
-        }
-        Part::Literal(text) => arguments.get(at).and_then(Argument::as_known) == Some(text) && fill(rest, arguments, at + 1, filled),
-        Part::Place(place) => {
-            if !arguments.get(at).is_some_and(|argument| holds(*place, argument)) {
-                return false;
+            match self.parts.get(part) {
+                None if at == arguments.len() => return Some(filled),
+                None => {}
+                Some(Part::Optional(skipped)) => open.extend([(part + 1 + skipped, at, count), (part + 1, at, count)]),
+                Some(Part::Literal(text)) => {
+                    let is_equal = arguments.get(at).and_then(Argument::as_known) == Some(text);
+                    open.extend(is_equal.then_some((part + 1, at + 1, count)));
+                }
+                Some(Part::Place(place)) if arguments.get(at).is_some_and(|argument| holds(*place, argument)) => {
+                    filled.push((at, *place));
+                    open.push((part + 1, at + 1, filled.len()));
+                }
+                Some(Part::Place(_)) => {}
             }
-            filled.push((at, *place));
-            fill(rest, arguments, at + 1, filled)
         }
+        None
     }
 }
 
@@ -193,6 +194,16 @@ mod tests {
         assert!(matches("cat {path}", "cat src/main.rs") && !matches("cat {path}", "cat -n"));
         assert!(matches("curl {url}", "curl https://a.example/") && !matches("curl {url}", "curl file:///etc/passwd"));
         assert!(matches("x {any}", "x --whatever=1") && !matches("kubectl get {word}", "kubectl get a/b"));
+    }
+
+    #[test]
+    fn words_that_may_be_left_out_do_not_double_the_tries() {
+        // Each group could take each word: 2 to the power of 200 ways without a memory of what was tried.
+        let entry = format!("x {}y", "[{any}] ".repeat(200));
+        assert!(matches(&entry, &format!("x {}y", "a ".repeat(150))) && !matches(&entry, &format!("x {}z", "a ".repeat(150))));
+        let template = Template::read("x [-a {word}] [-b {number}] {path}").unwrap().unwrap();
+        let arguments = ["-b", "7", "f"].map(Argument::known);
+        assert_eq!(template.matched(&arguments), Some(vec![(1, Place::Number), (2, Place::Path)]));
     }
 
     #[test]

@@ -298,11 +298,13 @@ impl<'a> Walk<'a> {
         let was_fed_found = self.is_fed_found;
         self.is_fed_found &= name != "xargs" || !arguments.iter().any(|word| word.text.starts_with("-a") || word.text.starts_with("--arg"));
         self.is_fed_whole &= self.is_fed_found && found::takes_whole(arguments);
-        self.fill(filled.unwrap_or_default(), arguments, &touched);
+        let filled = filled.unwrap_or_default();
+        let places: Vec<usize> = filled.iter().filter_map(|(index, _)| arguments.get(*index)).map(|argument| argument.at).collect();
+        self.fill(filled, arguments, &touched);
         // What an entry says word for word is its author's, whatever a table makes of it. An interpreter alone reads what it runs.
         let is_written_out = given > 1 && given == words.len();
         self.prints_secrets |= !is_written_out && tables::prints_secrets(name, arguments);
-        match if is_written_out { Ok(Vec::new()) } else { entry::read(name, arguments, given) } {
+        match if is_written_out { Ok(entry::started_in_places(name, arguments, &places)) } else { entry::read(name, arguments, given) } {
             Ok(started) => started.into_iter().for_each(|started| self.started(name, started)),
             // An interpreter that is listed by its name alone runs whatever it is given.
             Err(unlisted) if unlisted.what == tables::LITERAL && given == 1 && tables::runs(name).is_some() => {}

@@ -283,15 +283,15 @@ fn what_cannot_be_proven_is_let_through_under_a_star_only_if_that_is_asked_for()
     let star = ["*".to_owned()];
     let rules = || CommandRules::new(Some(&star), &["rm -rf".to_owned(), "/etc/passwd".to_owned()]);
     let lax = rules().letting_unproven_through(true);
-    assert_eq!(answers(&rules().check("echo $((1+1))").findings)[0], "oap.command_unproven");
-    assert!(lax.check("echo $((1+1))").findings.is_empty());
+    assert_eq!(answers(&rules().check("echo $((x+1))").findings)[0], "oap.command_unproven");
+    assert!(lax.check("echo $((x+1))").findings.is_empty());
     for (line, expected) in [
         ("x=$(rm -r -f /)", "oap.blocked_pattern: rm -rf"),
-        ("cat /etc//pass* $((1))", "oap.blocked_pattern: /etc/passwd"),
+        ("cat /etc//pass* $((x))", "oap.blocked_pattern: /etc/passwd"),
         (":(){ :|:& };:", "oap.dangerous_operation"),
     ] {
         assert_eq!(answers(&lax.check(line).findings)[0], expected, "{line}");
     }
     let listed = CommandRules::new(Some(&["echo".to_owned()]), &[]).letting_unproven_through(true);
-    assert!(!listed.check("echo $((1+1))").findings.is_empty(), "a list lets nothing through that is not proven");
+    assert!(!listed.check("echo $((x+1))").findings.is_empty(), "a list lets nothing through that is not proven");
 }

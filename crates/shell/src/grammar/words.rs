@@ -34,6 +34,24 @@ fn trim(text: &str) -> Option<(Trim, usize)> {
     Some((trim, operator.len()))
 }
 
+/// Returns what sums and products of whole numbers amount to. Shells differ in what a number with a zero in front is, and in numbers beyond 31
+/// bits; one below zero would be an option.
+fn sum(text: &str) -> Option<u32> {
+    let number = |text: &str| {
+        let text = text.trim_matches(' ');
+        let is_decimal = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+        is_decimal.then(|| text.parse().ok()).flatten()
+    };
+    let product = |text: &str| text.split('*').map(number).try_fold(1_i32, |product, factor: Option<i32>| product.checked_mul(factor?));
+    let difference = |text: &str| {
+        let mut terms = text.split('-').map(product);
+        let first = terms.next()??;
+        terms.try_fold(first, |rest, term| rest.checked_sub(term?))
+    };
+    let total = text.split('+').map(difference).try_fold(0_i32, |total, part| total.checked_add(part?))?;
+    u32::try_from(total).ok()
+}
+
 impl Word {
     /// Appends quoted text.
     pub(super) fn push_quoted(&mut self, text: &str) {
@@ -163,7 +181,7 @@ impl Parser<'_> {
         let rest = self.rest();
         let behind = rest.get(1..).unwrap_or_default();
         match behind.bytes().next() {
-            Some(b'(') if behind.starts_with("((") => return Err(self.refuse(Construct::Arithmetic)),
+            Some(b'(') if behind.starts_with("((") => return self.arithmetic(word),
             Some(b'[') => return Err(self.refuse(Construct::Arithmetic)),
             Some(b'(') => return self.substitution(word, quoted),
             Some(b'\'' | b'"') if !quoted => return Err(self.refuse(Construct::DollarQuote)),
@@ -200,6 +218,18 @@ impl Parser<'_> {
             _ => Piece::Variable { name: name.to_owned(), trim, quoted, at: self.at },
         });
         self.at += 1 + length + trimmed + if braced { 2 } else { 0 };
+        self.no_modifier()
+    }
+
+    /// Reads `$((…))` of whole numbers, which stands for the same number in every shell. A variable could hold anything, and bash evaluates the
+    /// subscripts in it.
+    fn arithmetic(&mut self, word: &mut Word) -> Result<(), Refusal> {
+        let inner = self.rest().strip_prefix("$((").and_then(|rest| rest.split_once("))")).map(|(inner, _)| inner);
+        let Some((inner, value)) = inner.and_then(|inner| Some((inner, sum(inner)?))) else {
+            return Err(self.refuse(Construct::Arithmetic));
+        };
+        self.at += "$((".len() + inner.len() + "))".len();
+        word.push(&value.to_string());
         self.no_modifier()
     }
 
