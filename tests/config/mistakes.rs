@@ -47,6 +47,14 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
             "tool_loop_guardrails: {preset: tollgate, calls_per_turn_max: {web_search: 0}}",
             "tool_loop_guardrails.calls_per_turn_max.web_search: found a number; write a whole number of 1 or more",
         ),
+        (
+            "tool_loop_guardrails: {preset: tollgate, calls_per_turn_max: {'Bash(rm *)': 2}}",
+            "tool_loop_guardrails.calls_per_turn_max.Bash(rm *): found an entry that the name of no tool matches; write the name of a tool, in which * stands for any characters; what a tool is given is for a passport to limit",
+        ),
+        (
+            "tool_loop_guardrails: {preset: tollgate, waiting_tools: {'poll|wait': 9}}",
+            "tool_loop_guardrails.waiting_tools.poll|wait: found an entry that the name of no tool matches; write the name of a tool",
+        ),
         ("tool_loop_guardrails: {rules: {}}", "tool_loop_guardrails.rules: found an unknown key"),
         (
             "tool_loop_guardrails: {no_progress_warn_after: -1}",

@@ -250,7 +250,16 @@ pub(super) fn address(route: &str) -> Option<String> {
     let name = if host.starts_with('[') { host.as_str() } else { host.split(':').next().unwrap_or_default() };
     let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_hexdigit() || b"x.".contains(&byte)) && name.contains('.');
     let is_local = name == "localhost" || [".localhost", ".internal", ".local"].iter().any(|end| name.ends_with(end));
-    (is_number && name.split('.').count() == 4 || name.starts_with('[') || is_local).then(|| format!("http://{rest}"))
+    let is_address = is_number && name.split('.').count() == 4 || name.starts_with('[') || is_one_number(route.trim(), name);
+    (is_address || is_local).then(|| format!("http://{rest}"))
+}
+
+/// Returns whether the host of a route is an address as one number, such as 2130706433. Behind a slash it is an id or a time, and a shorter
+/// number is a year.
+fn is_one_number(route: &str, name: &str) -> bool {
+    let digits = name.strip_prefix("0x").filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let is_number = digits.is_some() || name.bytes().all(|byte| byte.is_ascii_digit());
+    is_number && name.len() >= 8 && (!route.starts_with('/') || route.starts_with("//"))
 }
 
 /// Returns whether a value is neither null, false nor empty.

@@ -80,8 +80,9 @@ pub fn is_finder(words: &[&str]) -> bool {
     let has = |names: &[&str]| arguments.iter().any(|word| names.contains(word));
     match *program {
         "find" | "fd" | "fdfind" => true,
-        // The long form prints more than names, and `-a` names the folder above too.
-        "ls" => arguments.iter().all(|word| has_only(word, "1crtAS") || !word.starts_with('-')),
+        // The long form prints more than names. `-a` and `-A` print names with a dot in front, which no glob stands for: rules of files look for
+        // what a glob may find.
+        "ls" => arguments.iter().all(|word| has_only(word, "1crtS") || !word.starts_with('-')),
         "rg" => has(&["--files", "--files-with-matches", "-l"]),
         "grep" | "egrep" | "fgrep" => arguments.first().is_some_and(|word| has_only(word, "rRnilwEFIsvZ") && word.contains('l')),
         "git" => match arguments.split_first() {

@@ -120,11 +120,11 @@ fn doubt(blank: Verdict<'_>, doubt: Option<Doubt>, out: &mut Vec<u8>) -> Decided
         tool_calls_unreliable: matches!(doubt, Some(Doubt::Unreliable(_))),
         ..blank
     };
-    let Some((told, action)) = doubt.and_then(|doubt| Some((doubt, action_of(doubt)?))) else {
+    let Some((said, action)) = doubt.and_then(|doubt| Some((doubt, action_of(doubt)?))) else {
         marked.write(out);
         return Decided { doubt, ..Decided::new(Action::Allow, DecidedBy::None, Cow::Borrowed(ALLOW)) };
     };
-    let (code, message) = (told.code(), told.message());
+    let (code, message) = (said.code(), said.message());
     let verdict = Verdict {
         action,
         allows_execution: action == Action::Warn,
