@@ -53,6 +53,12 @@ const MESSAGES: &[(&str, Option<Stage>)] = &[
 const BEGINNINGS: &[(&str, &str, Option<Stage>)] = &[
     ("Content violates usage guidelines", "Content violates usage guidelines", None),
     ("litellm.ContentPolicyViolationError", "ContentPolicyViolationError", INPUT),
+    // LiteLLM drops the provider's code, so that nothing else is left of it.
+    (
+        "litellm.BadRequestError: OpenAIException - Your request was rejected as a result of our safety system",
+        "Your request was rejected as a result of our safety system",
+        INPUT,
+    ),
     ("litellm.BadRequestError: litellm.ContentPolicyViolationError", "ContentPolicyViolationError", INPUT),
 ];
 
