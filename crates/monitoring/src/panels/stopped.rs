@@ -41,15 +41,15 @@ pub(super) fn row() -> Row {
                 "Responses in doubt",
                 "Of an unknown shape, where a stop may be missed, or with calls that may be incomplete.",
                 "cps",
-                8,
+                6,
             )
             .rate_by("doubt", "tollgate_responses_in_doubt_total"),
-            Panel::new("Dead letters", "Records that could not be read, by what is wrong with them.", "cps", 8)
+            Panel::new("Dead letters", "Records that could not be read, by what is wrong with them.", "cps", 6)
                 .rate_by("reason", "tollgate_dead_letters_total")
                 .rate("too large: without value", "", "tollgate_dead_letters_without_value_total"),
-            Panel::new("Replies", "Verdicts asked for on a reply topic. Refused: the topic is not on the allow-list.", "cps", 8)
+            Panel::new("Replies", "Verdicts asked for on a reply topic. Refused: the topic is not on the allow-list.", "cps", 6)
                 .rate_by("outcome", "tollgate_replies_total"),
-            Panel::new("Threads let go of", "Refused: a store is full of stopped threads, and the calls of others are blocked.", "cps", 8)
+            Panel::new("Threads let go of", "Refused: a store is full of stopped threads, and the calls of others are blocked.", "cps", 6)
                 .rate_by("reason", "tollgate_departed_threads_total"),
             trial_flips(),
             trial_coverage(),

@@ -20,8 +20,7 @@ define_metrics! {
             "Tool calls and results that were stopped, by tool; `other` is every tool beyond 128, and a name that is no plain identifier.",
             alert "far more than a day ago";
         counter responses_in_doubt = "tollgate_responses_in_doubt_total" ["doubt"]
-            "Model responses whose shape is not known, or whose calls may be incomplete, whatever is configured to follow.",
-            alert "a new share of `unrecognized_response`: a stop may be missed in it";
+            "Model responses whose shape is not known, or whose calls may be incomplete, whatever is configured to follow.";
         histogram(DECISION_SECONDS) decision_duration = "tollgate_decision_duration_seconds" []
             "Seconds from a record to its verdict's bytes (one record in 64 is timed).";
         histogram(LATENCY_SECONDS) event_to_verdict = "tollgate_event_to_verdict_seconds" []
