@@ -24,7 +24,8 @@ pub const PROGRAMS: &[Program] = &[
         runs: Some(TOOLCHAIN),
         ..PROGRAM
     },
-    Program { names: &["rustup"], options: "-V --version", subcommands: RUSTUP, runs: Some(TOOLCHAIN), ..PROGRAM },
+    // `rustup --version` runs that toolchain's `rustc` too.
+    Program { names: &["rustup"], subcommands: RUSTUP, runs: Some(TOOLCHAIN), ..PROGRAM },
 ];
 
 /// What these programs run.
