@@ -55,7 +55,7 @@ impl Walk<'_> {
                     self.names_relative |= name != "cd" && !path.starts_with(['/', '~']);
                     let path = self.directories.resolved(&path);
                     let below = match access {
-                        Access::Write if index < trees && name == "mv" => Below::Moves,
+                        Access::Write if index < trees && matches!(name, "cp" | "mv") => Below::Moves,
                         Access::Write if index < trees => Below::Changes,
                         _ => Below::Stays,
                     };

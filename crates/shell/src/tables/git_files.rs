@@ -1,5 +1,6 @@
 //! What `git` reads and writes: folders, files and patterns of them among its operands.
 
+use super::linked::placed;
 use super::reading::scan_subcommand;
 use super::texts::git_subcommand;
 use super::touches::{Touch, file, words};
@@ -32,6 +33,9 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     // The first operand of `git grep` is what it looks for, unless an option gives that.
     if subcommand == "grep" && scanned.is_some_and(|scan| !scan.has(&["e", "f"])) && !operands.is_empty() {
         operands.remove(0);
+    }
+    if subcommand == "mv" {
+        touched.extend(placed(arguments, &operands, None));
     }
     for index in operands {
         let Some(argument) = arguments.get(index) else { continue };

@@ -40,6 +40,37 @@ pub(super) fn seen_from_link(touched: &mut Vec<Touch>) {
     touched.append(&mut below);
 }
 
+/// What programs write that put files into a folder under the names that the files have: `cp x/a .` writes `./a`. The last operand, or what `-t`
+/// names, may be such a folder. Without one, `ln` writes into the working folder.
+pub(super) fn placed(arguments: &[Argument], operands: &[usize], target: Option<(usize, String)>) -> Vec<Touch> {
+    let (folder, sources) = match (target, operands) {
+        (Some(target), _) => (target, operands),
+        (None, [index]) => ((*index, ".".to_owned()), operands),
+        (None, [sources @ .., last]) => {
+            let Some(folder) = arguments.get(*last) else { return Vec::new() };
+            ((*last, folder.text.clone()), sources)
+        }
+        (None, []) => return Vec::new(),
+    };
+    let has = |option: &str| arguments.iter().any(|argument| argument.text.len() > 3 && option.starts_with(&argument.text));
+    let keeps_folders = has("--parents");
+    let is_letter = |text: &str| text.starts_with('-') && !text.starts_with("--") && text.contains('T');
+    let merges = has("--no-target-directory") || arguments.iter().any(|argument| is_letter(&argument.text));
+    let written = |index: &usize| {
+        let source = arguments.get(*index)?.text.trim_end_matches('/');
+        let name = if keeps_folders { source } else { source.rsplit('/').next().unwrap_or(source) };
+        let path = match name {
+            // What lies in the source goes into the folder itself.
+            "" | "." | ".." | "~" => folder.1.clone(),
+            _ if merges => folder.1.clone(),
+            name => format!("{}/{name}", folder.1.trim_end_matches('/')),
+        };
+        let is_open = arguments.get(folder.0).is_some_and(|argument| argument.as_known().is_none());
+        Some(Touch::File { index: if is_open { folder.0 } else { *index }, path, access: Access::Write })
+    };
+    sources.iter().filter_map(written).collect()
+}
+
 /// What `tar` writes, if it does not only list: the archive, or else the members that are named. Where its letters take other values too, any of
 /// its words may be the one that is written.
 pub(super) fn of_archive(arguments: &[Argument]) -> Vec<Touch> {

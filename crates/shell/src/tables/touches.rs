@@ -7,7 +7,7 @@
 //! Where a word may be a file or the value of an option, it counts as a file.
 
 use super::git_files::of_git;
-use super::linked::{hidden_targets, is_symbolic, of_archive, of_folder_option, seen_from_link};
+use super::linked::{hidden_targets, is_symbolic, of_archive, of_folder_option, placed, seen_from_link};
 use super::looking::{of_fd, of_find};
 use super::patterns::braces;
 use super::reading::{Scan, scan};
@@ -211,6 +211,9 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         "ln" if is_symbolic(arguments) => seen_from_link(&mut touched),
         _ => {}
     }
+    if matches!(program, "cp" | "mv" | "ln" | "install" | "ginstall") {
+        touched.extend(placed(arguments, &operands, target));
+    }
     touched
 }
 
@@ -329,7 +332,7 @@ fn files_of_options(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     touched
 }
 
-/// Returns for how many of the first arguments a program takes away or changes all that lies below them. The last operand of `mv` is where
+/// Returns for how many of the first arguments a program takes away or changes all that lies below them. The last operand of `mv` and `cp` is where
 /// things go.
 #[must_use]
 pub fn takes_trees(program: &str, arguments: &[Argument]) -> usize {
@@ -341,6 +344,7 @@ pub fn takes_trees(program: &str, arguments: &[Argument]) -> usize {
     };
     match program {
         "mv" => arguments.len().saturating_sub(1),
+        "cp" if has(&['r', 'R', 'a'], "recursive") || has(&[], "archive") => arguments.len().saturating_sub(1),
         "rm" if has(&['r', 'R'], "recursive") => arguments.len(),
         "chmod" | "chown" | "chgrp" | "chattr" if has(&['R'], "recursive") => arguments.len(),
         _ => 0,
