@@ -168,7 +168,7 @@ const MESSAGE_TOOLS: &[Names] = &[
     (
         Recipient,
         "recipient recipients to target targets cc bcc chat chat_id user user_id username email emails phone phone_number address receiver \
-         receivers",
+         receivers forward_to copy_to",
     ),
     (Channel, "channel channel_id channel_ids channels channel_name room room_id group group_id conversation conversation_id"),
     (Text, "message text content subject body html markdown format type message_type parse_mode priority action blocks attachments"),

@@ -81,6 +81,21 @@ impl MessagingLimits {
             return Err(Denial::new("oap.missing_required_context", "Message context must include recipient or channel"));
         }
         let not_allowed = |what| Err(Denial::new(DENIED, what));
+        let unknown: Vec<_> = sorted.unknown.iter().filter(|text| limited && is_destination(text)).collect();
+        // Mailers differ in which of two `@` ends the name, so that a list for one domain would let the other one through.
+        let is_open = |text: &str| text.bytes().filter(|byte| *byte == b'@').nth(1).is_some();
+        if limited && recipients.iter().chain(&channels).any(|name| is_open(name)) {
+            return not_allowed("Recipient holds more than one @");
+        }
+        for name in unknown {
+            let is_listed = |field: &Field<NameSet>| matches!(field, Field::Valid(list) if list.contains(name));
+            if !(is_listed(recipient_list) || is_listed(channel_list))
+                || is_listed(&self.blocked_recipients)
+                || is_listed(&self.blocked_channels)
+            {
+                return not_allowed("An argument of an unknown name may be a recipient or a channel that is not in allowed list");
+            }
+        }
         for name in &recipients {
             check_limit(recipient_list, |list| if list.contains(name) { Ok(()) } else { not_allowed("Recipient is not in allowed list") })?;
         }
@@ -98,4 +113,10 @@ impl MessagingLimits {
     fn channel_list(&self) -> &Field<NameSet> {
         if matches!(self.allowed_channels, Field::Absent) { &self.allowed_recipients } else { &self.allowed_channels }
     }
+}
+
+/// Returns whether a text under a name that no table has looks like somebody to send to: an address, a handle or a channel.
+fn is_destination(text: &str) -> bool {
+    let text = text.trim();
+    !text.contains(char::is_whitespace) && (text.contains('@') || text.starts_with('#'))
 }
