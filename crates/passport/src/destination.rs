@@ -40,6 +40,10 @@ impl Host {
         if authority.contains(['@', '%']) {
             return Err("URL holds credentials or a percent-encoded host");
         }
+        // Readers that know no end of a host but a slash take what stands in front of such an `@` for credentials.
+        if rest.split('/').next().is_some_and(|beginning| beginning.contains('@')) {
+            return Err("URL holds an @ in front of its first slash; write a slash behind the host");
+        }
         Self::read(without_port(authority)?)
     }
 
