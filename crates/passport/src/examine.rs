@@ -152,7 +152,9 @@ const NO_PASSPORT: Outcome = Outcome::NotAsked("there is no passport");
 
 fn check_tool_name(name: &str) -> Result<(), Denial> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/".contains(&byte);
-    if !name.is_empty() && name.len() <= TOOL_NAME_BYTES_MAX && name.bytes().all(is_plain) {
+    // A gateway that puts the name into a path would call another tool.
+    let climbs = name.contains('/') && name.split('/').any(|part| matches!(part, "" | "." | ".."));
+    if !name.is_empty() && name.len() <= TOOL_NAME_BYTES_MAX && name.bytes().all(is_plain) && !climbs {
         return Ok(());
     }
     Err(Denial::new("oap.invalid_tool_name", "Tool name contains invalid characters or format"))
