@@ -1,6 +1,6 @@
 //! Archives and compression, where they are listed or printed. Extraction writes: an author who wants it lists `tar xf`.
 //!
-//! Left out: of `tar` every operation but `t`, archives with a colon in their names (on another machine, by a remote shell), `-I`, `-F`,
+//! Left out: of `tar` every operation but `t` and `c` with a named archive, archives with a colon in their names (on another machine, by a remote shell), `-I`, `-F`,
 //! `--to-command`, `--checkpoint-action`, `--rsh-command`, `-C`; of `unzip` all but listing, testing and printing; of `gzip`, `xz`, `zstd`
 //! whatever writes a file (`-d` behind `-l` does, to some); of `zip` `-T`, `-TT` (start a program), `-m`, `-O`, `-b`; `cpio`, `ar`, `7z` and `bsdcpio` as a whole.
 
@@ -51,14 +51,14 @@ fn compress(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     }
 }
 
-/// TABLE: letters of `tar` that only list. `f` takes the next word.
-const TAR: &str = "tvzjJ";
+/// TABLE: letters of `tar` that list, or make an archive, which is a file that is written. `f` takes the next word.
+const TAR: &str = "ctvzjJ";
 
 /// TABLE: its long options.
-const TAR_LONG: [&str; 8] = ["--list", "--verbose", "--gzip", "--bzip2", "--xz", "--zstd", "--wildcards", "--numeric-owner"];
+const TAR_LONG: [&str; 9] = ["--create", "--list", "--verbose", "--gzip", "--bzip2", "--xz", "--zstd", "--wildcards", "--numeric-owner"];
 
 fn tar(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
-    let mut lists = false;
+    let (mut lists, mut makes, mut names) = (false, false, false);
     let mut at = 0;
     while let Some(argument) = arguments.get(at) {
         let index = at;
@@ -73,8 +73,12 @@ fn tar(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
         };
         if text.starts_with("--") {
             lists |= text == "--list";
+            makes |= text == "--create";
             match text.split_once('=') {
-                Some(("--file", name)) => archive(&Argument { text: name.to_owned(), ..argument.clone() }, index)?,
+                Some(("--file", name)) => {
+                    names = true;
+                    archive(&Argument { text: name.to_owned(), ..argument.clone() }, index)?;
+                }
                 Some(("--exclude", _)) => {}
                 _ if TAR_LONG.contains(&text) => {}
                 _ => return Err(Unlisted { index, what: OPTION }),
@@ -85,15 +89,19 @@ fn tar(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
         // What stands behind an `f` is the name of the archive to some and letters to others.
         let (letters, is_named) = letters.strip_suffix('f').map_or((letters, false), |rest| (rest, true));
         lists |= letters.contains('t');
+        makes |= letters.contains('c');
         if argument.as_known().is_none() || text.is_empty() || !letters.chars().all(|letter| TAR.contains(letter)) {
             return Err(Unlisted { index, what: OPTION });
         }
         if is_named {
+            names = true;
             archive(arguments.get(at).ok_or(Unlisted { index: at, what: MISSING })?, at)?;
             at += 1;
         }
     }
-    if lists { Ok(Vec::new()) } else { Err(Unlisted { index: 0, what: OPTION }) }
+    // Without a name, TAPE in the environment says what is written.
+    let is_one = if makes { names && !lists } else { lists };
+    if is_one { Ok(Vec::new()) } else { Err(Unlisted { index: 0, what: OPTION }) }
 }
 
 /// The name of an archive that is a file here.

@@ -23,7 +23,9 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     let folders = arguments.iter().take(at).enumerate().filter(|(_, argument)| argument.text == "-C");
     let mut touched: Vec<Touch> = folders.filter_map(|(index, _)| file(arguments, index + 1, Access::Read)).collect();
     let subcommand = arguments.get(at).map_or("", |argument| argument.text.as_str());
-    let access = if GIT_WRITES.contains(&subcommand) { Access::Write } else { Access::Read };
+    // What is stashed goes back to what was committed.
+    let stashes = subcommand == "stash" && arguments.get(at + 1).is_some_and(|next| next.text == "push" || next.text.starts_with('-'));
+    let access = if GIT_WRITES.contains(&subcommand) || stashes { Access::Write } else { Access::Read };
     if OF_NAMES.contains(&subcommand) {
         return touched;
     }
