@@ -163,7 +163,8 @@ mod tests {
             ("http://0x7f.1/", "127.0.0.1"),
             ("http://2130706433", "127.0.0.1"),
             ("http://[::ffff:127.0.0.1]:80/", "::ffff:127.0.0.1"),
-            ("https://example.com?x@y", "example.com"),
+            ("https://example.com?x=y", "example.com"),
+            ("https://example.com/?x@y", "example.com"),
         ] {
             assert_eq!(name(url).as_deref(), Ok(expected), "{url}");
         }
@@ -185,6 +186,8 @@ mod tests {
             "http://example.com\n",
             "http://example.com\\@evil.io",
             "http://user@example.com",
+            "https://example.com?x@y",
+            "https://example.com#@evil.io/",
             "http://user:pass@example.com",
             "http://ex%61mple.com",
             "http://example.com%2f.evil.io",
