@@ -1,6 +1,6 @@
 //! The words that stay, because a decision reads them: what tells a failure in a result, why a response ended, and the names of fields.
 
-use crate::decide::safety::{ANTHROPIC, GEMINI, OPENAI_COMPATIBLE, ReasonSet};
+use crate::decide::safety::{ReasonSet, WORDS, default_reasons};
 
 /// The members by which a result that is an object tells of a failure.
 pub(super) const RESULT_MEMBERS: [&[u8]; 4] = [b"exit_code", b"error", b"success", b"failed"];
@@ -66,14 +66,14 @@ const ORDINARY_REASONS: &[&str] = &[
 
 /// Returns the reasons that stay: those that detectors know by default, the ordinary ones, the words of safety stops, and `others`.
 pub(super) fn reasons<S: AsRef<str>>(others: impl IntoIterator<Item = S>) -> ReasonSet {
-    let known = [ORDINARY_REASONS, OPENAI_COMPATIBLE.defaults, ANTHROPIC.defaults, GEMINI.defaults, crate::decide::safety::WORDS];
-    let others: Vec<String> = others.into_iter().map(|reason| reason.as_ref().to_owned()).collect();
-    ReasonSet::new(known.into_iter().flatten().map(|reason| (*reason).to_owned()).chain(others))
+    let known = [ORDINARY_REASONS, WORDS].into_iter().flatten().map(|reason| (*reason).to_owned());
+    let others = others.into_iter().map(|reason| reason.as_ref().to_owned());
+    ReasonSet::new(known.chain(default_reasons()).chain(others))
 }
 
 /// Returns whether a word is one that verdicts repeat of a provider's ratings.
 pub(super) fn is_rating(word: &str) -> bool {
-    crate::decide::safety::WORDS.iter().any(|known| known.eq_ignore_ascii_case(word))
+    WORDS.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// The hints at a provider.
@@ -89,6 +89,15 @@ pub(super) const MODALITIES: [&str; 5] = ["TEXT", "IMAGE", "VIDEO", "AUDIO", "DO
 mod tests {
     use super::super::alphabet::characters;
     use super::*;
+
+    #[test]
+    fn the_default_reasons_of_every_dialect_stay() {
+        let kept = reasons::<&str>([]);
+        for reason in ["content_filter", "refusal", "IMAGE_RECITATION", "stop"] {
+            assert!(kept.find(reason).is_some(), "{reason}");
+        }
+        assert!(kept.find("a reason of nobody").is_none());
+    }
 
     #[test]
     fn words_that_tell_of_a_failure_are_found_in_any_case_and_at_the_ends() {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::native::NATIVE;
 use super::reading::is_stop_word;
 use super::{Detection, EndReason, ReasonSet, ResponseView, SafetyDetector};
-use crate::settings::{Named, Section};
+use crate::settings::{Collector, Named, Section};
 
 /// One kind of detector: its names, and how its configuration is read. It stands beside the detector's code.
 #[derive(Debug)]
@@ -65,13 +65,13 @@ impl ConfiguredDetector {
 
 /// The reasons by which a dialect says that a response was cut off.
 #[derive(Debug)]
-pub(crate) struct Dialect {
+struct Dialect {
     /// The detector's name in configuration and verdicts.
     name: &'static str,
     /// The key of the values in configuration.
     key: &'static str,
     /// The values that count as a safety stop unless configured otherwise.
-    pub(crate) defaults: &'static [&'static str],
+    defaults: &'static [&'static str],
     /// Returns the reasons to look at.
     reasons: for<'r, 'd> fn(&'r ResponseView<'d>) -> &'r [EndReason<'d>],
     /// What the provider says besides: its name in the response, and in the verdict.
@@ -79,7 +79,7 @@ pub(crate) struct Dialect {
 }
 
 /// OpenAI and everything that speaks its dialect: `finish_reason: content_filter`.
-pub(crate) static OPENAI_COMPATIBLE: Dialect = Dialect {
+static OPENAI_COMPATIBLE: Dialect = Dialect {
     name: "openai_compatible_content_filter",
     key: "finish_reasons",
     defaults: &["content_filter"],
@@ -88,7 +88,7 @@ pub(crate) static OPENAI_COMPATIBLE: Dialect = Dialect {
 };
 
 /// Anthropic: `stop_reason: refusal`, which is given when its streaming classifiers intervene, or the model itself refuses to go on.
-pub(crate) static ANTHROPIC: Dialect = Dialect {
+static ANTHROPIC: Dialect = Dialect {
     name: "anthropic_refusal",
     key: "stop_reasons",
     defaults: &["refusal"],
@@ -97,7 +97,7 @@ pub(crate) static ANTHROPIC: Dialect = Dialect {
 };
 
 /// Gemini and Vertex: a candidate's finish reason names one of their safety systems.
-pub(crate) static GEMINI: Dialect = Dialect {
+static GEMINI: Dialect = Dialect {
     name: "gemini_safety",
     key: "finish_reasons",
     defaults: &[
@@ -125,6 +125,13 @@ pub const DETECTORS: &[&DetectorDescriptor] = &[
     &DetectorDescriptor { name: GEMINI.name, aliases: &["GeminiSafetyDetector"], read: |config| GEMINI.read(config) },
     &NATIVE,
 ];
+
+/// Returns the reasons that the built-in detectors look for, unless configured otherwise.
+pub(crate) fn default_reasons() -> Vec<String> {
+    let (nothing, faults) = (json!({}), Collector::default());
+    let config = Section::root(&nothing, &nothing, &faults);
+    DETECTORS.iter().flat_map(|detector| (detector.read)(&config).reasons().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
 
 impl Dialect {
     fn read(&'static self, config: &Section<'_>) -> ConfiguredDetector {

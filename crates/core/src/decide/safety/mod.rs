@@ -17,7 +17,7 @@ mod response;
 mod settings;
 mod vocabulary;
 
-pub(crate) use detectors::{ANTHROPIC, GEMINI, OPENAI_COMPATIBLE};
+pub(crate) use detectors::default_reasons;
 pub use detectors::{ConfiguredDetector, DETECTORS, DetectorDescriptor};
 pub use inspection::{Doubt, Inspection, SafetyChain};
 pub use reading::{CalledTool, ReasonValue, ResponseContent, Stage, sanitise_message, sanitise_response};
