@@ -59,7 +59,11 @@ fn the_published_schemas_are_what_is_printed() {
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(&path, &printed).unwrap();
         }
-        assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), printed, "TOLLGATE_UPDATE_FIXTURES=1 writes it anew");
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap_or_default(),
+            printed,
+            "`TOLLGATE_UPDATE_FIXTURES=1 cargo test --test integration -- schemas` writes it anew"
+        );
         files.insert(format!("{name}.json"));
     }
     let found: BTreeSet<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

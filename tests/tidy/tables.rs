@@ -8,6 +8,7 @@ use tollgate_config::topics::TOPICS;
 use tollgate_worker::metrics::{CATALOG, Kind};
 
 use super::{assert_none, documents, read};
+use crate::support::{run, tollgate};
 
 /// Compares a file with the wanted text; writes it where that is asked for.
 fn check_written(path: &str, wanted: &str) {
@@ -163,4 +164,36 @@ fn cut_tables_are_found() {
     {
         assert!(!cut_tables(cut).is_empty(), "{cut}");
     }
+}
+
+/// Returns the commands that a help text lists.
+fn commands_of(help: &str) -> Vec<&str> {
+    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = list.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect()
+}
+
+#[test]
+fn every_command_has_a_row() {
+    let page = read(Path::new("docs/configuration.md"));
+    let help = run(tollgate().arg("--help"), b"").stdout;
+    let commands = commands_of(&help);
+    assert!(commands.len() > 15, "{commands:?}");
+    let has_row = |name: &str| page.lines().any(|line| line.starts_with(&format!("| `tollgate {name}")));
+    let missing: Vec<_> = commands.iter().filter(|name| !has_row(name)).map(|name| format!("tollgate {name}")).collect();
+    assert_none("commands without a row in the table of docs/configuration.md; add a row that begins with the command", &missing);
+}
+
+#[test]
+fn every_field_of_events_has_a_row_and_a_case() {
+    let schema = tollgate_core::event::decode::schema();
+    let fields: Vec<_> = schema["definitions"]["fields"]["properties"].as_object().unwrap().keys().cloned().collect();
+    assert!(fields.len() > 15, "{fields:?}");
+    let page = read(Path::new("docs/contract.md"));
+    let cases = read(Path::new("crates/core/tests/fixtures/accepted.jsonl"));
+    let is_in_a_row = |name: &str| page.lines().any(|line| line.starts_with("| `") && line.contains(&format!("`{name}`")));
+    let missing: Vec<_> = fields.iter().filter(|name| !is_in_a_row(name)).cloned().collect();
+    assert_none("fields of events without a row in docs/contract.md", &missing);
+    let missing: Vec<_> = fields.iter().filter(|name| !cases.contains(&format!("\"{name}\""))).cloned().collect();
+    assert_none("fields of events without a case in crates/core/tests/fixtures/accepted.jsonl", &missing);
 }

@@ -1,7 +1,9 @@
 //! Checks the policy's version for many configurations, as it has been since verdicts carry one. A change of code must change none of them:
 //! every verdict would then claim to be decided by another policy.
 
+use tollgate_core::decide::guardrail::PROVIDERS;
 use tollgate_core::decide::policy::{Policy, PolicySettings, Registry};
+use tollgate_core::decide::safety::DETECTORS;
 use tollgate_core::settings;
 use tollgate_fixtures::cases;
 
@@ -28,8 +30,22 @@ fn every_name_is_covered() {
     let names: Vec<_> = Registry::builtin().names().collect();
     assert!(names.len() > 10, "{names:?}");
     for name in names {
-        assert!(texts.iter().any(|text| text.contains(name)), "no configuration uses {name}");
+        let fix = format!(
+            "no configuration in crates/core/tests/fixtures/policy_versions.jsonl uses {name}: add a line with name, config and files, and run \
+             TOLLGATE_UPDATE_FIXTURES=1 cargo test --test integration -- config::versions"
+        );
+        assert!(texts.iter().any(|text| text.contains(name)), "{fix}");
     }
+}
+
+/// Users look for detectors and providers in the example.
+#[test]
+fn every_built_in_stands_in_the_example() {
+    let example = include_str!("../../../config/example.yaml");
+    let uses: Vec<_> = example.lines().filter_map(|line| line.split_once("use: ")?.1.split_whitespace().next()).collect();
+    let names = DETECTORS.iter().map(|detector| detector.name).chain(PROVIDERS.iter().map(|provider| provider.name));
+    let missing: Vec<_> = names.filter(|name| !uses.contains(name)).collect();
+    assert!(missing.is_empty(), "no entry of config/example.yaml says `use:` with {missing:?}: add an entry, or a comment that shows it");
 }
 
 /// A default that is left out and one that is written give the same version.

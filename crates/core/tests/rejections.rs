@@ -288,6 +288,8 @@ fn describe(event: &Event<'_>) -> Value {
         "user_role": who.user_role,
         "tenant_id": who.tenant_id,
         "run_id": who.run_id,
+        "attended": event.attended,
+        "provider": event.provider,
     });
     let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let input = |input: &ToolInput<'_>| match input {
