@@ -12,7 +12,7 @@ use tollgate_core::decide::controls::{CONTROL_BYTES_MAX, ControlId, decode};
 use tollgate_passport::{Passport, check_schema};
 
 use super::history::{AuditArgs, Change, Signed};
-use super::written::{note, put, read, read_in_time, write};
+use super::written::{note, put, read_in_time, write};
 use crate::commands::passport::{denies_every_call, fault_lines};
 use crate::commands::shared::Hints;
 
@@ -71,7 +71,7 @@ pub(super) fn execute(command: &PassportCommand, kafka: &KafkaSettings, hints: &
             say!("its digest is {digest}");
         }
         PassportCommand::Remove { agent, audit } => {
-            let (id, listing) = (ControlId::Passport(agent.clone()), read(kafka));
+            let (id, listing) = (ControlId::Passport(agent.clone()), read_in_time(kafka));
             match &listing {
                 Ok(listing) if listing.is_in_force(&id) || listing.is_partial() => {}
                 Ok(_) => {

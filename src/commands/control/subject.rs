@@ -17,7 +17,7 @@ use tollgate_json::digest::Digest;
 use super::fleet::{Fleet, await_applied};
 use super::history::{AuditArgs, Change};
 use super::listing::Listing;
-use super::written::{note, put, read, read_in_time, write};
+use super::written::{note, put, read_in_time, write};
 use crate::commands::shared::Hints;
 use crate::commands::shared::{now_ms, read_duration, read_until, stamp};
 use tollgate_operations::Place;
@@ -136,7 +136,7 @@ fn switch(switch: Switch, args: &SwitchArgs, settings: &Settings) -> anyhow::Res
 
 pub(super) fn resume(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> anyhow::Result<ExitCode> {
     let found = args.subject.resolve(settings)?;
-    let (kind, listing) = (found.kind, read(&settings.kafka));
+    let (kind, listing) = (found.kind, read_in_time(&settings.kafka));
     if let Ok(listing) = &listing {
         args.subject.check_key(listing, settings)?;
     }

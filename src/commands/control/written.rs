@@ -15,7 +15,7 @@ use super::history::{Change, noted};
 use super::listing::{Listing, compact};
 use tollgate_operations::{Outgoing, Place, Topic, Topics, publish};
 
-/// How long a suspension waits for what the topic holds. A partition without a leader cannot be read, and that may last.
+/// How long a command that writes waits for what the topic holds. A partition without a leader cannot be read, and that may last.
 const READ_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Writes a record and notes the change. `listing` is what the topic held before.
