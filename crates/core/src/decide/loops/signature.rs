@@ -28,8 +28,12 @@ impl<'a> Signature<'a> {
 
 /// How many bytes of a command line are looked at.
 const COMMAND_BYTES: usize = 300;
+/// How far into the arguments a command line is looked for, in bytes.
+const ARGUMENT_BYTES: usize = 2_000;
 /// The arguments that hold a command line, as they stand in JSON.
 const COMMAND_KEYS: [&str; 4] = ["\"command\"", "\"cmd\"", "\"script\"", "\"args\""];
+/// The flags behind which a shell takes a command line.
+const SHELL_FLAGS: [&[u8]; 3] = [b"-lc", b"-c", b"-ec"];
 
 /// What a controller may ask about a call besides its signature.
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,21 +50,59 @@ pub struct CallContext<'a> {
 
 impl<'a> CallContext<'a> {
     /// Returns the beginning of the command line in the arguments, as it is spelled there; empty where there is none.
+    ///
+    /// Of a list that hands a line to a shell (`["bash", "-lc", "make"]`) it is that line, of any other list its first text.
     #[must_use]
     pub fn command(&self) -> &[u8] {
-        let source = match self.input {
+        COMMAND_KEYS.iter().find_map(|key| self.text_of(key)).unwrap_or_default()
+    }
+
+    /// Returns what is done to a screen, where the arguments name it (`"action": "scroll"`); empty elsewhere.
+    #[must_use]
+    pub fn action(&self) -> &[u8] {
+        self.text_of("\"action\"").unwrap_or_default()
+    }
+
+    /// Returns the keys that are sent to the program of a terminal (`"chars": "q"`); empty elsewhere.
+    #[must_use]
+    pub fn keys(&self) -> &[u8] {
+        self.text_of("\"chars\"").unwrap_or_default()
+    }
+
+    /// Returns the arguments as they are spelled; empty where the event has none.
+    #[must_use]
+    pub fn arguments(&self) -> &[u8] {
+        match self.input {
             Some(ToolInput::Value(value)) => value.source(),
             Some(ToolInput::Encoded(text)) => text.as_bytes(),
-            Some(ToolInput::Absent { .. }) | None => return b"",
-        };
-        let value_of = |key: &&str| {
-            let at = memchr::memmem::find(source, key.as_bytes())?;
-            let value = source.get(at + key.len()..)?.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start().strip_prefix(b"\"")?;
-            let end = memchr::memchr_iter(b'"', value).find(|end| end.checked_sub(1).and_then(|at| value.get(at)) != Some(&b'\\'));
-            value.get(..end.unwrap_or(value.len()).min(COMMAND_BYTES))
-        };
-        COMMAND_KEYS.iter().find_map(value_of).unwrap_or_default()
+            Some(ToolInput::Absent { .. }) | None => b"",
+        }
     }
+
+    /// Returns the beginning of the text of an argument. The key stands in quotes.
+    fn text_of(&self, key: &str) -> Option<&[u8]> {
+        let source = self.arguments();
+        let source = source.get(..ARGUMENT_BYTES).unwrap_or(source);
+        let at = memchr::memmem::find(source, key.as_bytes())?;
+        let value = source.get(at + key.len()..)?.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
+        let Some(list) = value.strip_prefix(b"[") else { return quoted(value).map(|(text, _)| text) };
+        let (first, rest) = quoted(list)?;
+        let line = || quoted(next(rest)?).filter(|(flag, _)| SHELL_FLAGS.contains(flag)).and_then(|(_, rest)| quoted(next(rest)?));
+        Some(line().map_or(first, |(line, _)| line))
+    }
+}
+
+/// Returns the text in quotes that a JSON source begins with, cut to [`COMMAND_BYTES`], and the source behind it.
+fn quoted(source: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = source.trim_ascii_start().strip_prefix(b"\"")?;
+    let end = memchr::memchr_iter(b'"', text).find(|end| end.checked_sub(1).and_then(|at| text.get(at)) != Some(&b'\\'));
+    let end = end.unwrap_or(text.len());
+    Some((text.get(..end.min(COMMAND_BYTES))?, text.get(end + 1..).unwrap_or_default()))
+}
+
+/// Returns the source behind the comma that it begins with.
+fn next(source: &[u8]) -> Option<&[u8]> {
+    source.trim_ascii_start().strip_prefix(b",")
 }
 
 /// Returns the digest of a call's arguments. Anything but an object, and text that is not JSON, counts as `{}`.
@@ -211,6 +253,22 @@ mod tests {
 
     fn result(text: &str) -> Digest {
         result_digest(Some(&Text::plain(text.as_bytes())))
+    }
+
+    #[test]
+    fn a_command_line_is_found_in_a_text_and_in_a_list_for_a_shell() {
+        for (arguments, command) in [
+            (r#"{"command": "git status"}"#, "git status"),
+            (r#"{"cwd": "/", "command": ["bash", "-lc", "git status"]}"#, "git status"),
+            (r#"{"command":["ls","-l"]}"#, "ls"),
+            (r#"{"command": []}"#, ""),
+            (r#"{"command": 7}"#, ""),
+            (r#"{"path": "a"}"#, ""),
+        ] {
+            let input = ToolInput::Encoded(Text::plain(arguments.as_bytes()));
+            let context = CallContext { input: Some(&input), ..CallContext::default() };
+            assert_eq!(context.command(), command.as_bytes(), "{arguments}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Shape: return codes, as the shells of agents print them. Exit code 1 of a program that answers with it is no failure.
 
-use super::Said;
 use super::view::{View, begins, holds, number, position};
+use super::{Asked, Said};
 
 /// The members of an object that hold a return code.
 const MEMBERS: [&str; 5] = ["exit_code", "exitCode", "returncode", "return_code", "exit_status"];
@@ -15,13 +15,15 @@ const ANSWERING: [&str; 12] = ["grep", "egrep", "fgrep", "rg", "ag", "diff", "cm
 pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
     match code_of(view)? {
         0 => Some(Said::Fine),
-        1 if answers(view.command()) => Some(Said::Fine),
+        1 if view.asked.has(Asked::ANSWERS) => Some(Said::Fine),
         _ => Some(Said::Failed(error_line(view))),
     }
 }
 
 fn code_of(view: &View<'_>) -> Option<i64> {
-    if let Some(code) = MEMBERS.iter().find_map(|key| view.member(key)) {
+    let metadata = view.member("metadata");
+    let nested = |key: &&str| metadata.and_then(|object| object.get(key)).filter(|code| !code.is_null());
+    if let Some(code) = MEMBERS.iter().find_map(|key| view.member(key)).or_else(|| MEMBERS.iter().find_map(nested)) {
         return number(code.source());
     }
     // A short text is its own end.
@@ -45,7 +47,7 @@ fn code_of(view: &View<'_>) -> Option<i64> {
 }
 
 /// Returns whether the last program of a command line answers with exit code 1.
-fn answers(command: &[u8]) -> bool {
+pub fn answers(command: &[u8]) -> bool {
     let last = command.rsplit(|byte| matches!(byte, b'|' | b';' | b'&')).next().unwrap_or_default().trim_ascii_start();
     ANSWERING.iter().any(|program| begins(last, program) && last.get(program.len()).is_none_or(|next| !next.is_ascii_alphanumeric()))
 }
@@ -71,6 +73,7 @@ mod tests {
                 "partial output\nProcess exited with code 9",
                 r#"{"output":"","exit_code":1}"#,
                 r#"{"stdout":"x","returncode":-9}"#,
+                r#"{"output":"","metadata":{"exit_code":1,"duration_seconds":0.1}}"#,
             ],
             &[
                 "<returncode>0</returncode>\n<output>\nError: printed by a test that passes\n</output>",
@@ -78,6 +81,8 @@ mod tests {
                 r#"{"output":"Error: of another time","exit_code":0}"#,
                 "The manual: programs end with exit code 2 where a file is missing",
                 r#"{"exit_codes":[1,2]}"#,
+                r#"{"output":"Error: of another time","metadata":{"exit_code":0}}"#,
+                r#"{"output":"","metadata":{"exit_code":null}}"#,
             ],
         );
     }

@@ -4,7 +4,7 @@ use super::Said;
 use super::view::{View, beginning, begins, holds};
 
 /// What a line may begin with, in lower case.
-const HEADS: [&str; 12] = [
+const HEADS: [&str; 14] = [
     "error:",
     "error -",
     "error[",
@@ -15,6 +15,8 @@ const HEADS: [&str; 12] = [
     "failure:",
     "err:",
     "npm err!",
+    "npm error",
+    "<tool_use_error>",
     "traceback (most recent call last)",
     "exception:",
 ];
@@ -77,6 +79,8 @@ mod tests {
                 "fatal: not a git repository",
                 "error[E0308]: mismatched types",
                 "npm ERR! missing script",
+                "npm error code ENOENT",
+                "<tool_use_error>File has not been read yet. Read it first before writing to it.</tool_use_error>",
             ],
             &[
                 "ErrorBoundary renders what its children throw",

@@ -1,6 +1,7 @@
 //! Whether a tool's result says that the call failed. The seed's classification is that of the Hermes controller, for its preset and for
 //! signals. The step controller looks for one shape after the other, each in a file of its own.
 
+mod asked;
 mod envelope;
 mod exit_code;
 mod flags;
@@ -15,9 +16,9 @@ mod tests_failed;
 mod usage;
 mod view;
 
+pub use asked::Asked;
 pub use seed::{Failure, classify};
 
-use super::CallContext;
 use super::steps::hash::Mix;
 use tollgate_json::{DEPTH_MAX, Parser, Text, Value};
 use view::View;
@@ -56,6 +57,8 @@ pub struct Seen {
     pub is_passing: bool,
     /// Whether the call failed because the program that it starts is missing.
     pub is_missing: bool,
+    /// Whether the result does not tell whether another call may bring more: a failure without a cause, a success without a word.
+    pub is_unclear: bool,
     /// Whether the result is the empty answer to a look-up.
     pub is_nothing: bool,
 }
@@ -67,8 +70,10 @@ pub struct Result<'r> {
     pub text: Option<&'r Text<'r>>,
     /// Whether the call failed, as the event says.
     pub declared: Option<bool>,
-    /// The call.
-    pub context: &'r CallContext<'r>,
+    /// The call's arguments as they are spelled, where the event of the result has them.
+    pub arguments: &'r [u8],
+    /// What the call asked for.
+    pub asked: Asked,
     /// Whether the call was made before: only then it matters whether it is to be made again later.
     pub is_repeated: bool,
 }
@@ -79,13 +84,13 @@ pub fn look<T>(result: &Result<'_>, then: impl FnOnce(Seen, &[u8]) -> T) -> T {
     let mut outer = Parser::new();
     let value = parsed(&mut outer, raw);
     let Some((text, is_error)) = value.and_then(envelope::open) else {
-        return then(seen(&View::new(raw, value, result.context), result), raw);
+        return then(seen(&View::new(raw, value, result), result), raw);
     };
     let text = text.into_bytes();
     let mut inner = Parser::new();
     let value = parsed(&mut inner, &text);
     let declared = result.declared.or(is_error.then_some(true));
-    then(seen(&View::new(&text, value, result.context), &Result { declared, ..*result }), &text)
+    then(seen(&View::new(&text, value, result), &Result { declared, ..*result }), &text)
 }
 
 /// Returns the object or list that a text is.
@@ -103,11 +108,15 @@ fn seen(view: &View<'_>, result: &Result<'_>) -> Seen {
         Some(Said::Missing) => (b"a missing program".as_slice(), true),
         Some(Said::Fine) | None if failed == Some(true) => (view.first_line(), false),
         Some(Said::Fine) | None => {
-            return Seen { is_nothing, is_passing: result.is_repeated && passing::is_later(view), ..Seen::default() };
+            let is_passing = result.is_repeated && passing::is_later(view);
+            let is_unclear = result.is_repeated && passing::is_blank(view) && !view.asked.has(Asked::LOOKS_UP);
+            return Seen { is_nothing, is_passing, is_unclear, ..Seen::default() };
         }
     };
     let line = if line.is_empty() { view.text } else { line };
-    Seen { class: Some(class_of(line)), is_passing: !is_missing && passing::see(view), is_missing, is_nothing }
+    let is_passing = !is_missing && passing::see(view);
+    let is_unclear = !is_missing && !is_passing && passing::is_unclear(view);
+    Seen { class: Some(class_of(line)), is_passing, is_unclear, is_missing, is_nothing }
 }
 
 /// How many bytes of an error's line its class depends on.
@@ -137,6 +146,7 @@ fn class_of(line: &[u8]) -> u16 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::decide::loops::CallContext;
     use tollgate_passport::ToolInput;
 
     /// Returns what is seen of a result of a call without a command.
@@ -149,7 +159,8 @@ pub(super) mod tests {
         let (text, arguments) = (Text::plain(result.as_bytes()), serde_json::json!({"command": command}).to_string());
         let input = ToolInput::Encoded(Text::plain(arguments.as_bytes()));
         let context = CallContext { input: Some(&input), ..CallContext::default() };
-        look(&Result { text: Some(&text), declared, context: &context, is_repeated: true }, |seen, _| seen)
+        let asked = Asked::of(&context);
+        look(&Result { text: Some(&text), declared, arguments: context.arguments(), asked, is_repeated: true }, |seen, _| seen)
     }
 
     /// Checks that each of the first results is seen as a failure, and none of the others.

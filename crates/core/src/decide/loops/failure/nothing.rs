@@ -1,5 +1,6 @@
 //! Shape: the empty answer to a look-up. It is no failure; many of them in a row are guesses.
 
+use super::Asked;
 use super::view::{View, begins, holds, position};
 
 /// What an empty answer says behind `no` or `0`.
@@ -13,7 +14,7 @@ const LOOKUPS: [&str; 10] = ["find", "grep", "rg", "ag", "fd", "locate", "which"
 /// Returns whether a result is the empty answer to a look-up.
 pub fn see(view: &View<'_>) -> bool {
     let line = view.first_line();
-    is_empty_value(view) || says_nothing(line) || (is_empty_output(view) && is_lookup(view.command()))
+    is_empty_value(view) || says_nothing(line) || (is_empty_output(view) && view.asked.has(Asked::LOOKS_UP))
 }
 
 /// Returns whether the text is an empty list or object, or an object with nothing but an empty list.

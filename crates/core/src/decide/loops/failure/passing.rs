@@ -1,9 +1,11 @@
-//! Failures that may pass by themselves: outages, rate limits, locks. They may be repeated for longer.
+//! Results whose calls may be repeated for longer: failures that may pass by themselves, work that is not over yet, and results that do not
+//! tell why nothing came.
 
+use super::Asked;
 use super::view::{View, beginning, position};
 
-/// What such failures say, in lower case.
-const PHRASES: [&str; 20] = [
+/// What failures say that may pass, in lower case.
+const PHRASES: [&str; 34] = [
     "timed out",
     "timeout",
     "time-out",
@@ -15,6 +17,8 @@ const PHRASES: [&str; 20] = [
     "rate limit",
     "rate-limit",
     "ratelimit",
+    "rate exceeded",
+    "throttl",
     "overload",
     "too many requests",
     "try again",
@@ -24,17 +28,72 @@ const PHRASES: [&str; 20] = [
     "bad gateway",
     "starting up",
     "not ready",
+    "econnre",
+    "etimedout",
+    "eai_again",
+    "hang up",
+    "name resolution",
+    "handshake",
+    "could not get lock",
+    "unable to acquire",
+    "acquiring the",
+    "held by process",
+    "another process",
+    "another operation",
 ];
 /// The status codes of such failures.
 const CODES: [&str; 4] = ["429", "502", "503", "504"];
+/// What is said, in lower case, where a command was ended from outside or an element did not come: the next try may end in the same way.
+const ENDED: [&str; 4] = ["command timed out", "has been killed", "locator", "waiting for selector"];
+/// What failures say that may come from anything, in lower case.
+const UNCLEAR: [&str; 3] = ["internal server error", "http 500", "\"status_code\":500"];
+/// How long a failure is at most that is nothing but a return code, in bytes.
+const BARE_BYTES_MAX: usize = 120;
+/// The words that stand around a return code, in lower case.
+const FRAME: [&str; 13] =
+    ["exit", "code", "status", "exited", "with", "returncode", "output", "command", "process", "metadata", "duration", "seconds", "stdout"];
 
-/// What a result says whose call is to be made again later, in lower case.
-const LATER: [&str; 8] = ["not ready", "not yet", "pending", "in progress", "still running", "queued", "busy", "starting"];
+/// What a short result says whose call is to be made again later, in lower case.
+const LATER: [&str; 14] = [
+    "not ready",
+    "not yet",
+    "pending",
+    "in progress",
+    "in_progress",
+    "still running",
+    "queued",
+    "busy",
+    "starting",
+    "loading",
+    "processing",
+    "creating",
+    "typing",
+    "waiting",
+];
 /// How long a result may be that says no more than that, in bytes.
 const LATER_BYTES_MAX: usize = 200;
+/// What terminals say of a program that goes on, in lower case.
+const GOES_ON: [&str; 2] = ["no new output", "process running with"];
+/// How a state is named that ends by itself, in lower case, where it is a whole value.
+const STATES: [&str; 11] = [
+    "running",
+    "processing",
+    "in-progress",
+    "queued",
+    "creating",
+    "building",
+    "provisioning",
+    "initializing",
+    "deploying",
+    "waiting",
+    "activating",
+];
+/// How the name of such a state may end.
+const STATE_ENDING: &[u8] = b"in_progress";
 
-/// How many bytes are looked at.
+/// How many bytes are looked at for failures, and for states.
 const BYTES: usize = 400;
+const STATE_BYTES: usize = 2_000;
 
 /// Returns whether a failure is one that may pass.
 pub fn see(view: &View<'_>) -> bool {
@@ -45,29 +104,115 @@ pub fn see(view: &View<'_>) -> bool {
             !is_digit(at.checked_sub(1)) && !is_digit(Some(at + code.len()))
         })
     };
-    PHRASES.iter().any(|phrase| position(text, phrase).is_some()) || CODES.iter().any(has_code)
+    let holds = |phrase: &&str| position(text, phrase).is_some();
+    !ENDED.iter().any(holds) && (PHRASES.iter().any(holds) || CODES.iter().any(has_code))
 }
 
-/// Returns whether a short result says that the call is to be made again later, though nothing failed.
+/// Returns whether a failure does not tell whether it may pass: it has no words, a server failed within itself, or a command was ended from
+/// outside.
+pub fn is_unclear(view: &View<'_>) -> bool {
+    let text = beginning(view.text, BYTES);
+    ENDED.iter().chain(&UNCLEAR).any(|phrase| position(text, phrase).is_some()) || is_bare_code(view.text)
+}
+
+/// Returns whether a text has no words but those around a return code.
+fn is_bare_code(text: &[u8]) -> bool {
+    let is_word = |word: &[u8]| FRAME.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
+    let mut words = text.split(|byte| !byte.is_ascii_alphabetic()).filter(|word| !word.is_empty());
+    let names_code = position(text, "exit").or_else(|| position(text, "returncode")).is_some();
+    names_code && text.len() <= BARE_BYTES_MAX && words.all(is_word)
+}
+
+/// Returns whether a result says that the call is to be made again later, though nothing failed.
 pub fn is_later(view: &View<'_>) -> bool {
-    view.text.len() <= LATER_BYTES_MAX && LATER.iter().any(|phrase| position(view.text, phrase).is_some())
+    let is_short = view.text.len() <= LATER_BYTES_MAX;
+    // Who sends keys does not wait.
+    let goes_on =
+        || !view.asked.has(Asked::SENDS) && GOES_ON.iter().any(|phrase| position(beginning(view.text, 2 * BYTES), phrase).is_some());
+    (is_short && LATER.iter().any(|phrase| says(view, phrase))) || goes_on() || has_state(view)
+}
+
+/// Returns whether a result holds a phrase that the call's arguments do not hold: a tool that repeats what it got says nothing of itself.
+fn says(view: &View<'_>, phrase: &str) -> bool {
+    position(view.text, phrase).is_some() && position(view.arguments, phrase).is_none()
+}
+
+/// Returns whether a value in quotes or between tags is the name of a state that ends by itself.
+fn has_state(view: &View<'_>) -> bool {
+    let is_state = |value: &&[u8]| {
+        let ends = value
+            .len()
+            .checked_sub(STATE_ENDING.len())
+            .and_then(|at| value.get(at..))
+            .is_some_and(|end| end.eq_ignore_ascii_case(STATE_ENDING));
+        ends || STATES.iter().any(|state| value.eq_ignore_ascii_case(state.as_bytes()))
+    };
+    let values = beginning(view.text, STATE_BYTES).split(|byte| matches!(byte, b'"' | b'<' | b'>'));
+    values.filter(is_state).any(|value| memchr::memmem::find(view.arguments, value).is_none())
+}
+
+/// Returns whether a success says nothing: no text, or an object that has an empty list and no other list.
+pub fn is_blank(view: &View<'_>) -> bool {
+    let text = view.text.trim_ascii();
+    text.is_empty() || (view.value.is_some() && text.len() <= LATER_BYTES_MAX && is_empty_list(text))
+}
+
+fn is_empty_list(text: &[u8]) -> bool {
+    memchr::memmem::find(text, b"[]").is_some() && memchr::memchr_iter(b'[', text).count() == memchr::memmem::find_iter(text, b"[]").count()
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::decide::loops::failure::tests::seen_of;
+    use crate::decide::loops::failure::tests::{seen_after, seen_of};
 
     #[test]
     fn outages_pass_and_other_failures_do_not() {
-        let outages = ["HTTP 503", r#"{"status":429}"#, "Error: connection refused", "Error: database is locked", "Error: try again later"];
+        let outages = [
+            "HTTP 503",
+            r#"{"status":429}"#,
+            "Error: connection refused",
+            "Error: database is locked",
+            "Error: try again later",
+            "npm error code ECONNRESET",
+            "Error: Error acquiring the state lock",
+            r#"{"error":{"type":"ThrottlingException"}}"#,
+            "E: Could not get lock /var/lib/dpkg/lock-frontend\nExit code 100",
+        ];
         for result in outages {
             assert!(seen_of(result).is_passing, "{result}");
         }
         for result in ["Error: card denied", "HTTP 404", "Error 15030: no such user", "three rows, connection closed"] {
             assert!(!seen_of(result).is_passing, "{result}");
         }
-        let later = ["the printer is not ready", r#"{"state":"pending"}"#, "still running"];
+    }
+
+    #[test]
+    fn what_is_not_over_yet_is_to_be_asked_for_again() {
+        let later = [
+            "the printer is not ready",
+            r#"{"state":"pending"}"#,
+            "still running",
+            "<status>running</status>\n<timestamp>2026-03-04T10:11:21.412Z</timestamp>",
+            "[The command has no new output after 30 seconds.]",
+        ];
+        let long = |state: &str| format!(r#"{{"names":["{}"],"status":"{state}"}}"#, "web ".repeat(99));
         assert!(later.iter().all(|result| seen_of(result).is_passing && seen_of(result).class.is_none()));
+        assert!(seen_of(&long("RUNNING")).is_passing && seen_of(&long("CREATE_IN_PROGRESS")).is_passing);
+        assert!(!seen_of(&long("COMPLETE")).is_passing && !seen_of(&long("running late")).is_passing);
         assert!(!seen_of(&format!("pending: {}", "a long list of orders ".repeat(20))).is_passing);
+        assert!(!seen_after("plan: in_progress", None, r#"{"plan":"in_progress"}"#).is_passing, "said by the call");
+    }
+
+    #[test]
+    fn results_without_a_cause_are_unclear() {
+        for result in ["Exit code 1", "<returncode>7</returncode>\n<output>\n</output>", "Command timed out after 2m 0.0s", ""] {
+            assert!(seen_of(result).is_unclear, "{result}");
+        }
+        for result in [r#"{"messages":[],"typing":true}"#, "HTTP 500", r#"{"Messages":[]}"#] {
+            assert!(seen_of(result).is_unclear || seen_of(result).is_passing, "{result}");
+        }
+        for result in ["Exit code 1\nno such user", "done", r#"{"rows":[[],[1]]}"#, "Error: denied", "No files found", r#"{"ok":true}"#] {
+            assert!(!seen_of(result).is_unclear, "{result}");
+        }
     }
 }

@@ -1,14 +1,13 @@
 //! Shape: a usage line in the place of a result.
 
-use super::Said;
-use super::view::{View, begins, position};
+use super::view::{View, begins};
+use super::{Asked, Said};
 
 /// Looks for a usage line among the first two lines.
 pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
     let line = view.lines().take(2).find(|line| begins(line, "usage:") && line.len() > "usage:".len())?;
     // Someone who asks for help gets it.
-    let asked = ["--help", " -h", "help "].iter().any(|word| position(view.command(), word).is_some());
-    Some(if asked { Said::Fine } else { Said::Failed(line) })
+    Some(if view.asked.has(Asked::HELP) { Said::Fine } else { Said::Failed(line) })
 }
 
 #[cfg(test)]

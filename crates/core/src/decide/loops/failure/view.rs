@@ -1,6 +1,6 @@
 //! A result as the shapes of failures look at it.
 
-use crate::decide::loops::CallContext;
+use super::Asked;
 use tollgate_json::Value;
 
 /// How many bytes at the beginning of a text are looked at.
@@ -17,25 +17,22 @@ pub struct View<'v> {
     pub text: &'v [u8],
     /// The text as JSON, where it is an object or a list.
     pub value: Option<Value<'v>>,
-    /// The call, whose command line is looked for where a shape asks for it.
-    context: &'v CallContext<'v>,
+    /// What the call asked for.
+    pub asked: Asked,
+    /// The call's arguments as they are spelled; empty where they are not known.
+    pub arguments: &'v [u8],
     /// The beginning of what the tool says: of the text, or of the member of an object that holds its text.
     pub head: &'v [u8],
 }
 
 impl<'v> View<'v> {
-    /// Returns the view of a text.
-    pub fn new(text: &'v [u8], value: Option<Value<'v>>, context: &'v CallContext<'v>) -> Self {
+    /// Returns the view of a text out of a result.
+    pub fn new(text: &'v [u8], value: Option<Value<'v>>, result: &super::Result<'v>) -> Self {
         let member =
             |object: Value<'v>| TEXT_MEMBERS.iter().find_map(|key| Some(object.get(key)?.as_text()?.source()).filter(|s| !s.is_empty()));
         // Values without such a member are data, in which words say nothing.
         let said = value.map_or(text, |value| member(value).unwrap_or_default());
-        Self { text, value, context, head: beginning(said, HEAD_BYTES).trim_ascii_start() }
-    }
-
-    /// Returns the beginning of the command line that was run; empty where there is none.
-    pub fn command(&self) -> &'v [u8] {
-        self.context.command()
+        Self { text, value, asked: result.asked, arguments: result.arguments, head: beginning(said, HEAD_BYTES).trim_ascii_start() }
     }
 
     /// Returns the first line that is not blank; empty where there is none.

@@ -3,6 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use super::super::{ControllerMemory, is_zero};
+use crate::decide::loops::failure::Asked;
 use crate::engine::wire::{Input, Malformed, Wire, layout};
 use crate::lists::push_tightly;
 
@@ -34,6 +35,29 @@ impl Marks {
     pub const WAITING: u8 = 32;
     /// The call acts on something that its result need not show: a click, a key.
     pub const ACTING: u8 = 64;
+    /// The result does not tell whether another call may bring more.
+    pub const UNCLEAR: u8 = 128;
+
+    /// The marks that a call has before its result is there.
+    const OF_CALL: u8 = Self::WAITING | Self::ACTING;
+
+    /// Returns the marks of a call, which holds what the call asks for in the place of the marks of results.
+    #[must_use]
+    pub fn of_attempt(self, asked: Asked) -> Self {
+        Self((self.0 & Self::OF_CALL) | asked.bits())
+    }
+
+    /// Returns what these marks of an attempt say that the call asks for.
+    #[must_use]
+    pub fn asked(self) -> Asked {
+        Asked::from_bits(self.0)
+    }
+
+    /// Returns those marks of an attempt that its step has too.
+    #[must_use]
+    pub fn of_call(self) -> Self {
+        Self(self.0 & Self::OF_CALL)
+    }
 
     /// Returns the marks with one more, if it applies.
     #[must_use]
@@ -57,7 +81,7 @@ pub struct Step {
     pub masked: u32,
     /// The tool.
     pub tool: u16,
-    /// The class of the error.
+    /// The class of the error; of a success, a hash of the numbers and ids that `masked` leaves out.
     pub class: u16,
     /// A sketch of the result's lines, see [`super::mask::Masked`].
     pub sketch: [u8; 8],
@@ -76,7 +100,7 @@ pub struct Attempt {
     pub call: u32,
     /// The round in which it was made.
     pub round: u8,
-    /// What is known of it.
+    /// What is known of it, see [`Marks::of_attempt`].
     pub marks: Marks,
 }
 

@@ -17,7 +17,7 @@ pub use boxed::BoxedSteps;
 pub use memory::{Attempt, Marks, Refusal, Step, StepMemory, Tally};
 pub use settings::{Attended, Limits, StepSettings};
 
-use super::failure;
+use super::failure::{self, Asked};
 use super::{CallContext, LoopController, LoopDecision, Observation, Signature};
 use crate::decide::ruling::{Intervention, LoopCode, Rule, RuleFinding};
 use crate::decide::tools::ToolPatterns;
@@ -108,12 +108,12 @@ impl LoopController for Steps {
         }
         let case = Case::of_call(memory, hashed.call, hashed.tool, hashed.id);
         let is_repeated = case.last.is_some() || case.open > 0;
-        let marks = if is_repeated { self.patience.marks(call.tool_name, context.command()) } else { Marks::default() };
+        let marks = if is_repeated { self.patience.marks(call.tool_name, context) } else { Marks::default() };
         let objection = self
             .objection(memory, hashed, call.tool_name)
             .or_else(|| if is_repeated { self.refusal(&case, marks, call.tool_name) } else { None });
         let Some((rule, count, is_halt)) = objection.filter(|_| !context.only_warns) else {
-            self.begin(memory, hashed, marks, call.tool_name);
+            self.begin(memory, hashed, marks.of_attempt(Asked::of(context)), call.tool_name);
             return LoopDecision::allow(0);
         };
         memory.denials = memory.denials.saturating_add(1);
@@ -133,9 +133,9 @@ impl LoopController for Steps {
         let hashed = Hashed::new(call, context);
         let attempt = memory.end(hashed.id, hashed.call);
         let is_known_call = memory.steps.iter().any(|step| step.call == hashed.call);
-        let waits = || if is_known_call { self.patience.marks(call.tool_name, context.command()) } else { Marks::default() };
+        let waits = || if is_known_call { self.patience.marks(call.tool_name, context) } else { Marks::default() };
         let blank = Attempt { id: hashed.id, call: hashed.call, round: memory.round, marks: Marks::default() };
-        let marks = attempt.map_or_else(waits, |attempt| attempt.marks);
+        let marks = attempt.map_or_else(waits, |attempt| attempt.marks.of_call());
         let step = step_of(memory, hashed, &attempt.unwrap_or(blank), marks, result, context);
         let is_failure = step.marks.has(Marks::FAILED);
         if !is_failure && !step.marks.has(Marks::KNOWN) {
@@ -228,7 +228,10 @@ fn step_of(
     context: &CallContext<'_>,
 ) -> Step {
     let same_call = || memory.steps.iter().filter(|step| step.call == hashed.call);
-    let result = failure::Result { text: result.text(), declared: result.declared, context, is_repeated: same_call().next().is_some() };
+    let arguments = context.arguments();
+    let asked = if arguments.is_empty() { attempt.marks.asked() } else { Asked::of(context) };
+    let is_repeated = same_call().next().is_some();
+    let result = failure::Result { text: result.text(), declared: result.declared, arguments, asked, is_repeated };
     let (seen, masked) = failure::look(&result, |seen, text| (seen, mask::masked(text)));
     let is_known = same_call().any(|step| step.masked == masked.hash);
     let marks = marks
@@ -236,12 +239,13 @@ fn step_of(
         .with(Marks::PASSING, seen.is_passing)
         .with(Marks::MISSING, seen.is_missing)
         .with(Marks::NOTHING, seen.is_nothing)
+        .with(Marks::UNCLEAR, seen.is_unclear)
         .with(Marks::KNOWN, is_known);
     Step {
         call: hashed.call,
         masked: masked.hash,
         tool: hashed.tool,
-        class: seen.class.unwrap_or_default(),
+        class: seen.class.unwrap_or(masked.numbers),
         sketch: masked.sketch,
         round: attempt.round,
         marks,

@@ -1,17 +1,42 @@
-//! Patience: what looks like repetition and is not. Waiting for something, an outage that passes, and actions whose effect a result does not
-//! show have limits of their own.
+//! Patience: what looks like repetition and is not. Waiting for something, an outage that passes, actions whose effect a result does not
+//! show, and results that do not tell whether another call may bring more have limits of their own.
 
-use super::memory::Marks;
+use super::memory::{Marks, Step};
 use super::rules::Case;
 use super::settings::StepSettings;
+use crate::decide::loops::CallContext;
 use crate::decide::loops::failure::position;
 use crate::decide::ruling::Rule;
 use crate::decide::tools::ToolPatterns;
 
-/// What names of tools and command lines say that wait, in lower case.
-const WAITING: [&str; 9] = ["poll", "status", "wait", "sleep", "kubectl get", "logs", "tail ", "watch", "get pods"];
-/// What names of tools say that act on something whose state their result need not show, in lower case.
-const ACTING: [&str; 10] = ["click", "press", "scroll", "swipe", "keypress", "key_", "tap", "next", "forward", "drag"];
+/// The words of tools' names and command lines that wait, in lower case. A blank stands for any bytes between words.
+const WAITING: [&str; 19] = [
+    "poll",
+    "polling",
+    "status",
+    "statuses",
+    "wait",
+    "await",
+    "waiting",
+    "sleep",
+    "kubectl get",
+    "logs",
+    "watch",
+    "get pods",
+    "health",
+    "healthz",
+    "isready",
+    "is active",
+    "nc z",
+    "receive",
+    "tail",
+];
+/// The words of those that do not wait, whatever else they say: they ask for something that nobody else changes, or they change it.
+const NOT_WAITING: [&str; 4] = ["git status", "update", "set", "change"];
+/// The words of tools that act on something whose state their result need not show, in lower case.
+const ACTING: [&str; 15] = [
+    "click", "dblclick", "press", "scroll", "swipe", "keypress", "key", "hotkey", "tap", "next", "forward", "drag", "zoom", "arrow", "pan",
+];
 /// By how much longer the patience with actions is where steps of several tools are counted: each action is followed by looks at its effect.
 const STEPS_PER_ACTION: u32 = 3;
 
@@ -30,12 +55,13 @@ impl Patience {
         Self { waiting: settings.waiting_after, passing: settings.passing_after, acting: settings.acting_after, tools }
     }
 
-    /// Returns whether a call waits or acts, by the tool's name and the beginning of its command line.
-    pub fn marks(&self, tool_name: &str, command: &[u8]) -> Marks {
-        let says = |text: &[u8], words: &[&str]| words.iter().any(|word| position(text, word).is_some());
-        let name = tool_name.as_bytes();
-        let is_waiting = self.waiting > 0 && (says(name, &WAITING) || says(command, &WAITING));
-        let is_acting = self.acting > 0 && says(name, &ACTING);
+    /// Returns whether a call waits or acts, by the words of the tool's name and of the beginning of its command line.
+    pub fn marks(&self, tool_name: &str, context: &CallContext<'_>) -> Marks {
+        let (name, command) = (tool_name.as_bytes(), context.command());
+        let says = |words: &[&str]| words.iter().any(|word| has_words(name, word) || has_words(command, word));
+        let is_waiting = self.waiting > 0 && says(&WAITING) && !says(&NOT_WAITING);
+        let acts = |text: &[u8]| ACTING.iter().any(|word| has_words(text, word));
+        let is_acting = self.acting > 0 && (acts(name) || acts(context.action()));
         Marks::default().with(Marks::WAITING, is_waiting).with(Marks::ACTING, is_acting)
     }
 
@@ -58,9 +84,79 @@ impl Patience {
             Rule::NothingNew | Rule::FrequentCall | Rule::Cycle if marks.has(Marks::ACTING) || (self.acting > 0 && acts(8)) => {
                 self.acting.saturating_mul(STEPS_PER_ACTION)
             }
-            _ if marks.has(Marks::ACTING) => self.acting,
+            _ if marks.has(Marks::ACTING) || is_unclear(case) => self.acting,
             _ => 0,
         };
         limit.max(own).max(if is_passing { self.passing } else { 0 })
+    }
+}
+
+/// Returns whether the last result of a call does not tell whether another call may bring more: it says nothing, or its numbers are others
+/// than those before it.
+fn is_unclear(case: &Case<'_>) -> bool {
+    let Some(last) = case.last else { return false };
+    let before = || case.memory.steps.iter().rev().filter(|step| step.call == case.call).nth(1);
+    let is_other = |before: &Step| before.masked == last.masked && before.class != last.class;
+    last.marks.has(Marks::UNCLEAR) || (!last.marks.has(Marks::FAILED) && before().is_some_and(is_other))
+}
+
+/// Returns whether a text has these words, as whole words in whichever case: `job_status`, `getStatus` and `git status` have `status`,
+/// `thermostatus` does not.
+fn has_words(text: &[u8], words: &str) -> bool {
+    let (first, rest) = words.split_once(' ').unwrap_or((words, ""));
+    let mut from = 0;
+    while let Some(at) = text.get(from..).and_then(|text| position(text, first)).map(|at| from + at) {
+        let end = at + first.len();
+        if is_word(text, at, end) && follows(text, end, rest) {
+            return true;
+        }
+        from = end;
+    }
+    false
+}
+
+/// Returns whether a word comes next behind bytes that belong to no word, or no word is asked for.
+fn follows(text: &[u8], from: usize, word: &str) -> bool {
+    let gap = text.get(from..).unwrap_or_default().iter().take_while(|byte| !byte.is_ascii_alphanumeric()).count();
+    let (at, end) = (from + gap, from + gap + word.len());
+    word.is_empty() || (text.get(at..end).is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes())) && is_word(text, at, end))
+}
+
+/// Returns whether no word goes on at either end of a part of a text. An upper-case letter behind a lower-case one begins a word.
+fn is_word(text: &[u8], start: usize, end: usize) -> bool {
+    let at = |at: usize| text.get(at).copied().unwrap_or_default();
+    let is_edge = |before: u8, after: u8| {
+        !before.is_ascii_alphanumeric() || !after.is_ascii_alphanumeric() || (before.is_ascii_lowercase() && after.is_ascii_uppercase())
+    };
+    (start == 0 || is_edge(at(start - 1), at(start))) && (end >= text.len() || is_edge(at(end - 1), at(end)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_words;
+
+    #[test]
+    fn words_stand_alone() {
+        for (text, words) in [
+            ("job_status", "status"),
+            ("getStatus", "status"),
+            ("statusOfJob", "status"),
+            ("kubectl_get", "kubectl get"),
+            ("kubectl get pods", "get pods"),
+            ("nc -z localhost 80", "nc z"),
+            ("WAIT", "wait"),
+        ] {
+            assert!(has_words(text.as_bytes(), words), "{text} {words}");
+        }
+        for (text, words) in [
+            ("search_catalogs", "logs"),
+            ("wordpress", "press"),
+            ("datapoint", "tap"),
+            ("awaited", "wait"),
+            ("kubectl forget", "kubectl get"),
+            ("", "a"),
+        ] {
+            assert!(!has_words(text.as_bytes(), words), "{text} {words}");
+        }
     }
 }

@@ -169,6 +169,36 @@ fn waiting_and_outages_have_limits_of_their_own() {
 }
 
 #[test]
+fn results_that_do_not_tell_have_the_limit_of_actions() {
+    let first_refusal = |command: &str, result: &dyn Fn(usize) -> String| {
+        let mut talk = Talk::new();
+        let codes: Vec<_> = (0..9).map(|number| talk.step("shell", command, &result(number))).collect();
+        codes.iter().position(|code| code.is_some_and(|code| code.ends_with("_denied")))
+    };
+    assert_eq!(first_refusal("probe", &|_| "Exit code 7".to_owned()), Some(6));
+    assert_eq!(first_refusal("probe", &|_| "Exit code 7\nno such host".to_owned()), Some(2));
+    assert_eq!(first_refusal("count", &|number| format!("{} rows", 48_211 + number * 977)), Some(6));
+    assert_eq!(first_refusal("count", &|_| "48211 rows".to_owned()), Some(3));
+    assert_eq!(first_refusal("make", &|_| "Command timed out after 2m 0.0s".to_owned()), Some(6));
+}
+
+#[test]
+fn the_command_counts_for_its_result_though_the_result_has_no_arguments() {
+    let codes = |command: &str| {
+        let mut talk = Talk::new();
+        let (number, _) = talk.ask("shell", command);
+        let text = Text::plain(b"<returncode>1</returncode>");
+        let id = Some(Fingerprint::of(&number.to_string()));
+        let context = CallContext { id, ..CallContext::default() };
+        let source = json!({"command": command}).to_string();
+        let signature = Signature::new("shell", Digest::of(source.as_bytes()));
+        talk.controller.after_call(&mut talk.memory, &signature, &context, &Observation::new("shell", None, Some(&text)));
+        talk.memory.steps.last().unwrap().marks.has(Marks::FAILED)
+    };
+    assert_eq!((codes("grep -rn x ."), codes("make")), (false, true));
+}
+
+#[test]
 fn actions_have_a_limit_of_their_own() {
     let codes = Talk::new().steps(7, "browser_click", "#next-month", "clicked");
     assert_eq!((codes[..5].iter().all(Option::is_none), codes[6]), (true, Some("same_result_denied")), "{codes:?}");

@@ -1,0 +1,54 @@
+//! What a call asks for, as far as it decides what its result means. Events of results need not have the arguments, so it is found out when
+//! the call is made.
+
+use super::view::position;
+use super::{exit_code, nothing};
+use crate::decide::loops::CallContext;
+
+/// What a call asks for: a set of flags.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Asked(u8);
+
+impl Asked {
+    /// Exit code 1 of the command is an answer.
+    pub const ANSWERS: u8 = 1;
+    /// The command looks something up.
+    pub const LOOKS_UP: u8 = 2;
+    /// The command asks for help.
+    pub const HELP: u8 = 4;
+    /// The call sends a command, or keys to a program.
+    pub const SENDS: u8 = 8;
+    /// All flags.
+    const ALL: u8 = 15;
+
+    /// Returns what a call asks for.
+    pub fn of(context: &CallContext<'_>) -> Self {
+        let command = context.command();
+        if command.is_empty() {
+            return Self(if context.keys().is_empty() { 0 } else { Self::SENDS });
+        }
+        let flag = |flag: u8, applies: bool| if applies { flag } else { 0 };
+        let is_help = ["--help", " -h", "help "].iter().any(|word| position(command, word).is_some());
+        Self(
+            Self::SENDS
+                | flag(Self::ANSWERS, exit_code::answers(command))
+                | flag(Self::LOOKS_UP, nothing::is_lookup(command))
+                | flag(Self::HELP, is_help),
+        )
+    }
+
+    /// Returns the flags of these bits.
+    pub fn from_bits(bits: u8) -> Self {
+        Self(bits & Self::ALL)
+    }
+
+    /// Returns the flags as bits, of which the lowest four are in use.
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Returns whether a flag is set.
+    pub fn has(self, flag: u8) -> bool {
+        self.0 & flag != 0
+    }
+}
