@@ -45,6 +45,8 @@ const PHRASES: [&str; 34] = [
 const CODES: [&str; 4] = ["429", "502", "503", "504"];
 /// What is said, in lower case, where a command was ended from outside or an element did not come: the next try may end in the same way.
 const ENDED: [&str; 4] = ["command timed out", "has been killed", "locator", "waiting for selector"];
+/// What failures say that do not pass, in lower case, whatever else they say: somebody refuses.
+const REFUSED: [&str; 4] = ["permission denied", "access denied", "authentication failed", "publickey"];
 /// What failures say that may come from anything, in lower case.
 const UNCLEAR: [&str; 3] = ["internal server error", "http 500", "\"status_code\":500"];
 /// How long a failure is at most that is nothing but a return code, in bytes.
@@ -88,6 +90,13 @@ const STATES: [&str; 11] = [
     "waiting",
     "activating",
 ];
+/// The labels behind which a state stands, in lower case, and how the name of one ends that ends by itself: `Status: Building`.
+const LABELS: [&str; 3] = ["status", "state", "phase"];
+const GOING_ON: &[u8] = b"ing";
+/// Words behind a label that end so and name no such state: an order may be pending for days.
+const RESTING: [&str; 2] = ["pending", "missing"];
+/// How far behind its label a state begins at most, in bytes.
+const LABEL_GAP_MAX: usize = 12;
 /// How the name of such a state may end.
 const STATE_ENDING: &[u8] = b"in_progress";
 
@@ -105,7 +114,7 @@ pub fn see(view: &View<'_>) -> bool {
         })
     };
     let holds = |phrase: &&str| position(text, phrase).is_some();
-    !ENDED.iter().any(holds) && (PHRASES.iter().any(holds) || CODES.iter().any(has_code))
+    !ENDED.iter().chain(&REFUSED).any(holds) && (PHRASES.iter().any(holds) || CODES.iter().any(has_code))
 }
 
 /// Returns whether a failure does not tell whether it may pass: it has no words, a server failed within itself, or a command was ended from
@@ -147,8 +156,28 @@ fn has_state(view: &View<'_>) -> bool {
             .is_some_and(|end| end.eq_ignore_ascii_case(STATE_ENDING));
         ends || STATES.iter().any(|state| value.eq_ignore_ascii_case(state.as_bytes()))
     };
-    let values = beginning(view.text, STATE_BYTES).split(|byte| matches!(byte, b'"' | b'<' | b'>'));
-    values.filter(is_state).any(|value| memchr::memmem::find(view.arguments, value).is_none())
+    let text = beginning(view.text, STATE_BYTES);
+    let values = text.split(|byte| matches!(byte, b'"' | b'<' | b'>')).filter(is_state);
+    values.chain(LABELS.iter().flat_map(|label| labelled(text, label))).any(|value| memchr::memmem::find(view.arguments, value).is_none())
+}
+
+/// Returns the words behind a label that name a state which ends by itself.
+fn labelled<'t>(text: &'t [u8], label: &'static str) -> impl Iterator<Item = &'t [u8]> + use<'t> {
+    let mut from = 0;
+    let words = std::iter::from_fn(move || {
+        let end = from + position(text.get(from..)?, label)? + label.len();
+        from = end;
+        let rest = text.get(end..)?;
+        let gap = rest.iter().take_while(|byte| !byte.is_ascii_alphanumeric()).count();
+        let word = rest.get(gap..)?;
+        let word = word.get(..word.iter().take_while(|byte| byte.is_ascii_alphabetic()).count())?;
+        Some(if (1..=LABEL_GAP_MAX).contains(&gap) { word } else { b"" })
+    });
+    let is_resting = |word: &[u8]| RESTING.iter().any(|resting| word.eq_ignore_ascii_case(resting.as_bytes()));
+    words.filter(move |word| {
+        let end = word.len().checked_sub(GOING_ON.len()).and_then(|at| word.get(at..));
+        end.is_some_and(|end| end.eq_ignore_ascii_case(GOING_ON)) && !is_resting(word)
+    })
 }
 
 /// Returns whether a success says nothing: no text, or an object that has an empty list and no other list.
@@ -181,7 +210,13 @@ mod tests {
         for result in outages {
             assert!(seen_of(result).is_passing, "{result}");
         }
-        for result in ["Error: card denied", "HTTP 404", "Error 15030: no such user", "three rows, connection closed"] {
+        for result in [
+            "deploy@web1: Permission denied (publickey).\nConnection closed by 203.0.113.7",
+            "Error: card denied",
+            "HTTP 404",
+            "Error 15030: no such user",
+            "three rows, connection closed",
+        ] {
             assert!(!seen_of(result).is_passing, "{result}");
         }
     }
@@ -198,7 +233,10 @@ mod tests {
         let long = |state: &str| format!(r#"{{"names":["{}"],"status":"{state}"}}"#, "web ".repeat(99));
         assert!(later.iter().all(|result| seen_of(result).is_passing && seen_of(result).class.is_none()));
         assert!(seen_of(&long("RUNNING")).is_passing && seen_of(&long("CREATE_IN_PROGRESS")).is_passing);
-        assert!(!seen_of(&long("COMPLETE")).is_passing && !seen_of(&long("running late")).is_passing);
+        let table = |state: &str| format!("id  dpl_9\nstatus  {state}\n{}", "a line\n".repeat(40));
+        assert!(seen_of(&table("● Building")).is_passing && seen_of(&long("Progressing")).is_passing);
+        assert!(!seen_of(&table("● Ready")).is_passing && !seen_of(&table("pending")).is_passing && !seen_of(&table("")).is_passing);
+        assert!(!seen_of(&long("COMPLETE")).is_passing && !seen_of(&long("late running")).is_passing);
         assert!(!seen_of(&format!("pending: {}", "a long list of orders ".repeat(20))).is_passing);
         assert!(!seen_after("plan: in_progress", None, r#"{"plan":"in_progress"}"#).is_passing, "said by the call");
     }
