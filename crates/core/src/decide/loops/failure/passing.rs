@@ -93,8 +93,8 @@ const STATES: [&str; 11] = [
 /// The labels behind which a state stands, in lower case, and how the name of one ends that ends by itself: `Status: Building`.
 const LABELS: [&str; 3] = ["status", "state", "phase"];
 const GOING_ON: &[u8] = b"ing";
-/// Words behind a label that end so and name no such state: an order may be pending for days.
-const RESTING: [&str; 2] = ["pending", "missing"];
+/// Words behind a label that end so and name no such state: an order may be pending for days, and a crashed pod waits for its next crash.
+const RESTING: [&str; 3] = ["pending", "missing", "waiting"];
 /// How far behind its label a state begins at most, in bytes.
 const LABEL_GAP_MAX: usize = 12;
 /// How the name of such a state may end.
