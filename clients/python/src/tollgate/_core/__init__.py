@@ -1,0 +1,1 @@
+"""The client without input or output: events, verdicts, and the steps of an exchange, which both faces carry out."""

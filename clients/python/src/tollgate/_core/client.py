@@ -1,0 +1,195 @@
+"""The part that both faces share: settings, events of calls, what a fault means, and what is counted."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from .events import Event, Scope, Unsendable, cut, event_id
+from .exchange import Fault, Outcome
+from .verdict import Verdict, denial, permission
+
+DEFAULT_URL = "http://127.0.0.1:7878"
+LOG_EVERY_SECONDS = 60.0
+log = logging.getLogger("tollgate")
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call that a model asks for. `tool_input` is an object, or the JSON text that a provider sent."""
+
+    tool_name: str
+    tool_input: Mapping[str, Any] | str | None = None
+    tool_call_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a gate.
+
+    Raises `ValueError` for a setting that can have no meaning.
+    """
+
+    url: str
+    token: str | None
+    deadline: float
+    on_failure: Literal["closed", "open"]
+    in_flight_max: int
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise ValueError("`url` begins with neither http:// nor https://: give the address of `tollgate serve`")
+        if not 0 < self.deadline <= 600:
+            raise ValueError("`deadline` is not within 0 to 600: give seconds")
+        if self.on_failure not in ("closed", "open"):
+            raise ValueError("`on_failure` is neither `closed` nor `open`")
+        if self.in_flight_max < 1:
+            raise ValueError("`in_flight_max` is below 1: give the number of requests that may wait at once")
+
+    def headers(self) -> dict[str, str]:
+        """Returns the headers of every request; `wait` leaves the gate a tenth of the deadline for the way back."""
+        headers = {"content-type": "application/json", "prefer": f"wait={max(1, int(self.deadline * 900))}"}
+        if self.token:
+            headers["authorization"] = f"Bearer {self.token}"
+        return headers
+
+
+def settings(url: str | None, token: str | None, deadline: float, on_failure: Literal["closed", "open"], in_flight_max: int) -> Settings:
+    """Returns settings; what is left out is read from `TOLLGATE_URL` and `TOLLGATE_TOKEN`."""
+    url = (url or os.environ.get("TOLLGATE_URL") or DEFAULT_URL).rstrip("/")
+    return Settings(url, token or os.environ.get("TOLLGATE_TOKEN"), deadline, on_failure, in_flight_max)
+
+
+class Ledger:
+    """Counts what the client decided itself, by code, and logs it at most once a minute."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.counts: Counter[str] = Counter()
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._logged_at: float | None = None
+
+    def settle(self, outcome: Outcome, events: list[Event], on_failure: str) -> list[Verdict]:
+        """Returns the verdicts that hold: a fault of the gate allows events if the user chose to fail open; an answer never does."""
+        verdicts = outcome.verdicts
+        if outcome.fault is not None and on_failure == "open":
+            fault = outcome.fault
+            verdicts = [permission(event, fault.code, fault.message) for event in events]
+        for verdict in verdicts:
+            if verdict.decided_by == "client":
+                self.count(verdict)
+        return verdicts
+
+    def count(self, verdict: Verdict) -> None:
+        """Counts a decision of the client."""
+        how = "open" if verdict.allows_execution else "closed"
+        with self._lock:
+            self.counts[f"{how}:{verdict.code}"] += 1
+            total, now = sum(self.counts.values()), self._clock()
+            if self._logged_at is not None and now - self._logged_at < LOG_EVERY_SECONDS:
+                return
+            self._logged_at = now
+        log.warning("the gate gave no verdict (%s), failed %s; %d so far", verdict.code, how, total)
+
+
+def scope_of(thread: Scope | str) -> Scope:
+    """Returns a scope as it is, or that of a thread's id."""
+    return thread if isinstance(thread, Scope) else Scope(thread)
+
+
+def call_event(scope: Scope, call: ToolCall) -> Event | Verdict:
+    """Returns the event of a call, or a denial if JSON cannot hold the arguments."""
+    name = event_id(scope, call.tool_call_id, "call")
+    given = {"arguments": call.tool_input} if isinstance(call.tool_input, str) else {"tool_input": call.tool_input}
+    return _event_or_denial(
+        scope,
+        "tool_call",
+        name,
+        "arguments_unsendable",
+        tool_name=call.tool_name,
+        tool_call_id=call.tool_call_id,
+        **given,
+    )
+
+
+def result_event(scope: Scope, call: ToolCall, result: Any, failed: bool | None) -> tuple[Event | Verdict, bool]:
+    """Returns the event of a result, or a denial if JSON cannot hold the result; and whether the result was cut."""
+    name = event_id(scope, call.tool_call_id, "result")
+    given = {"arguments": call.tool_input} if isinstance(call.tool_input, str) else {"tool_input": call.tool_input}
+    try:
+        result, was_cut = cut(result)
+    except Unsendable as error:
+        stub: Event = {"type": "tool_result", "thread_id": scope.thread_id, "event_id": name}
+        return denial(stub, "result_unsendable", str(error)), False
+    event = _event_or_denial(
+        scope,
+        "tool_result",
+        name,
+        "result_unsendable",
+        tool_name=call.tool_name,
+        tool_call_id=call.tool_call_id,
+        result=result,
+        failed=failed,
+        **given,
+    )
+    return event, was_cut
+
+
+def response_event(scope: Scope, response_id: str | None, provider: str | None, body: Mapping[str, Any]) -> Event | Verdict:
+    """Returns the event of a model's response, or a denial if JSON cannot hold the response.
+
+    Raises `ValueError` unless exactly one of `response`, `message` and `error` is given.
+    """
+    given = {name: value for name, value in body.items() if value is not None}
+    if len(given) != 1:
+        raise ValueError(f"give exactly one of `response`, `message` and `error`; {len(given)} are given")
+    name = event_id(scope, response_id, "response")
+    return _event_or_denial(scope, "model_response", name, "response_unsendable", provider=provider, **given)
+
+
+def boundary_event(scope: Scope, kind: Literal["turn_start", "turn_end"]) -> Event:
+    """Returns the event of a turn's begin or end."""
+    return scope.event(kind, event_id(scope, kind, "boundary"))
+
+
+def _event_or_denial(scope: Scope, kind: str, name: str, code: str, **fields: Any) -> Event | Verdict:
+    try:
+        return scope.event(kind, name, **fields)
+    except Unsendable as error:
+        stub: Event = {"type": kind, "thread_id": scope.thread_id, "event_id": name}
+        return denial(stub, code, str(error))
+
+
+def mark_cut(verdict: Verdict, was_cut: bool) -> Verdict:
+    """Returns a verdict that says whether the result was sent cut."""
+    return replace(verdict, result_was_cut=True) if was_cut else verdict
+
+
+def busy(events: list[Event]) -> Outcome:
+    """Returns the outcome of events for which no place became free within the deadline."""
+    fault = Fault("client_busy", "too many requests wait for the gate: raise `in_flight_max` or ask less at once")
+    return Outcome([denial(event, fault.code, fault.message) for event in events], fault)
+
+
+def split(items: list[Event | Verdict], ledger: Ledger) -> list[Event]:
+    """Returns the events to send, and counts the denials among the items."""
+    for item in items:
+        if isinstance(item, Verdict):
+            ledger.count(item)
+    return [item for item in items if not isinstance(item, Verdict)]
+
+
+def joined(items: list[Event | Verdict], came: list[Verdict]) -> list[Verdict]:
+    """Returns verdicts in the order of the items. Boundaries, which get no verdict, leave `came` empty."""
+    rest = iter(came)
+    return (
+        [item if isinstance(item, Verdict) else next(rest) for item in items]
+        if came
+        else [item for item in items if isinstance(item, Verdict)]
+    )

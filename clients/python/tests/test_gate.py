@@ -1,0 +1,198 @@
+"""Tests what the cases cannot say: bounds, forks, loops, turns, logs and the cost of an import."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+from fake_gate import allowed, blocked
+
+from tollgate import AsyncGate, Gate, Scope, ToolCall, Who
+
+
+def test_a_turn_publishes_its_begin_and_end_and_binds_its_calls(fake):
+    with Gate(fake.url) as gate, gate.turn("t", turn_id="u", who=Who(agent_id="a")) as turn:
+        turn.tool_call("bash", {}, tool_call_id="c")
+        turn.subagent("child").tool_call("bash", {}, tool_call_id="c")
+    assert [event["type"] for event in fake.events] == ["turn_start", "tool_call", "tool_call", "turn_end"]
+    assert {event["turn_id"] for event in fake.events} == {"u"} and {event["agent_id"] for event in fake.events} == {"a"}
+    assert (fake.events[2]["thread_id"], fake.events[2]["is_subagent"]) == ("t/child", True)
+    assert fake.events[1]["event_id"] == "u/c/call"
+
+
+def test_a_turn_that_raises_still_ends(fake):
+    with Gate(fake.url) as gate, pytest.raises(KeyError), gate.turn("t"):
+        raise KeyError
+    assert [event["type"] for event in fake.events] == ["turn_start", "turn_end"]
+
+
+def test_the_calls_of_one_response_go_in_one_request_and_one_denial_stays_in_its_place(fake):
+    fake.decide = lambda event: blocked(event) if event["tool_name"] == "rm" else allowed(event)
+    with Gate(fake.url) as gate:
+        verdicts = gate.tool_calls("t", [ToolCall("ls", {}), ToolCall("bad", {"a": {1, 2}}), ToolCall("rm", "{}")])
+    assert [verdict.code for verdict in verdicts] == ["allow", "arguments_unsendable", "tool_denied"]
+    assert len(fake.headers) == 1 and fake.events[1]["arguments"] == "{}"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"a": [1, b"secret"]}, "`tool_input.a[1]` is bytes of length 6"),
+        ({"a": float("nan")}, "`tool_input.a` is a number that is not finite"),
+        ({"a": {"secret"}}, "`tool_input.a` is set of length 1"),
+        ({7: 1}, "`tool_input` has a key that is int"),
+        ({"a": object()}, "`tool_input.a` is object"),
+    ],
+)
+def test_arguments_that_json_cannot_hold_are_denied_by_path(fake, value, said):
+    with Gate(fake.url) as gate:
+        verdict = gate.tool_call("t", "bash", value)
+    assert not verdict.allows_execution and said in verdict.message and "secret" not in verdict.message
+    assert fake.events == []
+
+
+def test_arguments_that_hold_themselves_are_denied(fake):
+    knot = {}
+    knot["a"] = knot
+    with Gate(fake.url) as gate:
+        assert gate.tool_call("t", "bash", knot).code == "arguments_unsendable"
+
+
+def test_a_long_result_is_sent_cut_with_its_hash_and_the_verdict_says_so(fake):
+    with Gate(fake.url) as gate:
+        first = gate.tool_result("t", "cat", "x" * 5_000_000)
+        second = gate.tool_result("t", "cat", "x" * 4_999_999 + "y")
+        short = gate.tool_result("t", "cat", b"\xff")
+    sent = [event["result"] for event in fake.events]
+    assert first.result_was_cut and not short.result_was_cut
+    assert len(sent[0]) < 263_000 and "sha256:" in sent[0] and sent[0] != sent[1] and second.allows_execution
+
+
+@pytest.mark.parametrize("thread", ["", "x" * 257, 7])
+def test_a_wrong_thread_is_the_callers_error(fake, thread):
+    with Gate(fake.url) as gate, pytest.raises(ValueError, match="thread_id"):
+        gate.tool_call(thread, "bash", {})
+
+
+@pytest.mark.parametrize("settings", [{"url": "gate:1"}, {"deadline": 0}, {"on_failure": "ajar"}, {"in_flight_max": 0}])
+def test_a_wrong_setting_is_refused(settings):
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        Gate(**settings)
+
+
+def test_a_closed_gate_says_so(fake):
+    gate = Gate(fake.url)
+    gate.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        gate.tool_call("t", "bash", {})
+
+
+def test_no_more_requests_wait_than_the_bound_and_the_next_is_denied_within_its_deadline(fake):
+    entered = threading.Semaphore(0)
+
+    def hold(event):
+        entered.release()
+        fake.released.wait()
+        return allowed(event)
+
+    fake.decide = hold
+    with Gate(fake.url, in_flight_max=2, deadline=30) as gate:
+        threads = [threading.Thread(target=gate.tool_call, args=("t", "bash", {})) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for _ in threads:
+            entered.acquire()
+        # The third request finds no place: the short deadline is its own.
+        object.__setattr__(gate._settings, "deadline", 0.05)
+        assert gate.tool_call("t", "bash", {}).code == "client_busy"
+        fake.released.set()
+        for thread in threads:
+            thread.join()
+    assert fake.open_max == 2
+
+
+def test_two_hundred_calls_wait_at_once_in_one_loop(fake):
+    everyone = threading.Barrier(200)
+
+    def together(event):
+        everyone.wait(30)
+        return allowed(event)
+
+    fake.decide = together
+
+    async def ask():
+        async with AsyncGate(fake.url, deadline=30) as gate:
+            before = threading.active_count()
+            calls = [asyncio.ensure_future(gate.tool_call("t", "bash", {})) for _ in range(200)]
+            verdicts = await asyncio.gather(*calls)
+            return before, verdicts
+
+    _, verdicts = asyncio.run(ask())
+    assert all(verdict.allows_execution for verdict in verdicts) and fake.open_max == 200
+
+
+def test_a_gate_outlives_its_event_loop(fake):
+    gate = AsyncGate(fake.url)
+    assert [asyncio.run(gate.tool_call("t", "bash", {})).code for _ in range(2)] == ["allow", "allow"]
+
+
+def test_a_forked_process_asks_over_connections_of_its_own(fake):
+    gate = Gate(fake.url)
+    gate.tool_call("t", "bash", {})
+    inherited = gate._http
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = gate.tool_call("t", "bash", {}).code
+        os.write(write, json.dumps([code, gate._http is inherited]).encode())
+        os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    assert json.loads(os.read(read, 100)) == ["allow", False]
+    assert gate.tool_call("t", "bash", {}).code == "allow"
+
+
+def test_an_overloaded_gate_is_asked_again_with_the_same_event(fake):
+    answers = iter([(503, {"retry-after": "0"}, "{}")])
+    fake.answer = lambda events: next(answers, None) or fake.usual(events[0], events)
+    with Gate(fake.url) as gate:
+        assert gate.tool_call("t", "bash", {}).allows_execution
+    assert len({event["event_id"] for event in fake.events}) == 1 and len(fake.events) == 2
+
+
+def test_faults_are_counted_each_and_logged_once_a_minute(fake, caplog):
+    fake.server.server_close()
+    with Gate(fake.url, on_failure="open") as gate:
+        now = [0.0]
+        gate._ledger._clock = lambda: now[0]
+        for now[0] in (0.0, 1.0, 61.0):
+            assert gate.tool_call("t", "bash", {"secret": "x"}).failed_open
+        assert gate.counts == {"open:gate_unreachable": 3}
+    assert len(caplog.records) == 2 and "secret" not in caplog.text
+
+
+def test_the_token_goes_with_the_request_and_the_trace_too(fake):
+    from opentelemetry import trace
+    from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, use_span
+
+    with Gate(fake.url, token="x") as gate, use_span(NonRecordingSpan(SpanContext(1, 2, False, TraceFlags(1))), False):
+        gate.tool_call("t", "bash", {})
+    assert trace and fake.headers[0]["authorization"] == "Bearer x" and fake.headers[0]["prefer"] == "wait=1800"
+    assert fake.headers[0]["traceparent"] == f"00-{1:032x}-{2:016x}-01"
+
+
+def test_ids_that_are_too_long_are_hashed(fake):
+    with Gate(fake.url) as gate:
+        gate.tool_call(Scope("t", "u" * 200), "bash", {}, tool_call_id="c")
+        gate.tool_call(Scope("t", "u" * 200), "bash", {}, tool_call_id="d")
+    ids = [event["event_id"] for event in fake.events]
+    assert len(set(ids)) == 2 and max(map(len, ids)) <= 128
+
+
+def test_importing_the_package_imports_no_http_library():
+    probe = "import sys, tollgate; print([name for name in ('httpx', 'asyncio', 'uuid') if name in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout
+    assert "httpx" not in out
