@@ -163,7 +163,9 @@ def _append_to_body(body: Any, text: str) -> bool:
             body[member] = _appended(body[member], block, text)
             return True
     for path in RESPONSE_WRAPPERS:
-        if any([_append_to_body(inner, text) for inner in _each(body, path)]):
+        # Every body behind a wrapper gets the text, so the list is made before it is asked.
+        done = [_append_to_body(inner, text) for inner in _each(body, path)]
+        if any(done):
             return True
     return False
 
