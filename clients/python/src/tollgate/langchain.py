@@ -1,0 +1,278 @@
+"""The gate in front of the tools of a LangChain agent: `create_agent(model, tools, middleware=[TollgateMiddleware()])`.
+
+Put the middleware last in the list, so that it sees the raw response and the final arguments.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Literal, cast
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
+from langchain.agents.middleware.types import PrivateStateAttr, ToolCallRequest
+from langchain_core.messages import AIMessage, ToolMessage, message_to_dict
+from langgraph.config import get_config
+from langgraph.errors import GraphBubbleUp
+from langgraph.types import Command
+from typing_extensions import NotRequired
+
+from ._async import AsyncGate
+from ._core.events import Scope, Who
+from ._core.sanitise import sanitise_message
+from ._core.verdict import Verdict, denial
+from ._sync import Gate
+
+ToolAnswer = ToolMessage | Command[Any]
+
+
+def _latest(old: str | None, new: str | None) -> str | None:
+    """Returns the newer of two values. Parallel calls may write in one step; an empty text clears the value."""
+    return old if new is None else new
+
+
+class TollgateState(AgentState[Any]):
+    """The state that the middleware keeps: the thread and the turn of the run, and the code of the halt that ends the run."""
+
+    tollgate_thread: NotRequired[Annotated[str | None, PrivateStateAttr, _latest]]
+    tollgate_turn: NotRequired[Annotated[str | None, PrivateStateAttr, _latest]]
+    tollgate_child: NotRequired[Annotated[str | None, PrivateStateAttr, _latest]]
+    tollgate_halt: NotRequired[Annotated[str | None, PrivateStateAttr, _latest]]
+
+
+class TollgateMiddleware(AgentMiddleware[TollgateState, Any, Any]):
+    """Asks the gate for each response, call and result. It denies where it gets no verdict, unless `on_failure` is `open`.
+
+    The settings are those of `Gate`. The thread is the run's `thread_id`; an unnamed run is a thread of its own, and an agent that
+    runs inside a tool of another agent is the thread `<thread>/<child>`.
+    Raises `ValueError` for a setting that can have no meaning.
+    """
+
+    state_schema = TollgateState
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        token: str | None = None,
+        deadline: float = 2.0,
+        on_failure: Literal["closed", "open"] = "closed",
+        who: Who | None = None,
+    ) -> None:
+        super().__init__()
+        self._who = who or Who()
+        self._gate = Gate(url, token=token, deadline=deadline, on_failure=on_failure)
+        self._async_gate = AsyncGate(url, token=token, deadline=deadline, on_failure=on_failure)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Returns how often the client decided itself, by `open:CODE` and `closed:CODE`."""
+        both = (self._gate.counts, self._async_gate.counts)
+        return {code: sum(counts.get(code, 0) for counts in both) for code in {**both[0], **both[1]}}
+
+    def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Begins a turn."""
+        begun = _begin(runtime)
+        _quietly(lambda: self._gate.boundary(self._scope(begun), "turn_start"))
+        return begun
+
+    async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Begins a turn."""
+        begun = _begin(runtime)
+        await _aquietly(lambda: self._async_gate.boundary(self._scope(begun), "turn_start"))
+        return begun
+
+    @hook_config(can_jump_to=["end"])
+    def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Ends the run after a halt."""
+        return {"jump_to": "end"} if state.get("tollgate_halt") else None
+
+    @hook_config(can_jump_to=["end"])
+    async def abefore_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Ends the run after a halt."""
+        return {"jump_to": "end"} if state.get("tollgate_halt") else None
+
+    def after_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Asks for the response, and takes the calls out of a response whose calls must not run."""
+        last = _last(state)
+        return _kept(
+            last,
+            _safely(
+                "model_response", lambda: self._gate.model_response(self._scope(state), message=message_to_dict(last), response_id=last.id)
+            ),
+        )
+
+    async def aafter_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Asks for the response, and takes the calls out of a response whose calls must not run."""
+        last = _last(state)
+        return _kept(
+            last,
+            await _asafely(
+                "model_response",
+                lambda: self._async_gate.model_response(self._scope(state), message=message_to_dict(last), response_id=last.id),
+            ),
+        )
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolAnswer]) -> ToolAnswer:
+        """Asks before the tool runs, and for its result."""
+        call = _Call(request)
+        asked = _safely("tool_call", lambda: self._gate.tool_call(self._scope(call.state), call.name, call.args, tool_call_id=call.id))
+        if not asked.allows_execution:
+            return call.stopped(asked)
+        try:
+            answer = handler(request)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:
+            failure = str(error)
+            _safely("tool_result", lambda: self._gate.tool_result(self._scope(call.state), call.name, failure, **call.more(True)))
+            raise
+        text, failed = call.result_of(answer)
+        told = _safely("tool_result", lambda: self._gate.tool_result(self._scope(call.state), call.name, text, **call.more(failed)))
+        return call.told(answer, told)
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolAnswer]]) -> ToolAnswer:
+        """Asks before the tool runs, and for its result."""
+        call, gate = _Call(request), self._async_gate
+        asked = await _asafely("tool_call", lambda: gate.tool_call(self._scope(call.state), call.name, call.args, tool_call_id=call.id))
+        if not asked.allows_execution:
+            return call.stopped(asked)
+        try:
+            answer = await handler(request)
+        except GraphBubbleUp:
+            raise
+        except Exception as error:
+            failure = str(error)
+            await _asafely("tool_result", lambda: gate.tool_result(self._scope(call.state), call.name, failure, **call.more(True)))
+            raise
+        text, failed = call.result_of(answer)
+        told = await _asafely("tool_result", lambda: gate.tool_result(self._scope(call.state), call.name, text, **call.more(failed)))
+        return call.told(answer, told)
+
+    def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Ends the turn."""
+        _quietly(lambda: self._gate.boundary(self._scope(state), "turn_end"))
+        return None
+
+    async def aafter_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+        """Ends the turn."""
+        await _aquietly(lambda: self._async_gate.boundary(self._scope(state), "turn_end"))
+        return None
+
+    def _scope(self, state: Any) -> Scope:
+        scope = Scope(state["tollgate_thread"], state["tollgate_turn"], False, self._who)
+        return scope.child(state["tollgate_child"]) if state.get("tollgate_child") else scope
+
+
+class _Call:
+    """A call of a tool, and the answers that LangChain expects."""
+
+    def __init__(self, request: ToolCallRequest) -> None:
+        self.state = request.state
+        self.name, self.args = request.tool_call["name"], request.tool_call["args"]
+        # A call without an id still has to be tied to its result.
+        self.id = request.tool_call["id"] or str(uuid.uuid4())
+
+    def more(self, failed: bool | None) -> dict[str, Any]:
+        return {"tool_input": self.args, "tool_call_id": self.id, "failed": failed}
+
+    def stopped(self, verdict: Verdict) -> ToolAnswer:
+        """Returns the answer in place of a call that may not run."""
+        message = ToolMessage(verdict.text_for_agent, tool_call_id=self.id, name=self.name, status="error")
+        return Command(update={"messages": [message], "tollgate_halt": verdict.code}) if verdict.should_halt else message
+
+    def message_of(self, answer: ToolAnswer) -> ToolMessage | None:
+        """Returns the message of an answer, which may stand in a command."""
+        if isinstance(answer, ToolMessage):
+            return answer
+        update = answer.update if isinstance(answer.update, dict) else {}
+        found = [message for message in update.get("messages", ()) if isinstance(message, ToolMessage)]
+        return next((message for message in found if message.tool_call_id == self.id), None)
+
+    def result_of(self, answer: ToolAnswer) -> tuple[Any, bool | None]:
+        """Returns the result as the gate reads it, and true if LangChain knows that the call failed."""
+        message = self.message_of(answer)
+        return (message.content, message.status == "error" or None) if message else (None, None)
+
+    def told(self, answer: ToolAnswer, verdict: Verdict) -> ToolAnswer:
+        """Returns the answer with the gate's guidance, and with the halt if the run should end."""
+        message = self.message_of(answer)
+        guided = (
+            message.model_copy(update={"content": _appended(message.content, verdict.guidance)})
+            if message and verdict.guidance
+            else message
+        )
+        halt = {"tollgate_halt": verdict.code} if verdict.should_halt else {}
+        if isinstance(answer, Command):
+            if not isinstance(answer.update, dict):
+                return answer
+            messages = [guided if each is message else each for each in answer.update.get("messages", ())]
+            update = {**answer.update, **({"messages": messages} if messages else {}), **halt}
+            return Command(graph=answer.graph, update=update, resume=answer.resume, goto=answer.goto)
+        return Command(update={"messages": [guided], **halt}) if halt else cast(ToolMessage, guided)
+
+
+def _appended(content: Any, guidance: str) -> Any:
+    if isinstance(content, list):
+        return [*content, {"type": "text", "text": guidance}]
+    return f"{content}\n\n{guidance}"
+
+
+def _begin(runtime: Any) -> dict[str, Any]:
+    """Returns the state of a new turn. An agent inside a tool of another agent has a namespace within that of the tool."""
+    info = getattr(runtime, "execution_info", None)
+    configurable = get_config().get("configurable", {})
+    thread = getattr(info, "thread_id", None) or configurable.get("thread_id") or str(uuid.uuid4())
+    outer = str(configurable.get("checkpoint_ns", "")).rpartition("|")[0]
+    child = hashlib.sha256(outer.encode()).hexdigest()[:16] if outer else ""
+    return {"tollgate_thread": str(thread), "tollgate_turn": str(uuid.uuid4()), "tollgate_child": child, "tollgate_halt": ""}
+
+
+def _last(state: Any) -> AIMessage:
+    """Returns the model's last message, which a structured answer may stand behind."""
+    return next(message for message in reversed(state["messages"]) if isinstance(message, AIMessage))
+
+
+def _kept(last: AIMessage, verdict: Verdict) -> dict[str, Any] | None:
+    """Returns the update after a response: without the calls if they must not run."""
+    if verdict.allows_execution:
+        return None
+    safety = verdict.safety or {
+        "detector": "tollgate",
+        "reason_field": "code",
+        "reason_value": verdict.code,
+        "user_message": verdict.message,
+    }
+    data = message_to_dict(last)
+    cleaned = sanitise_message(data, safety)["data"]
+    changed = {name: value for name, value in cleaned.items() if name in type(last).model_fields and value != data["data"].get(name)}
+    return {"messages": [last.model_copy(update=changed)]}
+
+
+def _failure(kind: str, error: Exception) -> Verdict:
+    return denial({"type": kind}, "adapter_error", f"the adapter cannot ask the gate ({type(error).__name__})")
+
+
+def _safely(kind: str, ask: Callable[[], Verdict]) -> Verdict:
+    """Returns the verdict, or a denial if asking raises: LangChain must never take an error for an allowance."""
+    try:
+        return ask()
+    except Exception as error:
+        return _failure(kind, error)
+
+
+async def _asafely(kind: str, ask: Callable[[], Awaitable[Verdict]]) -> Verdict:
+    try:
+        return await ask()
+    except Exception as error:
+        return _failure(kind, error)
+
+
+def _quietly(publish: Callable[[], None]) -> None:
+    """Publishes a boundary; the calls of a run that cannot be named are denied later, each with a reason."""
+    _safely("turn", lambda: cast(Verdict, publish()))
+
+
+async def _aquietly(publish: Callable[[], Awaitable[None]]) -> None:
+    await _asafely("turn", cast(Callable[[], Awaitable[Verdict]], publish))
