@@ -1,0 +1,70 @@
+"""Asks a real gate: `tollgate dev --http 127.0.0.1:PORT`, with the program that `TOLLGATE_BIN` names.
+
+The suite runs with `CI` set; there a missing program is a failure.
+"""
+
+import os
+import socket
+import subprocess
+import threading
+
+import httpx
+import pytest
+
+from tollgate import Gate
+
+
+@pytest.fixture
+def url():
+    program = os.environ.get("TOLLGATE_BIN")
+    if not program:
+        if os.environ.get("CI"):
+            pytest.fail("`TOLLGATE_BIN` names no program: build `tollgate` and set it")
+        pytest.skip("`TOLLGATE_BIN` names no program")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    command = [program, "dev", "--http", address]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    said = []
+    reader = threading.Thread(target=lambda: said.extend(process.stdout))
+    reader.start()
+    try:
+        while not serves(address):
+            assert process.poll() is None, "".join(said)
+        yield f"http://{address}"
+    finally:
+        process.terminate()
+        process.wait()
+        reader.join()
+
+
+def serves(address):
+    """Returns whether the gate answers, with whatever status."""
+    try:
+        httpx.get(f"http://{address}/v1/verdicts/none", timeout=1, trust_env=False)
+        return True
+    except httpx.TransportError:
+        threading.Event().wait(0.05)
+        return False
+
+
+def test_repeated_failures_are_blocked_by_a_real_gate(url):
+    with Gate(url, deadline=30) as gate, gate.turn("python-client") as turn:
+        verdicts = []
+        for number in range(3):
+            ident = f"c{number}"
+            verdicts.append(turn.tool_call("bash", {"command": "make"}, tool_call_id=ident))
+            if verdicts[-1].allows_execution:
+                turn.tool_result("bash", "Error: no rule", tool_input={"command": "make"}, tool_call_id=ident, failed=True)
+        assert gate.counts == {}
+    assert verdicts[0].code == "allow" and verdicts[-1].decided_by == "loop" and not verdicts[-1].allows_execution
+    assert verdicts[-1].synthetic_result and verdicts[-1].raw["policy_version"].startswith("sha256:")
+
+
+def test_a_suppressed_response_stops_its_calls(url):
+    body = {"choices": [{"finish_reason": "content_filter", "message": {"role": "assistant", "content": "", "tool_calls": []}}]}
+    body["choices"][0]["message"]["tool_calls"].append({"id": "c", "type": "function", "function": {"name": "bash", "arguments": "{"}})
+    with Gate(url, deadline=30) as gate, gate.turn("python-client") as turn:
+        assert turn.model_response(response=body, response_id="r").action == "suppress"
+        assert turn.tool_call("bash", {}, tool_call_id="c").code == "suppressed_tool_call"
