@@ -5,7 +5,7 @@ import dataclasses
 import os
 import shutil
 
-from programs import TARGET, Step, run_command, run_program
+from programs import TARGET, TOP, Step, run_command, run_program
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,10 +118,18 @@ def image(run):
     return run.command("image", "stages", "tests/image/run")
 
 
+def python(run):
+    client = str(TOP / "clients/python")
+    words = [str(TARGET / "client-venv/bin/python"), "-m", "pytest", "-q", "--rootdir", client, "-c", f"{client}/pyproject.toml", f"{client}/tests"]
+    # The program is asked as soon as it serves HTTP.
+    return run.command("python", "the Python client", *words, "--ignore", f"{client}/tests/test_real_gate.py")
+
+
 PARTS = (
     Part("kafka", True, True, 9, "every case on a real Kafka, a short chaos run, two faults of three brokers, alerts on a real Prometheus", kafka),
     Part("lint", True, False, 5, "format and clippy, as every part does before it begins", lint),
     Part("units", True, False, 5, "unit, property, golden and snapshot tests, the corpora of the fuzz targets, the attacks", units),
+    Part("python", True, True, 1, "the Python client: the cases of every client, faults, LangChain's agents, the quickstart's snippets", python),
     Part("faults", False, True, 12, "the other faults of three brokers, one of each kind, and both stages while brokers fail", faults),
     Part("chaos", False, True, 8, "300 kills of workers and of the broker, and 60 in both stages", chaos),
     Part("bench", False, False, 1, "the benchmarks' own tests, and a baseline that decides as the gate does", bench),

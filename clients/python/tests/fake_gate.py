@@ -29,6 +29,7 @@ class FakeGate:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
 
             def do_POST(self):
                 gate.handle(self)
