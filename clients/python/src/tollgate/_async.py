@@ -47,6 +47,7 @@ class AsyncGate:
 
     def _renew(self) -> None:
         self._pid = os.getpid()
+        self._ledger.renew_lock()
         self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Loop] = weakref.WeakKeyDictionary()
 
     @property

@@ -72,8 +72,12 @@ class Ledger:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.counts: Counter[str] = Counter()
         self._clock = clock
-        self._lock = threading.Lock()
         self._logged_at: float | None = None
+        self.renew_lock()
+
+    def renew_lock(self) -> None:
+        """Makes a new lock, in a forked process: a thread of the parent may have held the inherited lock for ever."""
+        self._lock = threading.Lock()
 
     def settle(self, outcome: Outcome, events: list[Event], on_failure: str) -> list[Verdict]:
         """Returns the verdicts that hold: a fault of the gate allows events if the user chose to fail open; an answer never does."""
