@@ -1,0 +1,261 @@
+/** The gate: asks before a tool runs and reports what it gave. A question is never left without a verdict. */
+
+import { Failure, Failures, type Counts, type FailureMode } from "./failure.js";
+import { NotJson, boundedId, resultOf, strict } from "./json.js";
+import { Slots } from "./slots.js";
+import { loadInject } from "./trace.js";
+import { limitReached, post, type Endpoint, type Limit } from "./transport.js";
+import { Turn, startTurn, type TurnOptions } from "./turn.js";
+import { isObject, readVerdict, shape } from "./wire.js";
+import type { Attribution, EventBase, EventType, ModelResponse, ToolCall, ToolResult, Verdict, WireEvent } from "./wire.js";
+
+const THREAD_ID_BYTES_MAX = 256;
+const EVENT_ID_BYTES_MAX = 128;
+
+/** How a gate is reached and how it fails. */
+export interface GateOptions {
+  /** Where `tollgate serve` or `tollgate dev` listens. Default: `http://127.0.0.1:7878`. */
+  url?: string;
+  /** The bearer token, or a function that returns the token of the moment. */
+  token?: string | (() => string | Promise<string>);
+  /** How long a question may take with everything, in milliseconds. Default: 2000. */
+  deadlineMs?: number;
+  /** What follows when no verdict comes: `closed` (the default) blocks, `open` allows, counts and logs. */
+  onFailure?: FailureMode;
+  /** Requests under way at once; more wait within their deadline. Default: 256. */
+  inFlightMax?: number;
+  /** Who acts, on every event that does not say otherwise. */
+  attribution?: Attribution;
+  /** Takes a line at most once a minute while verdicts are missing. Default: `console.warn`. */
+  log?: (line: string) => void;
+  /** Sends requests. Default: the global `fetch`. */
+  fetch?: typeof globalThis.fetch;
+}
+
+/** Options of one question. */
+export interface AskOptions {
+  /** Aborting it rejects the question with the signal's reason. */
+  signal?: AbortSignal;
+  /** In place of the gate's own deadline, in milliseconds. */
+  deadlineMs?: number;
+}
+
+function positive(name: string, value: number): number {
+  if (Number.isFinite(value) && value >= 1) return value;
+  throw new TypeError(`${name} is ${Number.isFinite(value) ? "less than 1" : shape(value)}; give a number of at least 1`);
+}
+
+function baseUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !["http:", "https:"].includes(url.protocol)) {
+    throw new TypeError("url is no HTTP URL; give one such as http://127.0.0.1:7878");
+  }
+  if (url.username !== "" || url.password !== "") throw new TypeError("url holds credentials; give them as token");
+  if (url.search !== "" || url.hash !== "") throw new TypeError("url has a query or a fragment, which have no effect; leave them out");
+  if (!url.pathname.endsWith("/")) url.pathname += "/";
+  return url;
+}
+
+/** Asks Tollgate over HTTP. One gate serves a process: it may be used by any number of agents at once. */
+export class Gate {
+  private readonly endpoint: Endpoint;
+  private readonly failures: Failures;
+  private readonly slots: Slots;
+  private readonly deadlineMs: number;
+  private readonly attribution: Attribution;
+  private readonly underWay = new Set<Promise<unknown>>();
+  private isClosed = false;
+
+  /** @throws {TypeError} that names the option, if an option has no meaning. */
+  constructor(options: GateOptions = {}) {
+    const { token, onFailure = "closed" } = options;
+    if (!["closed", "open"].includes(onFailure)) throw new TypeError("onFailure is neither `closed` nor `open`");
+    if (token === "") throw new TypeError("token is an empty string; leave it out where the gate asks for none");
+    this.deadlineMs = positive("deadlineMs", options.deadlineMs ?? 2000);
+    this.slots = new Slots(Math.floor(positive("inFlightMax", options.inFlightMax ?? 256)));
+    this.attribution = options.attribution ?? {};
+    this.failures = new Failures(onFailure, options.log ?? ((line) => { console.warn(line); }));
+    this.endpoint = {
+      url: baseUrl(options.url ?? "http://127.0.0.1:7878"),
+      token: typeof token === "string" ? () => token : token,
+      fetch: options.fetch ?? ((...request) => globalThis.fetch(...request)),
+      inject: loadInject(),
+    };
+  }
+
+  /** Returns what was counted since the gate was made. */
+  get counts(): Readonly<Counts & { in_flight: number }> {
+    return { ...this.failures.counts, in_flight: this.slots.inUse };
+  }
+
+  /** Reports a model's answer. Await the verdict before the answer's first tool call: `suppress` means that no call of the answer may run. */
+  async modelResponse(event: ModelResponse, options: AskOptions = {}): Promise<Verdict> {
+    return (await this.ask("model_response", [event], options, false))[0] as Verdict;
+  }
+
+  /** Asks whether a tool may run. */
+  async toolCall(event: ToolCall, options: AskOptions = {}): Promise<Verdict> {
+    return (await this.ask("tool_call", [event], options, false))[0] as Verdict;
+  }
+
+  /** Asks about the calls of one answer with one request. Returns their verdicts in the same order. */
+  async toolCalls(events: readonly ToolCall[], options: AskOptions = {}): Promise<Verdict[]> {
+    return events.length === 0 ? [] : await this.ask("tool_call", events, options, true);
+  }
+
+  /** Reports what a tool gave. Do it for every tool that ran, failed or not: loops are found by results. */
+  async toolResult(event: ToolResult, options: AskOptions = {}): Promise<Verdict> {
+    return (await this.ask("tool_result", [event], options, false))[0] as Verdict;
+  }
+
+  /** Starts a turn of a thread, and ends it when it is disposed of: `await using turn = await gate.turn("thread-1")`. */
+  turn(thread: string | TurnOptions): Promise<Turn>;
+  /** Runs a function within a turn of a thread, and ends the turn in any case. */
+  turn<T>(thread: string | TurnOptions, run: (turn: Turn) => T | Promise<T>): Promise<T>;
+  async turn<T>(thread: string | TurnOptions, run?: (turn: Turn) => T | Promise<T>): Promise<T | Turn> {
+    return await startTurn(this, typeof thread === "string" ? { thread_id: thread } : thread, run);
+  }
+
+  /** Publishes the start or the end of a turn. Never rejects: the turn's id on its events marks the turn too. */
+  async boundary(type: "turn_start" | "turn_end", event: EventBase, options: AskOptions = {}): Promise<void> {
+    try {
+      await this.send([await this.wireEvent(type, event)], options, false);
+    } catch (error) {
+      this.failures.boundaryLost(error instanceof Failure ? error : new Failure("gate_unreachable", "a turn boundary was not sent."));
+    }
+  }
+
+  /** Blocks every later question, and waits for those under way. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    await Promise.allSettled([...this.underWay]);
+  }
+
+  /** Closes the gate at the end of an `await using` block. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  private async ask(type: EventType, events: readonly EventBase[], options: AskOptions, isArray: boolean): Promise<Verdict[]> {
+    this.failures.counts.asked += events.length;
+    const named: WireEvent[] = events.map((event) => ({ type, thread_id: shown(event.thread_id), event_id: shown(event.event_id) }));
+    try {
+      const wire: WireEvent[] = [];
+      for (const [at, event] of events.entries()) {
+        const made = await this.wireEvent(type, event);
+        named[at] = made;
+        wire.push(made);
+      }
+      const answer = await this.send(wire, options, isArray);
+      return this.verdicts(wire, answer, isArray);
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      const failure = error instanceof Failure ? error : new Failure("invalid_event", "the event could not be written as JSON.");
+      return named.map((event) => this.failures.verdict(event, failure));
+    }
+  }
+
+  /** Reads the answer. A verdict that cannot be read blocks its own call only. */
+  private verdicts(events: WireEvent[], answer: unknown, isArray: boolean): Verdict[] {
+    const items: unknown[] = isArray && Array.isArray(answer) && answer.length === events.length ? answer : isArray ? [] : [answer];
+    return events.map((event, at) => {
+      const verdict = readVerdict(items[at], event);
+      if (typeof verdict === "string") return this.failures.verdict(event, new Failure("unreadable_verdict", `${verdict}.`));
+      this.failures.counts.answered += 1;
+      return verdict;
+    });
+  }
+
+  private async send(events: WireEvent[], options: AskOptions, isArray: boolean): Promise<unknown> {
+    if (this.isClosed) throw new Failure("client_closed", "the gate's client was closed.");
+    const deadlineMs = positive("deadlineMs", options.deadlineMs ?? this.deadlineMs);
+    const timer = new AbortController();
+    const timeout = setTimeout(() => { timer.abort(); }, deadlineMs);
+    const signal = options.signal === undefined ? timer.signal : AbortSignal.any([options.signal, timer.signal]);
+    const limit: Limit = { at: performance.now() + deadlineMs, signal, caller: options.signal };
+    const body = JSON.stringify(isArray ? events : events[0]);
+    const sending = this.inSlot(limit, () => post(this.endpoint, body, events.length, limit));
+    this.underWay.add(sending);
+    try {
+      return await sending;
+    } finally {
+      clearTimeout(timeout);
+      this.underWay.delete(sending);
+    }
+  }
+
+  private async inSlot(limit: Limit, run: () => Promise<unknown>): Promise<unknown> {
+    try {
+      await this.slots.acquire(limit.signal);
+    } catch {
+      limitReached(limit);
+      throw new Failure("gate_overloaded", "too many questions are under way in this client; raise `inFlightMax`, or ask less at once.");
+    }
+    try {
+      return await run();
+    } finally {
+      this.slots.release();
+    }
+  }
+
+  /** Returns an event as it is sent. */
+  private async wireEvent(type: EventType, event: EventBase): Promise<WireEvent> {
+    const { thread_id, event_id, ...fields } = { ...this.attribution, ...event } as EventBase & Record<string, unknown>;
+    text("thread_id", thread_id, THREAD_ID_BYTES_MAX);
+    if (event_id !== undefined) text("event_id", event_id, EVENT_ID_BYTES_MAX);
+    const wire: WireEvent = { type, thread_id, event_id: event_id ?? (await derivedId(type, fields)) };
+    for (const [name, value] of Object.entries(fields)) {
+      if (value === undefined || name === "type") continue;
+      try {
+        wire[name] = name === "result" ? await resultOf(value) : strict(value, name);
+      } catch (error) {
+        throw new Failure("invalid_event", error instanceof NotJson ? `${error.message}.` : `${name} cannot be read.`);
+      }
+    }
+    if (type === "tool_result" && wire["result"] === undefined) wire["result"] = null;
+    checkCall(wire);
+    return wire;
+  }
+}
+
+/** Returns an id as a verdict of this client repeats it: a text, or the empty text for anything else. */
+function shown(id: unknown): string {
+  return typeof id === "string" ? id : "";
+}
+
+/** @throws {Failure} for a text that is none, empty or longer than the contract allows. */
+function text(name: string, value: unknown, bytesMax: number): void {
+  if (typeof value !== "string" || value === "") throw new Failure("invalid_event", `${name} is ${shape(value)}; send a string.`);
+  if (!value.isWellFormed()) throw new Failure("invalid_event", `${name} is a string with half a surrogate pair; send well-formed text.`);
+  if (new TextEncoder().encode(value).length > bytesMax) {
+    throw new Failure("invalid_event", `${name} is longer than ${bytesMax} bytes; send a shorter id.`);
+  }
+}
+
+/** @throws {Failure} for a call whose arguments the gate would take for none, or for others. */
+function checkCall(wire: WireEvent): void {
+  if (wire.type !== "tool_call" && wire.type !== "tool_result") return;
+  if (typeof wire["tool_name"] !== "string") {
+    throw new Failure("invalid_event", `tool_name is ${shape(wire["tool_name"])}; send a string.`);
+  }
+  const { tool_input: input, arguments: json } = wire;
+  if (input !== undefined && json !== undefined) {
+    throw new Failure("invalid_event", "tool_input and arguments are both there; send one of them.");
+  }
+  if (input !== undefined && input !== null && !isObject(input)) {
+    throw new Failure("invalid_event", `tool_input is ${shape(input)}; send an object, or a JSON text as arguments.`);
+  }
+  if (json !== undefined && json !== null && typeof json !== "string") {
+    throw new Failure("invalid_event", `arguments is ${shape(json)}; send a JSON text, or an object as tool_input.`);
+  }
+}
+
+/** Returns the id that a host's repeat of the same event has too, or a random id where turn or call is not known. */
+async function derivedId(type: EventType, fields: Record<string, unknown>): Promise<string> {
+  const { turn_id: turn, tool_call_id: call } = fields;
+  const isBoundary = type === "turn_start" || type === "turn_end";
+  if (typeof turn !== "string") return crypto.randomUUID();
+  if (isBoundary) return await boundedId(`${turn}/${type}`, EVENT_ID_BYTES_MAX);
+  if (typeof call !== "string" || type === "model_response") return crypto.randomUUID();
+  return await boundedId(`${turn}/${call}/${type === "tool_call" ? "call" : "result"}`, EVENT_ID_BYTES_MAX);
+}

@@ -1,0 +1,16 @@
+/** W3C trace context of the caller, if OpenTelemetry is installed. */
+
+/** Writes the headers of the active trace into a carrier. */
+export type Inject = (headers: Record<string, string>) => void;
+
+/** Returns the injector of `@opentelemetry/api`, or an injector of no headers where that package is not installed. */
+export async function loadInject(): Promise<Inject> {
+  try {
+    const { context, propagation } = await import("@opentelemetry/api");
+    return (headers) => {
+      propagation.inject(context.active(), headers);
+    };
+  } catch {
+    return () => undefined;
+  }
+}

@@ -1,0 +1,161 @@
+/** HTTP: one request with a deadline, a few retries inside it, and the answer as JSON. */
+
+import { Failure } from "./failure.js";
+import type { Inject } from "./trace.js";
+import { isObject } from "./wire.js";
+
+/** Attempts per request. A repeat is safe: the gate knows an event by its id. */
+const ATTEMPTS_MAX = 3;
+
+/** The pause before the second attempt; it doubles. */
+const PAUSE_MS = 50;
+
+/** The answer to a request may have this many bytes for each event. */
+const ANSWER_BYTES_MAX = 1_048_576;
+
+/** What the gate's own wait leaves of the deadline, so that its answer comes before the client gives up: a tenth, but no more than this. */
+const MARGIN_MS_MAX = 100;
+
+/** Texts of an error that are handed on are cut at this many UTF-16 units. */
+const MESSAGE_UNITS_MAX = 1024;
+
+/** Where and how requests are sent. */
+export interface Endpoint {
+  url: URL;
+  token: (() => string | Promise<string>) | undefined;
+  fetch: typeof globalThis.fetch;
+  inject: Promise<Inject>;
+}
+
+/** When to stop: by the clock of `performance.now()`, and by the signal of deadline and caller together. */
+export interface Limit {
+  at: number;
+  signal: AbortSignal;
+  /** The caller's own signal, whose abort is no failure of the gate. */
+  caller: AbortSignal | undefined;
+}
+
+function remaining(limit: Limit): number {
+  return limit.at - performance.now();
+}
+
+/** Returns the failure of a limit that was reached. Throws the caller's reason, if it was the caller who stopped. */
+export function limitReached(limit: Limit): Failure {
+  limit.caller?.throwIfAborted();
+  return new Failure("deadline_exceeded", "the gate did not answer within the deadline.");
+}
+
+async function pause(ms: number, limit: Limit): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      limit.signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    limit.signal.addEventListener("abort", done, { once: true });
+  });
+}
+
+/** Reads a body of bounded size. */
+async function bodyOf(response: Response, bytesMax: number): Promise<string> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) return "";
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let text = "";
+  for (let bytes = 0; ;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    bytes += value.length;
+    if (bytes > bytesMax) {
+      await reader.cancel();
+      throw new Failure("unreadable_verdict", `the answer is longer than ${bytesMax} bytes.`);
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}
+
+/** Returns a body's JSON, or undefined where it is none. */
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the gate's own code and message from the body of an error, where it has the shape of a verdict. */
+function said(answer: unknown): { code: string; message: string } | undefined {
+  const first: unknown = Array.isArray(answer) ? answer.find((item) => isObject(item)) : answer;
+  if (!isObject(first) || typeof first["code"] !== "string" || typeof first["message"] !== "string") return undefined;
+  return { code: first["code"].slice(0, 128), message: first["message"].slice(0, MESSAGE_UNITS_MAX) };
+}
+
+/** Returns the failure that an HTTP status means. */
+function failureOf(status: number, answer: unknown): Failure {
+  const own = said(answer);
+  const text = own?.message ?? `the answer has the HTTP status ${status} and no verdict.`;
+  if (status === 504) return new Failure("deadline_exceeded", text);
+  if (status === 503 || status === 429) return new Failure("gate_overloaded", text);
+  if (status >= 500) return new Failure("gate_error", text);
+  return new Failure(own?.code ?? "gate_refused", text, false);
+}
+
+/** Returns the milliseconds of a `Retry-After` header in seconds, or undefined. A date would need the host's clock. */
+function retryAfter(response: Response): number | undefined {
+  const header = response.headers.get("retry-after") ?? "";
+  return /^\d{1,6}$/.test(header) ? Number(header) * 1000 : undefined;
+}
+
+type Attempt = { answer: unknown } | { failure: Failure; retryMs: number | undefined };
+
+async function attempt(endpoint: Endpoint, body: string, count: number, limit: Limit): Promise<Attempt> {
+  const headers: Record<string, string> = { accept: "application/json", "content-type": "application/json" };
+  (await endpoint.inject)(headers);
+  if (endpoint.token !== undefined) headers["authorization"] = `Bearer ${await endpoint.token()}`;
+  const left = remaining(limit);
+  headers["prefer"] = `wait=${Math.max(1, Math.floor(left - Math.min(left / 10, MARGIN_MS_MAX)))}`;
+  // A redirect would carry the event to another host.
+  const init: RequestInit = { method: "POST", headers, body, signal: limit.signal, redirect: "error" };
+  const response = await endpoint.fetch(new URL("v1/events", endpoint.url), init);
+  const answer = parsed(await bodyOf(response, ANSWER_BYTES_MAX * count));
+  if (response.status === 202) return { answer: undefined };
+  if (response.status === 200) {
+    if (answer !== undefined) return { answer };
+    return { failure: new Failure("unreadable_verdict", "the answer is no JSON: is a proxy between client and gate?"), retryMs: undefined };
+  }
+  const isRetried = response.status >= 500 && response.status !== 504;
+  return { failure: failureOf(response.status, answer), retryMs: isRetried ? (retryAfter(response) ?? PAUSE_MS) : undefined };
+}
+
+async function attemptOrFailure(endpoint: Endpoint, body: string, count: number, limit: Limit): Promise<Attempt> {
+  try {
+    return await attempt(endpoint, body, count, limit);
+  } catch (error) {
+    if (error instanceof Failure) return { failure: error, retryMs: undefined };
+    if (limit.signal.aborted) return { failure: limitReached(limit), retryMs: undefined };
+    // The error's own text may hold the URL with what a user put into it.
+    return { failure: new Failure("gate_unreachable", "the connection to the gate failed; is it running, and is `url` right?"), retryMs: PAUSE_MS };
+  }
+}
+
+/**
+ * Posts events and returns the answer's JSON, or undefined for an answer without one (202).
+ *
+ * @param body An event or an array of events, as JSON.
+ * @param count How many events that are.
+ * @throws {Failure} if no answer came within the limit, or the answer is an error. The caller's own reason, if the caller stopped.
+ */
+export async function post(endpoint: Endpoint, body: string, count: number, limit: Limit): Promise<unknown> {
+  for (let made = 1, pauseMs = PAUSE_MS; ; made += 1, pauseMs *= 2) {
+    const outcome = await attemptOrFailure(endpoint, body, count, limit);
+    if ("answer" in outcome) return outcome.answer;
+    const wait = outcome.retryMs === undefined ? Infinity : Math.max(outcome.retryMs, pauseMs);
+    if (made >= ATTEMPTS_MAX || wait >= remaining(limit)) throw outcome.failure;
+    await pause(wait, limit);
+    if (limit.signal.aborted) {
+      limit.caller?.throwIfAborted();
+      throw outcome.failure;
+    }
+  }
+}
