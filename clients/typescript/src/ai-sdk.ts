@@ -33,6 +33,11 @@ export class Blocked extends Error {
   constructor(readonly verdict: Verdict) {
     super(verdict.synthetic_result ?? verdict.message);
   }
+
+  /** The SDK shows the model an error's text with its name before it: the text may be JSON, and stays as it is. */
+  override toString(): string {
+    return this.message;
+  }
 }
 
 /**
@@ -87,7 +92,7 @@ export function gatedTool(turn: Turn, name: string, tool: Tool): Tool {
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       const { guidance: text } = await turn.toolResult({ ...call, result: message, failed: true });
-      throw text === undefined ? error : new Error(message + text, { cause: error });
+      throw text === undefined ? error : withGuidance(error, message + text);
     }
     const { guidance: text } = await turn.toolResult({ ...call, result });
     if (text !== undefined) guidance.set(options.toolCallId, text);
@@ -109,6 +114,13 @@ export function gatedTool(turn: Turn, name: string, tool: Tool): Tool {
       return text === undefined ? shown : withText(shown, text);
     },
   };
+}
+
+/** Returns an error under the name of the tool's own, with guidance for the model. */
+function withGuidance(cause: unknown, message: string): Error {
+  const error = new Error(message, { cause });
+  if (cause instanceof Error) error.name = cause.name;
+  return error;
 }
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {

@@ -12,6 +12,7 @@ import { z } from "zod";
 import { FakeGate, json } from "./support/fake_gate.js";
 
 type Generated = Awaited<ReturnType<MockLanguageModelV4["doGenerate"]>>;
+type StreamPart = Awaited<ReturnType<MockLanguageModelV4["doStream"]>>["stream"] extends ReadableStream<infer P> ? P : never;
 type Finish = Generated["finishReason"]["unified"];
 
 const usage: Generated["usage"] = {
@@ -40,10 +41,10 @@ function modelOf(...answers: Answer[]): MockLanguageModelV4 {
   return new MockLanguageModelV4({
     doGenerate: answers.map((answer) => ({ content: parts(answer), finishReason: finishReason(answer), usage, warnings: [] })),
     doStream: answers.map((answer) => ({
-      stream: simulateReadableStream({
+      stream: simulateReadableStream<StreamPart>({
         chunks: [
           { type: "stream-start" as const, warnings: [] },
-          ...parts(answer).flatMap((part) =>
+          ...parts(answer).flatMap((part): StreamPart[] =>
             part.type === "tool-call"
               ? [{ type: "tool-input-start" as const, id: part.toolCallId, toolName: "bash" }, { type: "tool-input-end" as const, id: part.toolCallId }, part]
               : [{ type: "text-start" as const, id: "0" }, { type: "text-delta" as const, id: "0", delta: answer.text ?? "" }, { type: "text-end" as const, id: "0" }],
@@ -110,7 +111,7 @@ for (const [kind, result, expected] of [
   ["a text", () => "done", { type: "text", value: "done\n\n[look]" }],
   ["an object", () => ({ n: 1 }), { type: "text", value: '{"n":1}\n\n[look]' }],
   ["nothing", () => undefined, { type: "text", value: "null\n\n[look]" }],
-  ["an error", () => { throw new Error("broken"); }, { type: "error-text", value: "broken\n\n[look]" }],
+  ["an error", () => { throw new RangeError("broken"); }, { type: "error-text", value: "RangeError: broken\n\n[look]" }],
 ] as const) {
   test(`guidance is appended to ${kind}`, async () => {
     await using server = await FakeGate.start();
@@ -142,7 +143,7 @@ test("the calls of a suppressed response do not run and leave the history", asyn
   assert.deepEqual(ran, []);
   assert.equal(result.text, "par\n\nThe provider stopped this.");
   assert.equal(result.finishReason, "content-filter");
-  assert.ok(!JSON.stringify(result.response.messages).includes("tool-call"));
+  assert.ok(!JSON.stringify(result.finalStep.response.messages).includes("tool-call"));
 });
 
 test("of a response with flagged calls the others run", async () => {
@@ -210,7 +211,7 @@ async function streamed(server: FakeGate, model: MockLanguageModelV4, tools: Too
   return await gate.turn("t1", async (turn) => {
     const result = streamText({ ...gated(turn, { model, tools }), prompt: "go", stopWhen: isStepCount(10), onError: () => undefined });
     const types: string[] = [];
-    for await (const part of result.fullStream) types.push(part.type);
+    for await (const part of result.stream) types.push(part.type);
     return { types, text: await result.text };
   });
 }
