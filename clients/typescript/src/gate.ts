@@ -1,7 +1,7 @@
 /** The gate: asks before a tool runs and reports what it gave. A question is never left without a verdict. */
 
 import { Failure, Failures, type Counts, type FailureMode } from "./failure.js";
-import { NotJson, boundedId, resultOf, strict } from "./json.js";
+import { NotJson, boundedId, lenient, resultOf, strict } from "./json.js";
 import { Slots } from "./slots.js";
 import { loadInject } from "./trace.js";
 import { limitReached, post, type Endpoint, type Limit } from "./transport.js";
@@ -11,6 +11,9 @@ import type { Attribution, EventBase, EventType, ModelResponse, ToolCall, ToolRe
 
 const THREAD_ID_BYTES_MAX = 256;
 const EVENT_ID_BYTES_MAX = 128;
+
+/** The fields that hold a model's answer. */
+const BODIES: ReadonlySet<string> = new Set(["response", "message", "error"]);
 
 /** How a gate is reached and how it fails. */
 export interface GateOptions {
@@ -207,7 +210,9 @@ export class Gate {
     for (const [name, value] of Object.entries(fields)) {
       if (value === undefined || name === "type") continue;
       try {
-        wire[name] = name === "result" ? await resultOf(value) : strict(value, name);
+        if (name === "result") wire[name] = await resultOf(value);
+        // An SDK's response may be an object of its own class.
+        else wire[name] = BODIES.has(name) ? lenient(value) : strict(value, name);
       } catch (error) {
         throw new Failure("invalid_event", error instanceof NotJson ? `${error.message}.` : `${name} cannot be read.`);
       }

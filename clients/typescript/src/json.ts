@@ -55,7 +55,7 @@ export function strict(value: unknown, path: string, depth = 0): unknown {
 }
 
 /** Returns what JSON can hold of any value: bytes and collections as lists, what has no such form as a text that says so. Never throws. */
-function lenient(value: unknown, depth = 0): unknown {
+export function lenient(value: unknown, depth = 0): unknown {
   if (depth > DEPTH_MAX) return "[nested too deep]";
   switch (typeof value) {
     case "string":
