@@ -56,6 +56,11 @@ export function tollgateMiddleware(gate: Gate, options: TollgateOptions = {}) {
     return verdict;
   }
 
+  async function end(state: State, runtime: Runtime): Promise<void> {
+    halted.delete(state._tollgate_turn ?? "");
+    await gate.boundary("turn_end", about(state, runtime));
+  }
+
   return createMiddleware({
     name: "Tollgate",
     stateSchema,
@@ -66,9 +71,12 @@ export function tollgateMiddleware(gate: Gate, options: TollgateOptions = {}) {
     },
     beforeModel: {
       canJumpTo: ["end"],
-      hook: (state) => {
+      hook: async (state, runtime) => {
         const verdict = halted.get(state._tollgate_turn ?? "");
-        return verdict && { messages: [new AIMessage(verdict.message)], jumpTo: "end" as const };
+        if (verdict === undefined) return undefined;
+        // A jump passes `afterAgent` by.
+        await end(state, runtime);
+        return { messages: [new AIMessage(verdict.message)], jumpTo: "end" as const };
       },
     },
     afterModel: async (state, runtime) => {
@@ -85,10 +93,7 @@ export function tollgateMiddleware(gate: Gate, options: TollgateOptions = {}) {
       const event = about(request.state, request.runtime);
       return await gatedCall(gate, event, request, handler, { signal, rethrows: options.toolErrors === "throw", note });
     },
-    afterAgent: async (state, runtime) => {
-      halted.delete(state._tollgate_turn ?? "");
-      await gate.boundary("turn_end", about(state, runtime));
-    },
+    afterAgent: end,
   });
 }
 

@@ -194,10 +194,10 @@ for (const name of [undefined, "research"]) {
     assert.deepEqual(ran, ["c1"]);
     const [outer, child] = server.of("tool_call");
     assert.equal(outer?.thread_id, "t1");
-    assert.equal(outer?.["is_subagent"], undefined);
+    assert.equal(outer["is_subagent"], undefined);
     assert.match(child?.thread_id ?? "", name === undefined ? /^t1\/tools:[^/]+$/ : /^t1\/research$/);
     assert.equal(child?.["is_subagent"], true);
-    assert.notEqual(child?.["turn_id"], outer?.["turn_id"]);
+    assert.notEqual(child["turn_id"], outer["turn_id"]);
   });
 }
 
