@@ -240,8 +240,8 @@ function text(name: string, value: unknown, bytesMax: number): void {
 /** @throws {Failure} for a call whose arguments the gate would take for none, or for others. */
 function checkCall(wire: WireEvent): void {
   if (wire.type !== "tool_call" && wire.type !== "tool_result") return;
-  if (typeof wire["tool_name"] !== "string") {
-    throw new Failure("invalid_event", `tool_name is ${shape(wire["tool_name"])}; send a string.`);
+  for (const name of ["tool_call_id", "tool_name"]) {
+    if (typeof wire[name] !== "string") throw new Failure("invalid_event", `${name} is ${shape(wire[name])}; send a string.`);
   }
   const { tool_input: input, arguments: json } = wire;
   if (input !== undefined && json !== undefined) {
@@ -255,12 +255,12 @@ function checkCall(wire: WireEvent): void {
   }
 }
 
-/** Returns the id that a host's repeat of the same event has too, or a random id where turn or call is not known. */
+/** Returns the id that a host's repeat of the same event has too, or a random id: without a turn, and for a model's answer. */
 async function derivedId(type: EventType, fields: Record<string, unknown>): Promise<string> {
   const { turn_id: turn, tool_call_id: call } = fields;
   const isBoundary = type === "turn_start" || type === "turn_end";
   if (typeof turn !== "string") return crypto.randomUUID();
   if (isBoundary) return await boundedId(`${turn}/${type}`, EVENT_ID_BYTES_MAX);
-  if (typeof call !== "string" || type === "model_response") return crypto.randomUUID();
-  return await boundedId(`${turn}/${call}/${type === "tool_call" ? "call" : "result"}`, EVENT_ID_BYTES_MAX);
+  if (type === "model_response") return crypto.randomUUID();
+  return await boundedId(`${turn}/${String(call)}/${type === "tool_call" ? "call" : "result"}`, EVENT_ID_BYTES_MAX);
 }

@@ -114,7 +114,7 @@ async function gatedCall<R extends { toolCall: { id?: string; name: string; args
   { signal, rethrows, note }: CallOptions,
 ): Promise<O | ToolMessage> {
   const { id, name, args } = request.toolCall;
-  const call = { ...event, ...(id === undefined ? {} : { tool_call_id: id }), tool_name: name, tool_input: args };
+  const call = { ...event, tool_call_id: id ?? crypto.randomUUID(), tool_name: name, tool_input: args };
   const message = (content: string): ToolMessage => new ToolMessage({ content, tool_call_id: id ?? "", name, status: "error" });
   const verdict = note(event.turn_id, await gate.toolCall(call, signalOf({ signal })));
   if (!verdict.allows_execution) return message(verdict.synthetic_result ?? verdict.message);

@@ -15,7 +15,7 @@ export interface Attribution {
 export interface EventBase extends Attribution {
   /** The conversation: 1 to 256 bytes. A subagent's is `<parent thread>/<child>`. */
   thread_id: string;
-  /** Names the verdict, up to 128 bytes. Left out: derived from the turn and the call, or random where one of both is missing. */
+  /** Names the verdict, up to 128 bytes. Left out: derived from the turn and the call, or random without a turn and for a model's answer. */
   event_id?: string;
   /** The turn, up to 256 bytes. A new value starts a new turn. */
   turn_id?: string;
@@ -36,7 +36,8 @@ export interface ModelResponse extends EventBase {
 
 /** A call that the agent wants to make. */
 export interface ToolCall extends EventBase {
-  tool_call_id?: string;
+  /** Ties the result to its call. */
+  tool_call_id: string;
   tool_name: string;
   /** The arguments as an object. */
   tool_input?: unknown;

@@ -9,7 +9,7 @@ import { generateText, isStepCount, simulateReadableStream, streamText, tool, ty
 import { MockLanguageModelV4 } from "ai/test";
 import { z } from "zod";
 
-import { FakeGate, json } from "./support/fake_gate.js";
+import { FakeGate, json, suppressed } from "./support/fake_gate.js";
 
 type Generated = Awaited<ReturnType<MockLanguageModelV4["doGenerate"]>>;
 type StreamPart = Awaited<ReturnType<MockLanguageModelV4["doStream"]>>["stream"] extends ReadableStream<infer P> ? P : never;
@@ -137,7 +137,7 @@ test("a halt ends the run: the model is not called again", async () => {
 
 test("the calls of a suppressed response do not run and leave the history", async () => {
   await using server = await FakeGate.start();
-  server.rule = ({ type }) => (type === "model_response" ? { action: "suppress", code: "safety_terminated", safety: { user_message: "The provider stopped this." } } : undefined);
+  server.rule = ({ type }) => (type === "model_response" ? suppressed({}) : undefined);
   const ran: string[] = [];
   const result = await run(server, modelOf({ text: "par", calls: ["c1"], finish: "tool-calls" }), bash(ran));
   assert.deepEqual(ran, []);
@@ -149,7 +149,7 @@ test("the calls of a suppressed response do not run and leave the history", asyn
 test("of a response with flagged calls the others run", async () => {
   await using server = await FakeGate.start();
   server.rule = ({ type }) =>
-    type === "model_response" ? { action: "suppress", code: "safety_terminated", safety: { category: "tool_flagged", suppressed_tool_call_ids: ["c1"], user_message: "c1 was flagged." } } : undefined;
+    type === "model_response" ? suppressed({ category: "tool_flagged" }) : undefined;
   const ran: string[] = [];
   await run(server, modelOf({ calls: ["c1", "c2"] }, { text: "ok" }), bash(ran));
   assert.deepEqual(ran, ["c2"]);
@@ -227,7 +227,7 @@ test("a stream shows calls after the verdict, and runs them", async () => {
 
 test("a suppressed stream shows no call", async () => {
   await using server = await FakeGate.start();
-  server.rule = ({ type }) => (type === "model_response" ? { action: "suppress", code: "safety_terminated", safety: { user_message: "stopped" } } : undefined);
+  server.rule = ({ type }) => (type === "model_response" ? suppressed({ user_message: "stopped" }) : undefined);
   const ran: string[] = [];
   const { types, text } = await streamed(server, modelOf({ text: "a", calls: ["c1"] }), bash(ran));
   assert.deepEqual(ran, []);

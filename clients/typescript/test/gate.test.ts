@@ -73,7 +73,7 @@ test("a turn without a function is disposed of, once, and remembers the verdict 
   {
     await using turn = await gateTo(server).turn("t1");
     assert.equal(Boolean(turn.halted), false);
-    await turn.toolResult({ tool_name: "bash", result: null });
+    await turn.toolResult({ tool_call_id: "c1", tool_name: "bash", result: null });
     assert.equal(turn.halted?.code, "stop");
     await turn.end();
   }

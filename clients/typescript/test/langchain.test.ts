@@ -138,8 +138,7 @@ test("a halted turn does not end the thread's next turn", async () => {
 
 test("the calls of a suppressed response do not run, and the message is rewritten in place", async () => {
   await using server = await FakeGate.start();
-  const safety = { detector: "openai_compatible_content_filter", reason_field: "finish_reason", reason_value: "content_filter", user_message: "The provider stopped this." };
-  server.rule = ({ type }) => (type === "model_response" ? { action: "suppress", code: "safety_terminated", safety } : undefined);
+  server.rule = ({ type }) => (type === "model_response" ? suppressed({}) : undefined);
   const ran: string[] = [];
   const answer = new AIMessage({ id: "m1", content: "par", tool_calls: [call("c1")], response_metadata: { finish_reason: "content_filter" } });
   const messages = await run(server, { model: fakeModel().respond(answer), tools: [bash(ran)] });
@@ -149,7 +148,7 @@ test("the calls of a suppressed response do not run, and the message is rewritte
   assert.equal(last.id, "m1");
   assert.equal(last.content, "par\n\nThe provider stopped this.");
   assert.deepEqual(last.tool_calls, []);
-  assert.partialDeepStrictEqual(last.additional_kwargs, { safety_termination: { detector: "openai_compatible_content_filter" } });
+  assert.partialDeepStrictEqual(last.additional_kwargs, { safety_termination: { detector: "native" } });
   assert.deepEqual(last.response_metadata, { finish_reason: "content_filter" });
 });
 

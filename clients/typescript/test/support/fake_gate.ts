@@ -1,9 +1,14 @@
 /** A gate for tests: it speaks the contract of `POST /v1/events`, keeps what it was asked, and fails as it is told. */
 
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-import type { Verdict } from "@tollgate/client";
+import { Validator, type Schema } from "@cfworker/json-schema";
+import type { Safety, Verdict } from "@tollgate/client";
+
+import { REPOSITORY } from "./paths.js";
 
 /** An event as it came over the wire. */
 export type Received = Record<string, unknown> & { type: string; thread_id: string; event_id: string };
@@ -29,7 +34,7 @@ export function verdictOf(event: Received, change: Partial<Verdict> = {}): Recor
   const { thread_id, turn_id, tool_call_id, tool_name } = event;
   const code = change.code ?? "allow";
   const verdict: Record<string, unknown> = {
-    verdict_id: `v-${thread_id}-${event.event_id}`,
+    verdict_id: createHash("sha256").update(`${thread_id}\0${event.event_id}`).digest("hex").slice(0, 32),
     event_id: event.event_id,
     type: event.type,
     thread_id,
@@ -43,12 +48,23 @@ export function verdictOf(event: Received, change: Partial<Verdict> = {}): Recor
     message: "",
     decided_by: "none",
     reasons: [],
-    policy_version: "sha256:0",
+    policy_version: `sha256:${"0".repeat(64)}`,
     ...(allows || event.type !== "tool_call" ? {} : { synthetic_result: `{"error": "${code}"}` }),
     ...change,
   };
   return Object.fromEntries(Object.entries(verdict).filter(([, value]) => value !== undefined));
 }
+
+function validator(name: string): (value: unknown) => void {
+  const schema = JSON.parse(readFileSync(`${REPOSITORY}/docs/schemas/${name}.json`, "utf8")) as Schema;
+  const validator = new Validator(schema, "7", false);
+  return (value) => {
+    const { valid, errors } = validator.validate(value);
+    if (!valid) throw new Error(`${name}: ${JSON.stringify(errors)}`);
+  };
+}
+const checkEvent = validator("event");
+const checkVerdict = validator("verdict");
 
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
@@ -64,6 +80,8 @@ export class FakeGate {
   rule: Rule = () => undefined;
   /** What it does in place of an answer. */
   fault: Fault | undefined;
+  /** Events that break the contract's schema, and verdicts of this gate that do. */
+  private readonly broken: unknown[] = [];
   private readonly server = createServer((request, response) => void this.answer(request, response));
   private readonly arrivals = new Set<() => void>();
 
@@ -101,12 +119,21 @@ export class FakeGate {
     while (this.requests.length < count) await new Promise<void>((resolve) => this.arrivals.add(resolve));
   }
 
-  /** Stops listening and breaks every connection. */
+  /** Stops listening and breaks every connection. Throws what broke the contract. */
   async stop(): Promise<void> {
     if (!this.listening) return;
     const closed = new Promise((resolve) => this.server.close(resolve));
     this.server.closeAllConnections();
     await closed;
+    if (this.broken.length > 0) throw new Error(String(this.broken[0]));
+  }
+
+  private check(check: (value: unknown) => void, value: unknown): void {
+    try {
+      check(value);
+    } catch (error) {
+      this.broken.push(error);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -116,6 +143,7 @@ export class FakeGate {
   private async answer(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const request = { method: message.method, path: message.url, headers: message.headers, body: await bodyOf(message) };
     this.requests.push(request);
+    for (const event of [request.body].flat()) this.check(checkEvent, event);
     for (const wake of this.arrivals) wake();
     this.arrivals.clear();
     if (this.fault?.(response, request) === true) return;
@@ -123,9 +151,27 @@ export class FakeGate {
     const answers = (Array.isArray(body) ? body : [body]).map((event: Received) =>
       event.type.startsWith("turn_") ? undefined : verdictOf(event, this.rule(event)),
     );
+    for (const verdict of answers) if (verdict !== undefined) this.check(checkVerdict, verdict);
     if (answers[0] === undefined) response.writeHead(202).end();
     else json(response, 200, Array.isArray(body) ? answers : answers[0]);
   }
+}
+
+/** Returns what suppresses a response. */
+export function suppressed(change: Partial<Safety>): Partial<Verdict> {
+  const safety = {
+    detector: "native",
+    category: "safety",
+    reason_field: "finish_reason",
+    reason_value: "content_filter",
+    suppressed_tool_call_count: 1,
+    suppressed_tool_call_names: ["bash"],
+    suppressed_tool_call_ids: ["c1"],
+    user_message: "The provider stopped this.",
+    extras: {},
+    ...change,
+  };
+  return { action: "suppress", code: "safety_terminated", decided_by: "safety", safety };
 }
 
 /** Answers with JSON. */
