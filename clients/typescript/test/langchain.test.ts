@@ -9,7 +9,7 @@ import { tollgateMiddleware, type TollgateOptions } from "@tollgate/client/langc
 import { AIMessage, ToolMessage, createAgent, fakeModel, tool, toolRetryMiddleware, type BaseMessage } from "langchain";
 import { z } from "zod";
 
-import { FakeGate, json } from "./support/fake_gate.js";
+import { FakeGate, json, suppressed } from "./support/fake_gate.js";
 
 const schema = z.object({ command: z.string() });
 const CONFIG = { configurable: { thread_id: "t1" } };
