@@ -6,7 +6,7 @@ import { Slots } from "./slots.js";
 import { loadInject } from "./trace.js";
 import { limitReached, post, type Endpoint, type Limit } from "./transport.js";
 import { Turn, startTurn, type TurnOptions } from "./turn.js";
-import { isObject, readVerdict, shape } from "./wire.js";
+import { FIELDS, isObject, readVerdict, shape } from "./wire.js";
 import type { Attribution, EventBase, EventType, ModelResponse, ToolCall, ToolResult, Verdict, WireEvent } from "./wire.js";
 
 const THREAD_ID_BYTES_MAX = 256;
@@ -203,12 +203,14 @@ export class Gate {
 
   /** Returns an event as it is sent. */
   private async wireEvent(type: EventType, event: EventBase): Promise<WireEvent> {
-    const { thread_id, event_id, ...fields } = { ...this.attribution, ...event } as EventBase & Record<string, unknown>;
-    text("thread_id", thread_id, THREAD_ID_BYTES_MAX);
-    if (event_id !== undefined) text("event_id", event_id, EVENT_ID_BYTES_MAX);
-    const wire: WireEvent = { type, thread_id, event_id: event_id ?? (await derivedId(type, fields)) };
+    const given = Object.entries<unknown>({ ...event }).filter(([, value]) => value !== undefined);
+    const { thread_id, event_id, ...fields }: Record<string, unknown> = { ...this.attribution, ...Object.fromEntries(given) };
+    const thread = text("thread_id", thread_id, THREAD_ID_BYTES_MAX);
+    const id = event_id === undefined ? await derivedId(type, fields) : text("event_id", event_id, EVENT_ID_BYTES_MAX);
+    const wire: WireEvent = { type, thread_id: thread, event_id: id };
     for (const [name, value] of Object.entries(fields)) {
-      if (value === undefined || name === "type") continue;
+      if (value === undefined) continue;
+      if (!FIELDS[type].has(name)) throw new Failure("invalid_event", `a ${type} has no field ${name.slice(0, 64)}; leave it out, or correct its name.`);
       try {
         if (name === "result") wire[name] = await resultOf(value);
         // An SDK's response may be an object of its own class.
@@ -228,13 +230,18 @@ function shown(id: unknown): string {
   return typeof id === "string" ? id : "";
 }
 
-/** @throws {Failure} for a text that is none, empty or longer than the contract allows. */
-function text(name: string, value: unknown, bytesMax: number): void {
+/**
+ * Returns an id.
+ *
+ * @throws {Failure} for a value that is no text, empty or longer than the contract allows.
+ */
+function text(name: string, value: unknown, bytesMax: number): string {
   if (typeof value !== "string" || value === "") throw new Failure("invalid_event", `${name} is ${shape(value)}; send a string.`);
   if (!value.isWellFormed()) throw new Failure("invalid_event", `${name} is a string with half a surrogate pair; send well-formed text.`);
   if (new TextEncoder().encode(value).length > bytesMax) {
     throw new Failure("invalid_event", `${name} is longer than ${bytesMax} bytes; send a shorter id.`);
   }
+  return value;
 }
 
 /** @throws {Failure} for a call whose arguments the gate would take for none, or for others. */

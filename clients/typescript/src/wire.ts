@@ -20,6 +20,8 @@ export interface EventBase extends Attribution {
   /** The turn, up to 256 bytes. A new value starts a new turn. */
   turn_id?: string;
   is_subagent?: boolean;
+  /** When it happened, as RFC 3339. Left out: when the gate published it. */
+  timestamp?: string;
 }
 
 /** A model's answer, in exactly one of three forms. */
@@ -66,6 +68,18 @@ export interface WireEvent {
   event_id: string;
   [field: string]: unknown;
 }
+
+const OF_ALL = ["thread_id", "event_id", "turn_id", "is_subagent", "agent_id", "user_id", "user_role", "tenant_id", "run_id", "attended", "timestamp"];
+const OF_CALLS = ["tool_call_id", "tool_name", "tool_input", "arguments"];
+
+/** The fields of each type. Another field would have no effect in the gate: a misspelt `tool_input` is a call without arguments. */
+export const FIELDS: Readonly<Record<EventType, ReadonlySet<string>>> = {
+  turn_start: new Set(OF_ALL),
+  turn_end: new Set(OF_ALL),
+  model_response: new Set([...OF_ALL, "provider", "response", "message", "error"]),
+  tool_call: new Set([...OF_ALL, ...OF_CALLS]),
+  tool_result: new Set([...OF_ALL, ...OF_CALLS, "result", "failed"]),
+};
 
 /** What a verdict decides. */
 export type Action = "allow" | "warn" | "block" | "halt" | "suppress";
@@ -123,6 +137,10 @@ export interface Verdict {
   tool_calls_unreliable?: boolean;
   unrecognized_response?: boolean;
   policy_version?: string;
+  agent_id?: string;
+  tenant_id?: string;
+  /** When the event happened, as the event itself says. */
+  timestamp?: string;
 }
 
 /** Whether each action lets a tool run. */

@@ -43,6 +43,17 @@ test("an event that breaks a rule blocks the calls beside it too", async () => {
   assert.equal(server.requests.length, 0);
 });
 
+test("a field that the contract does not have is refused, and a field that is undefined counts as left out", async () => {
+  await using server = await FakeGate.start();
+  const gate = gateTo(server, { attribution: { tenant_id: "acme" } });
+  const misspelt = await gate.toolCall({ ...CALL, tool_inputs: {} } as ToolCall);
+  assert.match(misspelt.message, /no field tool_inputs/);
+  assert.equal((await gate.toolCall({ ...CALL, failed: true } as ToolCall)).code, "invalid_event");
+  assert.equal((await gate.toolCall({ ...CALL, tenant_id: undefined })).code, "allow");
+  assert.equal(server.events.length, 1);
+  assert.equal(server.events[0]?.["tenant_id"], "acme");
+});
+
 test("a turn marks its boundaries, fills in its ids, and ends when its function fails", async () => {
   await using server = await FakeGate.start();
   const gate = gateTo(server, { attribution: { agent_id: "a1", tenant_id: "acme" } });
