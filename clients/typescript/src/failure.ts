@@ -8,21 +8,19 @@ export type FailureCode =
   | "deadline_exceeded"
   /** No connection, or it broke. */
   | "gate_unreachable"
-  /** The gate, or this client, has too much under way. */
+  /** The gate has too much under way. */
   | "gate_overloaded"
-  /** The gate answered with an error of its own. */
-  | "gate_error"
-  /** The gate refused the request: no token, another tenant, a field that breaks a rule. */
-  | "gate_refused"
-  /** What came is no verdict of this event. */
-  | "unreadable_verdict"
+  /** This client has too much under way. */
+  | "client_busy"
+  /** What came is no verdict of this event, or an error without one. */
+  | "verdict_unreadable"
   /** The event breaks a rule, so it was not sent. */
   | "invalid_event"
   /** The gate was closed. */
   | "client_closed";
 
-/** The failures after which a gate that fails open allows. After the others a call never runs: the gate is there, or a person erred. */
-const MAY_OPEN: ReadonlySet<string> = new Set<FailureCode>(["deadline_exceeded", "gate_unreachable", "gate_overloaded", "gate_error"]);
+/** The failures after which a gate that fails open allows. After the others a call never runs: something answered, or a person erred. */
+const MAY_OPEN: ReadonlySet<string> = new Set<FailureCode>(["deadline_exceeded", "gate_unreachable", "gate_overloaded", "client_busy"]);
 
 /** A failure on the way to a verdict. */
 export class Failure extends Error {
@@ -85,8 +83,8 @@ export class Failures {
       thread_id: event.thread_id,
       action: isOpen ? "allow" : "block",
       allows_execution: isOpen,
-      // The next call would fare no better.
-      should_halt: !isOpen,
+      // The call is refused; that the turn should stop, only the gate can say.
+      should_halt: false,
       code: failure.code,
       message,
       decided_by: "client",

@@ -1,7 +1,7 @@
 /** The gate: asks before a tool runs and reports what it gave. A question is never left without a verdict. */
 
 import { Failure, Failures, type Counts, type FailureMode } from "./failure.js";
-import { NotJson, boundedId, lenient, resultOf, strict } from "./json.js";
+import { NotJson, lenient, resultOf, sha256, strict } from "./json.js";
 import { Slots } from "./slots.js";
 import { loadInject } from "./trace.js";
 import { limitReached, post, type Endpoint, type Limit } from "./transport.js";
@@ -11,6 +11,9 @@ import type { Attribution, EventBase, EventType, ModelResponse, ToolCall, ToolRe
 
 const THREAD_ID_BYTES_MAX = 256;
 const EVENT_ID_BYTES_MAX = 128;
+
+/** How the ids of a call's events end. */
+const SUFFIXES: Readonly<Partial<Record<EventType, string>>> = { tool_call: "call", tool_result: "result" };
 
 /** The fields that hold a model's answer. */
 const BODIES: ReadonlySet<string> = new Set(["response", "message", "error"]);
@@ -163,7 +166,7 @@ export class Gate {
     const items: unknown[] = isArray && Array.isArray(answer) && answer.length === events.length ? answer : isArray ? [] : [answer];
     return events.map((event, at) => {
       const verdict = readVerdict(items[at], event);
-      if (typeof verdict === "string") return this.failures.verdict(event, new Failure("unreadable_verdict", `${verdict}.`));
+      if (typeof verdict === "string") return this.failures.verdict(event, new Failure("verdict_unreadable", `${verdict}.`));
       this.failures.counts.answered += 1;
       return verdict;
     });
@@ -192,7 +195,7 @@ export class Gate {
       await this.slots.acquire(limit.signal);
     } catch {
       limitReached(limit);
-      throw new Failure("gate_overloaded", "too many questions are under way in this client; raise `inFlightMax`, or ask less at once.");
+      throw new Failure("client_busy", "too many questions are under way in this client; raise `inFlightMax`, or ask less at once.");
     }
     try {
       return await run();
@@ -265,9 +268,8 @@ function checkCall(wire: WireEvent): void {
 /** Returns the id that a host's repeat of the same event has too, or a random id: without a turn, and for a model's answer. */
 async function derivedId(type: EventType, fields: Record<string, unknown>): Promise<string> {
   const { turn_id: turn, tool_call_id: call } = fields;
-  const isBoundary = type === "turn_start" || type === "turn_end";
-  if (typeof turn !== "string") return crypto.randomUUID();
-  if (isBoundary) return await boundedId(`${turn}/${type}`, EVENT_ID_BYTES_MAX);
-  if (type === "model_response") return crypto.randomUUID();
-  return await boundedId(`${turn}/${String(call)}/${type === "tool_call" ? "call" : "result"}`, EVENT_ID_BYTES_MAX);
+  if (typeof turn !== "string" || type === "model_response") return crypto.randomUUID();
+  const [name, suffix] = SUFFIXES[type] === undefined ? [type, "boundary"] : [String(call), SUFFIXES[type]];
+  const id = `${turn}/${name}/${suffix}`;
+  return new TextEncoder().encode(id).length <= EVENT_ID_BYTES_MAX ? id : `${await sha256(id)}/${suffix}`;
 }

@@ -85,7 +85,8 @@ export function lenient(value: unknown, depth = 0): unknown {
   }
 }
 
-async function sha256(text: string): Promise<string> {
+/** Returns the SHA-256 of a text in lower-case hex. */
+export async function sha256(text: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
@@ -100,9 +101,4 @@ export async function resultOf(value: unknown): Promise<unknown> {
   if (text.length <= RESULT_UNITS_MAX) return held;
   const head = text.slice(0, RESULT_HEAD_UNITS).toWellFormed();
   return `${head}\n[cut by the client: ${text.length} UTF-16 units, sha256:${await sha256(text)}]`;
-}
-
-/** Returns an id of at most `bytesMax` bytes: the text itself, or its SHA-256 where it is longer. */
-export async function boundedId(text: string, bytesMax: number): Promise<string> {
-  return new TextEncoder().encode(text).length <= bytesMax ? text : `sha256:${await sha256(text)}`;
 }

@@ -69,7 +69,7 @@ async function bodyOf(response: Response, bytesMax: number): Promise<string> {
     bytes += value.length;
     if (bytes > bytesMax) {
       await reader.cancel();
-      throw new Failure("unreadable_verdict", `the answer is longer than ${bytesMax} bytes.`);
+      throw new Failure("verdict_unreadable", `the answer is longer than ${bytesMax} bytes.`);
     }
     text += decoder.decode(value, { stream: true });
   }
@@ -91,14 +91,18 @@ function said(answer: unknown): { code: string; message: string } | undefined {
   return { code: first["code"].slice(0, 128), message: first["message"].slice(0, MESSAGE_UNITS_MAX) };
 }
 
+/** Returns whether a status says that the gate, or a proxy before it, takes no more requests now. */
+function isBusy(status: number): boolean {
+  return status === 503 || status === 429;
+}
+
 /** Returns the failure that an HTTP status means. */
 function failureOf(status: number, answer: unknown): Failure {
   const own = said(answer);
   const text = own?.message ?? `the answer has the HTTP status ${status} and no verdict.`;
   if (status === 504) return new Failure("deadline_exceeded", text);
-  if (status === 503 || status === 429) return new Failure("gate_overloaded", text);
-  if (status >= 500) return new Failure("gate_error", text);
-  return new Failure(own?.code ?? "gate_refused", text, false);
+  if (isBusy(status)) return new Failure("gate_overloaded", text);
+  return new Failure(own?.code ?? "verdict_unreadable", text, false);
 }
 
 /** Returns the milliseconds of a `Retry-After` header in seconds, or undefined. A date would need the host's clock. */
@@ -122,10 +126,9 @@ async function attempt(endpoint: Endpoint, body: string, count: number, limit: L
   if (response.status === 202) return { answer: undefined };
   if (response.status === 200) {
     if (answer !== undefined) return { answer };
-    return { failure: new Failure("unreadable_verdict", "the answer is no JSON: is a proxy between client and gate?"), retryMs: undefined };
+    return { failure: new Failure("verdict_unreadable", "the answer is no JSON: is a proxy between client and gate?"), retryMs: undefined };
   }
-  const isRetried = response.status >= 500 && response.status !== 504;
-  return { failure: failureOf(response.status, answer), retryMs: isRetried ? (retryAfter(response) ?? PAUSE_MS) : undefined };
+  return { failure: failureOf(response.status, answer), retryMs: isBusy(response.status) ? (retryAfter(response) ?? PAUSE_MS) : undefined };
 }
 
 async function attemptOrFailure(endpoint: Endpoint, body: string, count: number, limit: Limit): Promise<Attempt> {

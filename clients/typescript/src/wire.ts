@@ -174,6 +174,7 @@ export function readVerdict(value: unknown, event: WireEvent): Verdict | string 
   }
   if (value["safety"] !== undefined && !isObject(value["safety"])) return `safety is ${shape(value["safety"])}, an object was expected`;
   const allows = ALLOWS.get(value["action"]);
+  if (value["action"] === "suppress" && event.type !== "model_response") return "action is suppress, which no call and no result gets";
   if (allows === undefined) return "action is not one that this client knows; update the client";
   if (value["allows_execution"] !== allows) return "allows_execution contradicts action";
   if (typeof value["should_halt"] !== "boolean") return `should_halt is ${shape(value["should_halt"])}, a boolean was expected`;

@@ -33,7 +33,7 @@ test("verdicts in another order, or too few, block every call they do not name",
   server.fault = (response) => json(response, 200, []);
   assert.deepEqual((await gate.toolCalls(calls)).map(({ allows_execution }) => allows_execution), [false, false]);
   server.fault = (response) => json(response, 200, { allows_execution: true });
-  assert.deepEqual((await gate.toolCalls(calls)).map(({ code }) => code), ["unreadable_verdict", "unreadable_verdict"]);
+  assert.deepEqual((await gate.toolCalls(calls)).map(({ code }) => code), ["verdict_unreadable", "verdict_unreadable"]);
 });
 
 test("an event that breaks a rule blocks the calls beside it too", async () => {
@@ -72,7 +72,7 @@ test("a turn marks its boundaries, fills in its ids, and ends when its function 
     ["turn_end", "t1"],
   ]);
   const [start, call, childStart, result] = server.events;
-  assert.partialDeepStrictEqual(start, { event_id: "u1/turn_start", turn_id: "u1", agent_id: "a1", tenant_id: "acme" });
+  assert.partialDeepStrictEqual(start, { event_id: "u1/turn_start/boundary", turn_id: "u1", agent_id: "a1", tenant_id: "acme" });
   assert.partialDeepStrictEqual(call, { event_id: "u1/c1/call", turn_id: "u1", agent_id: "a2" });
   assert.partialDeepStrictEqual(result, { is_subagent: true, turn_id: childStart?.["turn_id"] });
   assert.notEqual(childStart?.["turn_id"], "u1");
@@ -133,7 +133,7 @@ test("who waits for a place beyond the deadline is blocked, and leaves the queue
   const stop = new AbortController();
   const first = gate.toolCall(CALL, { signal: stop.signal });
   await server.arrived(1);
-  assert.equal((await gate.toolCall({ ...CALL, tool_call_id: "c2" }, { deadlineMs: 50 })).code, "gate_overloaded");
+  assert.equal((await gate.toolCall({ ...CALL, tool_call_id: "c2" }, { deadlineMs: 50 })).code, "client_busy");
   stop.abort();
   await assert.rejects(first);
   server.fault = undefined;
@@ -258,6 +258,27 @@ test("a result is sent whatever it is, and a long result is cut and hashed", asy
   assert.ok((one ?? "").length < 20_000);
   assert.equal(one, same);
   assert.notEqual(one, other);
+});
+
+test("an event that breaks a rule is not sent, whatever the gate does on failure", async () => {
+  await using server = await FakeGate.start();
+  const gate = gateTo(server, { onFailure: "open" });
+  for (const [change, message] of [
+    [{ thread_id: "" }, /thread_id is an empty string/],
+    [{ thread_id: `${"é".repeat(128)}x` }, /thread_id is longer than 256 bytes/],
+    [{ event_id: "x".repeat(129) }, /event_id is longer than 128 bytes/],
+    [{ tool_call_id: undefined }, /tool_call_id is missing/],
+    [{ tool_name: 7 }, /tool_name is a number/],
+    [{ arguments: "{}" }, /tool_input and arguments are both there/],
+    [{ tool_input: ["ls"] }, /tool_input is an array/],
+    [{ tool_input: undefined, arguments: {} }, /arguments is an object/],
+  ] as const) {
+    const verdict = await gate.toolCall({ ...CALL, ...change } as ToolCall);
+    assert.equal(verdict.code, "invalid_event");
+    assert.equal(verdict.allows_execution, false);
+    assert.match(verdict.message, message);
+  }
+  assert.equal(server.requests.length, 0);
 });
 
 test("options without a meaning are refused by name", () => {

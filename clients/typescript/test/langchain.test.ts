@@ -226,15 +226,15 @@ for (const failure of ["absent", "html", "reset", "hang"] as const) {
   });
 }
 
-test("no tool runs when only its own question fails, and the run ends", async () => {
+test("no tool runs when only its own question fails, and the model reads why", async () => {
   await using server = await FakeGate.start();
   server.fault = (response, { body }) => (body as { type: string }).type === "tool_call" && json(response, 200, { allows_execution: true });
   const ran: string[] = [];
-  const model = fakeModel().respondWithTools([call("c1")]).respond(new AIMessage("never"));
+  const model = fakeModel().respondWithTools([call("c1")]).respond(new AIMessage("ok"));
   const messages = await run(server, { model, tools: [bash(ran)] });
   assert.deepEqual(ran, []);
-  assert.match(JSON.stringify(results(messages)[0]), /not executed \(unreadable_verdict\)/);
-  assert.equal(model.callCount, 1);
+  assert.match(JSON.stringify(results(messages)[0]), /not executed \(verdict_unreadable\)/);
+  assert.equal(messages.at(-1)?.content, "ok");
 });
 
 test("no tool runs when the adapter's own code throws", async () => {
