@@ -14,7 +14,11 @@ export type FailureCode =
   | "client_busy"
   /** What came is no verdict of this event, or an error without one. */
   | "verdict_unreadable"
-  /** The event breaks a rule, so it was not sent. */
+  /** JSON cannot hold the arguments, the result or the response, so the event was not sent. */
+  | "arguments_unsendable"
+  | "result_unsendable"
+  | "response_unsendable"
+  /** The event breaks another rule, so it was not sent. */
   | "invalid_event"
   /** The gate was closed. */
   | "client_closed";

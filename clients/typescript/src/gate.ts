@@ -1,6 +1,6 @@
 /** The gate: asks before a tool runs and reports what it gave. A question is never left without a verdict. */
 
-import { Failure, Failures, type Counts, type FailureMode } from "./failure.js";
+import { Failure, Failures, type Counts, type FailureCode, type FailureMode } from "./failure.js";
 import { NotJson, lenient, resultOf, sha256, strict } from "./json.js";
 import { Slots } from "./slots.js";
 import { loadInject } from "./trace.js";
@@ -12,8 +12,21 @@ import type { Attribution, EventBase, EventType, ModelResponse, ToolCall, ToolRe
 const THREAD_ID_BYTES_MAX = 256;
 const EVENT_ID_BYTES_MAX = 128;
 
-/** How the ids of a call's events end. */
-const SUFFIXES: Readonly<Partial<Record<EventType, string>>> = { tool_call: "call", tool_result: "result" };
+/** How the ids of events end. */
+const SUFFIXES: Readonly<Record<EventType, string>> = {
+  turn_start: "boundary",
+  turn_end: "boundary",
+  model_response: "response",
+  tool_call: "call",
+  tool_result: "result",
+};
+
+/** The codes for what JSON cannot hold. */
+const UNSENDABLE: Readonly<Partial<Record<EventType, FailureCode>>> = {
+  model_response: "response_unsendable",
+  tool_call: "arguments_unsendable",
+  tool_result: "result_unsendable",
+};
 
 /** The fields that hold a model's answer. */
 const BODIES: ReadonlySet<string> = new Set(["response", "message", "error"]);
@@ -207,9 +220,9 @@ export class Gate {
   /** Returns an event as it is sent. */
   private async wireEvent(type: EventType, event: EventBase): Promise<WireEvent> {
     const given = Object.entries<unknown>({ ...event }).filter(([, value]) => value !== undefined);
-    const { thread_id, event_id, ...fields }: Record<string, unknown> = { ...this.attribution, ...Object.fromEntries(given) };
+    const { thread_id, event_id, response_id, ...fields }: Record<string, unknown> = { ...this.attribution, ...Object.fromEntries(given) };
     const thread = text("thread_id", thread_id, THREAD_ID_BYTES_MAX);
-    const id = event_id === undefined ? await derivedId(type, fields) : text("event_id", event_id, EVENT_ID_BYTES_MAX);
+    const id = event_id === undefined ? await derivedId(type, fields, response_id) : text("event_id", event_id, EVENT_ID_BYTES_MAX);
     const wire: WireEvent = { type, thread_id: thread, event_id: id };
     for (const [name, value] of Object.entries(fields)) {
       if (value === undefined) continue;
@@ -219,7 +232,7 @@ export class Gate {
         // An SDK's response may be an object of its own class.
         else wire[name] = BODIES.has(name) ? lenient(value) : strict(value, name);
       } catch (error) {
-        throw new Failure("invalid_event", error instanceof NotJson ? `${error.message}.` : `${name} cannot be read.`);
+        throw new Failure(UNSENDABLE[type] ?? "invalid_event", error instanceof NotJson ? `${error.message}.` : `${name} cannot be read.`);
       }
     }
     if (type === "tool_result" && wire["result"] === undefined) wire["result"] = null;
@@ -265,11 +278,12 @@ function checkCall(wire: WireEvent): void {
   }
 }
 
-/** Returns the id that a host's repeat of the same event has too, or a random id: without a turn, and for a model's answer. */
-async function derivedId(type: EventType, fields: Record<string, unknown>): Promise<string> {
-  const { turn_id: turn, tool_call_id: call } = fields;
-  if (typeof turn !== "string" || type === "model_response") return crypto.randomUUID();
-  const [name, suffix] = SUFFIXES[type] === undefined ? [type, "boundary"] : [String(call), SUFFIXES[type]];
-  const id = `${turn}/${name}/${suffix}`;
+/** Returns the id that a host's repeat of the same event has too, or a random id where nothing names the event. */
+async function derivedId(type: EventType, { turn_id: turn, tool_call_id: call }: Record<string, unknown>, response: unknown): Promise<string> {
+  const isCall = type === "tool_call" || type === "tool_result";
+  const name = isCall ? call : type === "model_response" ? response : type;
+  const suffix = SUFFIXES[type];
+  if (typeof name !== "string" || name === "") return `${crypto.randomUUID()}/${suffix}`;
+  const id = `${typeof turn === "string" ? turn : ""}/${name}/${suffix}`;
   return new TextEncoder().encode(id).length <= EVENT_ID_BYTES_MAX ? id : `${await sha256(id)}/${suffix}`;
 }

@@ -75,19 +75,29 @@ async function bodyOf(response: Response, bytesMax: number): Promise<string> {
   }
 }
 
-/** Returns a body's JSON, or undefined where it is none. */
+/** Returns a body's JSON, or undefined where it is none, or where a member stands twice: two readers could read it two ways. */
 function parsed(body: string): unknown {
   try {
-    return JSON.parse(body) as unknown;
+    const value = JSON.parse(body) as unknown;
+    const names = Array.from(body.matchAll(/"(?:[^"\\]|\\.)*"\s*(:)?/g)).filter(([, colon]) => colon !== undefined);
+    return names.length === membersOf(value) ? value : undefined;
   } catch {
     return undefined;
   }
 }
 
+/** Returns how many members the objects of a value have. */
+function membersOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  const inner = Object.values(value).reduce((sum: number, member) => sum + membersOf(member), 0);
+  return Array.isArray(value) ? inner : inner + Object.keys(value).length;
+}
+
 /** Returns the gate's own code and message from the body of an error, where it has the shape of a verdict. */
 function said(answer: unknown): { code: string; message: string } | undefined {
   const first: unknown = Array.isArray(answer) ? answer.find((item) => isObject(item)) : answer;
-  if (!isObject(first) || typeof first["code"] !== "string" || typeof first["message"] !== "string") return undefined;
+  // An error that allows is no answer of the gate.
+  if (!isObject(first) || first["allows_execution"] === true || typeof first["code"] !== "string" || typeof first["message"] !== "string") return undefined;
   return { code: first["code"].slice(0, 128), message: first["message"].slice(0, MESSAGE_UNITS_MAX) };
 }
 
@@ -120,7 +130,7 @@ async function attempt(endpoint: Endpoint, body: string, count: number, limit: L
   const left = remaining(limit);
   headers["prefer"] = `wait=${Math.max(1, Math.floor(left - Math.min(left / 10, MARGIN_MS_MAX)))}`;
   // A redirect would carry the event to another host.
-  const init: RequestInit = { method: "POST", headers, body, signal: limit.signal, redirect: "error" };
+  const init: RequestInit = { method: "POST", headers, body, signal: limit.signal, redirect: "manual" };
   const response = await endpoint.fetch(new URL("v1/events", endpoint.url), init);
   const answer = parsed(await bodyOf(response, ANSWER_BYTES_MAX * count));
   if (response.status === 202) return { answer: undefined };

@@ -15,7 +15,7 @@ export interface Attribution {
 export interface EventBase extends Attribution {
   /** The conversation: 1 to 256 bytes. A subagent's is `<parent thread>/<child>`. */
   thread_id: string;
-  /** Names the verdict, up to 128 bytes. Left out: derived from the turn and the call, or random without a turn and for a model's answer. */
+  /** Names the verdict, up to 128 bytes. Left out: derived from the turn and the call, or random for a model's answer without an id. */
   event_id?: string;
   /** The turn, up to 256 bytes. A new value starts a new turn. */
   turn_id?: string;
@@ -34,6 +34,8 @@ export interface ModelResponse extends EventBase {
   message?: unknown;
   /** The body of the provider's API error. */
   error?: unknown;
+  /** The provider's id of the response, so that a repeat counts once. It is part of the event's id, and not sent by itself. */
+  response_id?: string;
 }
 
 /** A call that the agent wants to make. */

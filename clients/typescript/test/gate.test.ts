@@ -39,7 +39,7 @@ test("verdicts in another order, or too few, block every call they do not name",
 test("an event that breaks a rule blocks the calls beside it too", async () => {
   await using server = await FakeGate.start();
   const verdicts = await gateTo(server).toolCalls([CALL, { ...CALL, tool_call_id: "c2", tool_input: { n: NaN } }]);
-  assert.deepEqual(verdicts.map(({ code, tool_call_id }) => [code, tool_call_id]), [["invalid_event", "c1"], ["invalid_event", undefined]]);
+  assert.deepEqual(verdicts.map(({ code, tool_call_id }) => [code, tool_call_id]), [["arguments_unsendable", "c1"], ["arguments_unsendable", undefined]]);
   assert.equal(server.requests.length, 0);
 });
 
@@ -236,7 +236,7 @@ test("what JSON cannot hold is not asked about, and the message names place and 
     ["hunter2", "a string"],
   ] as const) {
     const verdict = await gate.toolCall({ ...CALL, tool_input: value });
-    assert.equal(verdict.code, "invalid_event");
+    assert.equal(verdict.code, value === "hunter2" ? "invalid_event" : "arguments_unsendable");
     assert.match(verdict.message, new RegExp(`tool_input.*${shape}`));
     assert.ok(!/hunter2|password/.test(JSON.stringify(verdict)), verdict.message);
   }
