@@ -135,6 +135,16 @@ test("a halt ends the run: the model is not called again", async () => {
   assert.equal(rawFinishReason, "tollgate_halt");
 });
 
+test("a block that stops the turn ends the run", async () => {
+  await using server = await FakeGate.start();
+  server.rule = ({ type }) => (type === "tool_call" ? { action: "block", code: "b", message: "Blocked bash.", should_halt: true } : undefined);
+  const ran: string[] = [];
+  const model = modelOf({ calls: ["c1"] }, { calls: ["c2"] });
+  assert.equal((await run(server, model, bash(ran))).text, "Blocked bash.");
+  assert.deepEqual(ran, []);
+  assert.equal(model.doGenerateCalls.length, 1);
+});
+
 test("the calls of a suppressed response do not run and leave the history", async () => {
   await using server = await FakeGate.start();
   server.rule = ({ type }) => (type === "model_response" ? suppressed({}) : undefined);
@@ -234,6 +244,16 @@ test("a suppressed stream shows no call", async () => {
   assert.deepEqual(ran, []);
   assert.ok(!types.some((type) => type.startsWith("tool-")), types.join());
   assert.equal(text, "a\n\nstopped");
+});
+
+test("a stream that breaks off runs no call", async () => {
+  await using server = await FakeGate.start();
+  const ran: string[] = [];
+  const chunks: StreamPart[] = [{ type: "stream-start", warnings: [] }, { type: "tool-call", toolCallId: "c1", toolName: "bash", input: '{"command":"ls"}' }];
+  const model = new MockLanguageModelV4({ doStream: { stream: simulateReadableStream<StreamPart>({ chunks, initialDelayInMs: null, chunkDelayInMs: null }) } });
+  await streamed(server, model, bash(ran)).catch(() => undefined);
+  assert.deepEqual(ran, []);
+  assert.equal(server.of("tool_call").length, 0);
 });
 
 test("a halted stream ends", async () => {

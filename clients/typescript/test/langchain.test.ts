@@ -126,6 +126,17 @@ test("a halt ends the run: the model is not called again", async () => {
   assert.equal(server.of("turn_end").length, 1);
 });
 
+test("a block that stops the turn ends the run", async () => {
+  await using server = await FakeGate.start();
+  server.rule = ({ type }) => (type === "tool_call" ? { action: "block", code: "b", message: "Blocked bash.", should_halt: true } : undefined);
+  const ran: string[] = [];
+  const model = fakeModel().respondWithTools([call("c1")]).respondWithTools([call("c2")]);
+  const messages = await run(server, { model, tools: [bash(ran)] });
+  assert.equal(messages.at(-1)?.content, "Blocked bash.");
+  assert.deepEqual(ran, []);
+  assert.equal(model.callCount, 1);
+});
+
 test("a halted turn does not end the thread's next turn", async () => {
   await using server = await FakeGate.start();
   server.rule = ({ type }) => (type === "tool_result" && server.of("turn_start").length === 1 ? { action: "halt", code: "h", message: "Stopped." } : undefined);
