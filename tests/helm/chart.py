@@ -74,9 +74,13 @@ def of_kind(resources, kind):
     return [resource for resource in resources if resource["kind"] == kind]
 
 
-def the(resources, kind):
-    """Returns the one resource of a kind."""
-    [found] = of_kind(resources, kind)
+def component(resource):
+    return resource["metadata"]["labels"]["app.kubernetes.io/component"]
+
+
+def the(resources, kind, of="worker"):
+    """Returns the one resource of a kind. Servers have some kinds besides, which `of="serve"` means."""
+    [found] = [resource for resource in of_kind(resources, kind) if (component(resource) == "serve") == (of == "serve")]
     return found
 
 

@@ -58,7 +58,8 @@ class Pod:
         variables = {}
         for variable in self.container["env"]:
             path = variable.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
-            variables[variable["name"]] = {None: variable.get("value"), "metadata.name": self.pod}.get(path, "some-label")
+            index = "metadata.labels['apps.kubernetes.io/pod-index']"
+            variables[variable["name"]] = {None: variable.get("value"), "metadata.name": self.pod, index: "0"}.get(path, "some-label")
         return {name: self.inside(value) for name, value in variables.items()}
 
     def run(self, *arguments):
@@ -118,6 +119,7 @@ PROPERTIES = {
     "strimzi-tls": {"security.protocol": "ssl"},
     "everything-else": {"sasl.username": "tollgate", "sasl.password": PASSPHRASE, "client.rack": "some-label"},
     "minimal": {},
+    "serve": {"security.protocol": "sasl_plaintext", "sasl.username": "tollgate", "sasl.password": PASSPHRASE},
 }
 # And those of the topic job, which signs in as somebody else.
 JOB_PROPERTIES = {
@@ -224,8 +226,8 @@ class Configuration(unittest.TestCase):
         self.assertEqual(schema["properties"]["config"], expected, "TOLLGATE_UPDATE_FIXTURES=1 tests/helm/run writes it anew")
 
 
-# The topic that the chart's workers neither read nor write: it is of `run --shadow` alone.
-UNUSED_TOPICS = {"shadow"}
+# Topics that the chart's workers neither read nor write: that of `run --shadow`, and that of servers.
+UNUSED_TOPICS = {"shadow", "replies"}
 
 
 def written(value, indent=0, before=0):

@@ -121,8 +121,12 @@ def image(run):
 def python(run):
     client = str(TOP / "clients/python")
     words = [str(TARGET / "client-venv/bin/python"), "-m", "pytest", "-q", "--rootdir", client, "-c", f"{client}/pyproject.toml", f"{client}/tests"]
-    # The program is asked as soon as it serves HTTP.
-    return run.command("python", "the Python client", *words, "--ignore", f"{client}/tests/test_real_gate.py")
+    return run.command("python", "the Python client", *words, environment={"TOLLGATE_BIN": str(TARGET / "debug/tollgate")})
+
+
+def typescript(run):
+    environment = {"TOLLGATE_BIN": str(TARGET / "debug/tollgate")}
+    return run.command("typescript", "the TypeScript client", "clients/typescript/run", environment=environment)
 
 
 PARTS = (
@@ -130,6 +134,7 @@ PARTS = (
     Part("lint", True, False, 5, "format and clippy, as every part does before it begins", lint),
     Part("units", True, False, 5, "unit, property, golden and snapshot tests, the corpora of the fuzz targets, the attacks", units),
     Part("python", True, True, 1, "the Python client: the cases of every client, faults, LangChain's agents, the quickstart's snippets", python),
+    Part("typescript", False, True, 2, "the TypeScript client and its adapters, in the real frameworks and on the real program", typescript),
     Part("faults", False, True, 12, "the other faults of three brokers, one of each kind, and both stages while brokers fail", faults),
     Part("chaos", False, True, 8, "300 kills of workers and of the broker, and 60 in both stages", chaos),
     Part("bench", False, False, 1, "the benchmarks' own tests, and a baseline that decides as the gate does", bench),

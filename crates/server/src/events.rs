@@ -193,10 +193,10 @@ mod tests {
 
     #[test]
     fn an_event_keeps_its_text_and_gets_an_id_and_a_tenant() {
-        let caller = Caller { tenant: Some("acme".to_owned()), ..Caller::anyone() };
+        let caller = Caller::anyone().of_tenant("acme");
         let (events, is_list) = read(&caller, CALL).unwrap();
         let value = std::str::from_utf8(&events[0].value).unwrap();
-        assert_eq!(value, format!("{{\"event_id\":\"key\",\"tenant_id\":\"acme\",{}", &CALL[1..]));
+        assert_eq!(value, CALL.replacen('{', r#"{"event_id":"key","tenant_id":"acme","#, 1));
         assert!(!is_list && events[0].has_verdict);
         assert_eq!(events[0].verdict, verdict_id("t", "key"));
         let own = CALL.replace('{', r#"{"event_id":"e1","#).replacen(r#""tool_input":{"event_id":"e1","#, r#""tool_input":{"#, 1);
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn nobody_speaks_for_another_tenant_or_agent() {
-        let caller = Caller { tenant: Some("acme".to_owned()), ..Caller::anyone() };
+        let caller = Caller::anyone().of_tenant("acme");
         let foreign = CALL.replacen('{', r#"{"tenant_id":"other","#, 1);
         let refusal = read(&caller, &foreign).unwrap_err();
         assert_eq!((refusal.status, refusal.code), (StatusCode::FORBIDDEN, "tenant_not_allowed"));

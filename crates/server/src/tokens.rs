@@ -33,6 +33,12 @@ impl Caller {
         Self { name: "loopback".to_owned(), tenant: None, agents: None, rate: None }
     }
 
+    /// Returns the caller with another tenant.
+    #[cfg(test)]
+    pub(crate) fn of_tenant(self, tenant: &str) -> Self {
+        Self { tenant: Some(tenant.to_owned()), ..self }
+    }
+
     /// Checks whom an event speaks for.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 {{- define "tollgate.checks" -}}
 {{- $faults := list -}}
-{{- range list "configChecks" "secretChecks" "accessChecks" "topicChecks" "scalingChecks" "podChecks" -}}
+{{- range list "configChecks" "secretChecks" "accessChecks" "topicChecks" "scalingChecks" "podChecks" "serveChecks" -}}
 {{- $faults = append $faults (include (printf "tollgate.%s" .) $ | trim) -}}
 {{- end -}}
 {{- with compact $faults -}}
@@ -218,6 +218,28 @@ extraVolumeMounts {{ .name }}: {{ .mountPath }} would cover what the chart mount
 {{- if or (hasPrefix "app.kubernetes.io/" $key) (hasPrefix "helm.sh/" $key) }}
 {{ $where }}.{{ $key }}: the chart sets labels of this prefix; use another one
 {{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "tollgate.serveChecks" }}
+{{- with .Values.serve }}
+{{- if and .enabled (not .tokens.existingSecret) }}
+serve.tokens.existingSecret: found nothing; name the Secret with the file of hashed tokens, which says who may ask for whom
+{{- end }}
+{{- if gt (int .hpa.minReplicas) (int .hpa.maxReplicas) }}
+serve.hpa.minReplicas: found {{ .hpa.minReplicas }}, which is more than the maximum of {{ .hpa.maxReplicas }}; write less
+{{- end }}
+{{- $most := ternary .hpa.maxReplicas .replicas .hpa.enabled | int }}
+{{- with $.Values.topics.partitions }}
+{{- if and $.Values.serve.enabled (gt $most (int .)) }}
+serve: {{ $most }} servers and {{ . }} partitions of the replies topic (topics.partitions); write fewer servers, since each needs a partition of its own
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range $key := list "listen" "partition" "tokens" }}
+{{- if hasKey (dig "serve" dict $.Values.config | default dict) $key }}
+config.serve.{{ $key }}: the chart sets it; remove it and use the values under serve
 {{- end }}
 {{- end }}
 {{- end }}

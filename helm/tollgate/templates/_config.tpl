@@ -100,6 +100,15 @@ ssl.key.location: /etc/tollgate/secrets/client/{{ .client.privateKeyKey }}
 {{- toYaml $config -}}
 {{- end -}}
 
+{{/* The file of servers: that of workers, with what servers listen to. Takes a list of root and access. */}}
+{{- define "tollgate.serveConfig" -}}
+{{- $root := index . 0 -}}
+{{- $config := include "tollgate.config" . | fromYaml -}}
+{{- $serve := mergeOverwrite (default dict $config.serve | deepCopy) (dict "listen" (printf "%s:%v" $root.Values.admin.address $root.Values.serve.port) "tokens" "/etc/tollgate/secrets/serve/tokens.yaml") -}}
+{{- $_ := set $config "serve" $serve -}}
+{{- toYaml $config -}}
+{{- end -}}
+
 {{/* Variables that name the files of Secrets. Takes a list of root and access. */}}
 {{- define "tollgate.secretEnv" -}}
 {{- $root := index . 0 -}}
@@ -131,6 +140,14 @@ ssl.key.location: /etc/tollgate/secrets/client/{{ .client.privateKeyKey }}
   value: /etc/tollgate/secrets/privacy/subject-key
 {{- end }}
 {{- end }}
+{{- end -}}
+
+{{/* The Secrets of servers alone. Takes root. */}}
+{{- define "tollgate.serveSources" }}
+- secret:
+    name: {{ .Values.serve.tokens.existingSecret | quote }}
+    items:
+      - {key: {{ .Values.serve.tokens.key | quote }}, path: serve/tokens.yaml}
 {{- end -}}
 
 {{/* The sources of the volume with all Secrets: only the keys that are used, so that nothing else of a Secret reaches the pod. */}}
@@ -169,6 +186,9 @@ ssl.key.location: /etc/tollgate/secrets/client/{{ .client.privateKeyKey }}
     name: {{ $secret.existingSecret | quote }}
     items:
       - {key: {{ $secret.key | quote }}, path: {{ printf "properties/%s" $property | quote }}}
+{{- end }}
+{{- if $access.isServe }}
+{{- include "tollgate.serveSources" $root }}
 {{- end }}
 {{- with $root.Values.privacy.subjectKey }}
 {{- if .existingSecret }}

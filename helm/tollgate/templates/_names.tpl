@@ -11,10 +11,15 @@
 {{- default $full .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}
 {{- end -}}
 
+{{/* Takes a list of root and component. */}}
+{{- define "tollgate.selectorLabelsOf" -}}
+app.kubernetes.io/name: {{ include "tollgate.name" (index . 0) }}
+app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end -}}
+
 {{- define "tollgate.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "tollgate.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/component: worker
+{{ include "tollgate.selectorLabelsOf" (list . "worker") }}
 {{- end -}}
 
 {{/* Labels of everything but pods' selectors; takes a list of root and component. */}}
@@ -33,6 +38,10 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 
 {{- define "tollgate.labels" -}}
 {{ include "tollgate.labelsOf" (list . "worker") }}
+{{- end -}}
+
+{{- define "tollgate.serveName" -}}
+{{- printf "%s-serve" (include "tollgate.fullname" . | trunc 46 | trimSuffix "-") -}}
 {{- end -}}
 
 {{- define "tollgate.serviceAccountName" -}}
@@ -55,7 +64,7 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 
 {{/* The name of a topic, by its role. Defaults are those of the program; a test compares them. */}}
 {{- define "tollgate.topic" -}}
-{{- $defaults := dict "events" "agent.events" "decisions" "agent.decisions" "dlq" "agent.events.dlq" "controls" "agent.controls" "alerts" "agent.alerts" "signals" "tollgate.signals" "abuse" "tollgate.abuse" "state" "tollgate.state" -}}
+{{- $defaults := dict "events" "agent.events" "decisions" "agent.decisions" "dlq" "agent.events.dlq" "controls" "agent.controls" "alerts" "agent.alerts" "signals" "tollgate.signals" "abuse" "tollgate.abuse" "state" "tollgate.state" "replies" "agent.replies" -}}
 {{- $role := index . 1 -}}
 {{- dig "kafka" "topics" $role (get $defaults $role) (index . 0).Values.config -}}
 {{- end -}}
