@@ -27,7 +27,7 @@ impl Dev {
         let greeting = process.said();
         let behind = |text: &str| greeting.split_once(text).map(|(_, rest)| rest.to_owned()).unwrap();
         let brokers = behind("an embedded broker on ").split(',').next().unwrap().to_owned();
-        let admin = behind("curl -s ").split("/metrics").next().unwrap().to_owned();
+        let admin = behind("metrics curl -s ").split("/metrics").next().unwrap().to_owned();
         Self { process, brokers, admin }
     }
 

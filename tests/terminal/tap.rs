@@ -35,11 +35,11 @@ fn a_pipe_gets_the_verdicts_that_were_asked_for() {
     both.sort();
     assert_eq!(both, ["fine allow", "other allow"]);
     // With an end it stops by itself, and every line has its time.
-    let mut of_bash = call("named", "n1", "bash");
-    of_bash["agent_id"] = "coder".into();
-    of_bash["tenant_id"] = "acme".into();
-    dev.publish(&[of_bash]);
-    for filter in [&["--agent", "coder"][..], &["--tenant", "acme", "--tool", "bash"], &["--code", "allow", "--agent", "coder"]] {
+    let mut of_coder = call("named", "n1", "terminal");
+    of_coder["agent_id"] = "coder".into();
+    of_coder["tenant_id"] = "acme".into();
+    dev.publish(&[of_coder]);
+    for filter in [&["--agent", "coder"][..], &["--tenant", "acme", "--tool", "terminal"], &["--code", "allow", "--agent", "coder"]] {
         let found = tap(&[&["--from-beginning", "--end"], filter].concat()).json_lines();
         assert_eq!(actions(&found), ["named allow"], "{filter:?}");
         assert!(found[0]["published"].as_str().is_some_and(|time| time.ends_with('Z')), "{found:?}");

@@ -69,9 +69,12 @@ impl KafkaSettings {
         names.map(|name| Topic { spec: TopicSpec::REPLIES, name })
     }
 
-    /// Returns every topic that is named: those of the table, then reply topics.
+    /// Returns every topic that is named: those of the table, then reply topics. The topic of `tollgate serve` may be a reply topic of others
+    /// too, and is then one of those.
     pub fn each_topic(&self) -> impl Iterator<Item = Topic<'_>> {
-        self.topics.each().chain(self.named_reply_topics())
+        let is_listed =
+            |topic: &Topic<'_>| topic.name == self.topics.replies && self.reply_topics.iter().any(|listed| listed == topic.name);
+        self.topics.each().filter(move |topic| !is_listed(topic)).chain(self.named_reply_topics())
     }
 
     /// Returns whether an event may ask for its verdict on this topic.
@@ -137,7 +140,8 @@ pub(super) fn read(section: &Section<'_>) -> KafkaSettings {
     let topics = TopicSettings::read(&section.section("topics"));
     let reply_topics = section.strings("reply_topics").unwrap_or_default();
     // A prefix that covers one of them is no mistake: the topic that an event names is checked again.
-    for ours in topics.each().filter(|ours| reply_topics.iter().any(|reply| reply == ours.name)) {
+    let others = topics.each().filter(|ours| ours.name != topics.replies);
+    for ours in others.filter(|ours| reply_topics.iter().any(|reply| reply == ours.name)) {
         let found = format!("the name of {} among them", ours.spec.path());
         section.fault("reply_topics", found, "remove it: replies need topics of their own");
     }

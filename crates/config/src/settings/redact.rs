@@ -68,6 +68,7 @@ pub(super) fn redacted(settings: &Settings, is_taken: impl Fn(&str, &str) -> boo
         "limits": policy.limits,
         "kafka": kafka,
         "worker": settings.worker,
+        "serve": settings.serve,
         "admin": settings.admin,
         "log": settings.log,
         "traces": settings.traces,

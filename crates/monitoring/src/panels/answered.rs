@@ -12,7 +12,7 @@ pub(super) fn row() -> Row {
     );
     Row {
         question: "Are callers answered in time?",
-        panels: vec![
+        panels: [
             Panel::new(
                 "From event to verdict",
                 "From the event's timestamp to the acknowledged verdict. As good as the producers' clocks.",
@@ -55,7 +55,10 @@ pub(super) fn row() -> Row {
             .query("asked: {{provider}}", "sum by (provider) (tollgate_provider_in_flight{@})")
             .query("queued: {{provider}}", "sum by (provider) (tollgate_provider_queued{@})"),
             held_up(),
-        ],
+        ]
+        .into_iter()
+        .chain(of_servers())
+        .collect(),
     }
 }
 
@@ -65,4 +68,28 @@ fn held_up() -> Panel {
         .rate("too much in flight", "", "tollgate_backpressure_total{@, stage=\"\"}")
         .rate("costly events", "", "tollgate_partition_yields_total{@, stage=\"\"}")
         .rate("asked again: {{provider}}", "provider", "tollgate_provider_retries_total")
+}
+
+fn of_servers() -> [Panel; 4] {
+    [
+        Panel::new(
+            "HTTP requests",
+            "By status. Without a verdict the status is 4xx or 5xx; hooks are answered with 200 all the same.",
+            "cps",
+            6,
+        )
+        .look(Look::Stack)
+        .rate_by("route, status", "tollgate_serve_requests_total"),
+        Panel::new("HTTP events without a verdict", "By the reason that the caller was given.", "cps", 6)
+            .rate_by("code", "tollgate_serve_unanswered_total"),
+        Panel::new("HTTP waits (99 %)", "From a request to its answer.", "s", 6).quantile("99 %", 0.99, "", "tollgate_serve_wait_seconds"),
+        Panel::new(
+            "HTTP in flight",
+            "Events that are waited for, and verdicts on the servers' partitions that are not read yet.",
+            "none",
+            6,
+        )
+        .query("waits: {{instance}}", "sum by (instance) (tollgate_serve_in_flight{@})")
+        .query("unread: {{instance}}", "sum by (instance) (tollgate_serve_reply_lag_records{@})"),
+    ]
 }

@@ -47,12 +47,12 @@ define_metrics! {
         gauge provider_circuit_open = "tollgate_provider_circuit_open" ["provider"]
             "1 while a policy server is left alone because it failed too often.", alert "above 0 for a minute";
         counter serve_requests = "tollgate_serve_requests_total" ["route", "status"]
-            "HTTP requests answered, by route (events, verdicts, hooks, opa, litellm, other) and status.", alert "any growth of 5xx";
-        gauge serve_in_flight = "tollgate_serve_in_flight" [] "Events that HTTP requests wait for.", alert "near serve.in_flight_max";
+            "HTTP requests answered, by route (events, verdicts, hooks, opa, litellm, other) and status.";
+        gauge serve_in_flight = "tollgate_serve_in_flight" [] "Events that HTTP requests wait for.";
         histogram(LATENCY_SECONDS) serve_wait = "tollgate_serve_wait_seconds" [] "Seconds that an HTTP request waited for its verdicts.";
         counter serve_unanswered = "tollgate_serve_unanswered_total" ["code"]
             "Events of HTTP requests without a verdict: deadline_exceeded, too_many_waits, kafka_unreachable, not_published or starting.",
-            alert "any growth of `deadline_exceeded`";
+            alert "growth over five minutes";
         gauge serve_reply_lag = "tollgate_serve_reply_lag_records" [] "Verdicts on the server's own partition that it has not read.";
         counter rebalances = "tollgate_rebalances_total" ["kind"] "Rebalances: assigned, revoked or lost.";
         counter redelivered_records = "tollgate_redelivered_records_total" [] "Records that the state knew already: skipped.";
