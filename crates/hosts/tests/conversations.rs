@@ -42,7 +42,8 @@ fn gemini(event: &str, second: u32, more: &Value) -> Value {
 #[test]
 fn calls_without_ids_are_counted_by_their_time() {
     let mut host = Conversation::new("gemini-cli");
-    let failure = json!({"tool_response": {"llmContent": "Exit Code: 1", "error": {"message": "exit 1"}}});
+    let text = "cat: deploy.yaml: No such file or directory";
+    let failure = json!({"tool_response": {"llmContent": text, "error": {"message": text}}});
     let mut answers = Vec::new();
     for second in [1, 3, 5] {
         answers.push(host.ask(&gemini("BeforeTool", second, &json!({}))));
