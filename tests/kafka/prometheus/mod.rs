@@ -15,7 +15,8 @@ use tollgate_worker::metrics::{CATALOG, values};
 /// Metrics that this run gives no reason to show. Each has labels, and a series appears when there is something to say. Files that may be
 /// open are without a limit on some machines.
 #[rustfmt::skip]
-const SILENT: [&str; 22] = [
+const SILENT: [&str; 25] = [
+    "tollgate_serve_requests_total", "tollgate_serve_unanswered_total", "tollgate_responses_in_doubt_total",
     "tollgate_shadow_flips_total", "tollgate_shadow_publish_failures_total", "tollgate_secret_changes_total",
     "tollgate_traces_dropped_total", "process_max_fds", "tollgate_departed_threads_total", "tollgate_publish_failures_total",
     "tollgate_replies_total", "tollgate_restore_eta_seconds", "tollgate_restore_failures_total", "tollgate_restore_remaining_records",
