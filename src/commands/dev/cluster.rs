@@ -7,7 +7,7 @@ use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::error::RDKafkaErrorCode;
 
 use tollgate_config::settings::KafkaSettings;
-use tollgate_config::topics::{TopicSettings, to_create};
+use tollgate_config::topics::{Topic, TopicSettings, to_create};
 use tollgate_worker::kafka::{PlainContext, check_administration, consumer_config};
 
 /// Partitions of the topics that are created on real brokers.
@@ -34,7 +34,9 @@ pub(super) fn topics_of(kafka: &KafkaSettings) -> Vec<String> {
 
 /// Creates the topics that are not there yet, and returns their names.
 pub(super) async fn create_topics(kafka: &KafkaSettings) -> anyhow::Result<Vec<String>> {
-    let ours = to_create(kafka.each_topic().filter(|topic| topic.spec.is_created()), PARTITIONS);
+    // The HTTP server reads replies.
+    let is_wanted = |topic: &Topic<'_>| topic.spec.is_created() || topic.name == kafka.topics.replies;
+    let ours = to_create(kafka.each_topic().filter(is_wanted), PARTITIONS);
     let mut topics = Vec::new();
     for topic in &ours {
         let new = NewTopic::new(topic.name, i32::try_from(topic.partitions)?, TopicReplication::Fixed(-1));

@@ -186,7 +186,8 @@ impl Dev {
         let export = Export::start(&settings.traces, &kafka, &metrics, (health.threads(), &stop))?;
         let signals =
             needs.writes_signals.then(|| SignalTopic::of(&kafka, [topics.signal_partitions, topics.partitions], topics.batch_bytes_max));
-        let http = self.serve_http(&settings, (&metrics, &health), &stop).await?;
+        // Another `dev` may have the server's partition. That keeps nobody from deciding, so the server has a health of its own.
+        let http = self.serve_http(&settings, (&metrics, &Arc::new(Health::default())), &stop).await?;
         let worker = Worker::start(&parts, deciding(&kafka, &policy, &servers, &metrics, (export.traces(), None, signals)))?;
         let counting = needs.abuse_group.as_deref().map(|group_id| start_abuse(&settings.abuse, group_id, &parts)).transpose()?;
         while !(stop.is_given() || health.is_ready() && http.is_up()) {
