@@ -54,9 +54,9 @@ def test_repeated_failures_are_blocked_by_a_real_gate(url):
         verdicts = []
         for number in range(3):
             ident = f"c{number}"
-            verdicts.append(turn.tool_call("bash", {"command": "make"}, tool_call_id=ident))
+            verdicts.append(turn.tool_call("terminal", {"command": "make"}, tool_call_id=ident))
             if verdicts[-1].allows_execution:
-                turn.tool_result("bash", "Error: no rule", tool_input={"command": "make"}, tool_call_id=ident, failed=True)
+                turn.tool_result("terminal", "Error: no rule", tool_input={"command": "make"}, tool_call_id=ident, failed=True)
         assert gate.counts == {}
     assert verdicts[0].code == "allow" and verdicts[-1].decided_by == "loop" and not verdicts[-1].allows_execution
     assert verdicts[-1].synthetic_result and verdicts[-1].raw["policy_version"].startswith("sha256:")
@@ -64,7 +64,7 @@ def test_repeated_failures_are_blocked_by_a_real_gate(url):
 
 def test_a_suppressed_response_stops_its_calls(url):
     body = {"choices": [{"finish_reason": "content_filter", "message": {"role": "assistant", "content": "", "tool_calls": []}}]}
-    body["choices"][0]["message"]["tool_calls"].append({"id": "c", "type": "function", "function": {"name": "bash", "arguments": "{"}})
+    body["choices"][0]["message"]["tool_calls"].append({"id": "c", "type": "function", "function": {"name": "terminal", "arguments": "{"}})
     with Gate(url, deadline=30) as gate, gate.turn("python-client") as turn:
         assert turn.model_response(response=body, response_id="r").action == "suppress"
-        assert turn.tool_call("bash", {}, tool_call_id="c").code == "suppressed_tool_call"
+        assert turn.tool_call("terminal", {}, tool_call_id="c").code == "suppressed_tool_call"
