@@ -77,8 +77,7 @@ impl Gate {
     fn begin(&self, event: &Prepared, trace: &Trace) -> Pending {
         if !event.has_verdict {
             let (sender, receiver) = oneshot::channel();
-            let published =
-                self.shared.refusal().map_or(Ok(()), Err).and_then(|()| self.publisher.publish(event, trace, Tag::Acknowledged(sender)));
+            let published = self.publish(event, trace, Tag::Acknowledged(sender));
             return published.map_or_else(|refusal| Pending::Ended(Err(refusal)), |()| Pending::Acknowledged(receiver));
         }
         let asked = self.shared.with_waits(|waits| waits.ask(event.verdict, event.digest));
@@ -89,14 +88,16 @@ impl Gate {
             Err(fault) => return Pending::Ended(Err(not_asked(fault))),
         };
         let leave = Leave(Arc::clone(&self.shared));
-        if is_new {
-            let published =
-                self.shared.refusal().map_or(Ok(()), Err).and_then(|()| self.publisher.publish(event, trace, Tag::Verdict(event.verdict)));
-            if let Err(refusal) = published {
-                self.shared.with_waits(|waits| waits.fail(event.verdict, &refusal));
-            }
+        if is_new && let Err(refusal) = self.publish(event, trace, Tag::Verdict(event.verdict)) {
+            self.shared.with_waits(|waits| waits.fail(event.verdict, &refusal));
         }
         Pending::Verdict(receiver, leave)
+    }
+
+    /// Hands an event over, unless the server cannot answer now.
+    fn publish(&self, event: &Prepared, trace: &Trace, tag: Tag) -> Result<(), Refusal> {
+        self.shared.refusal().map_or(Ok(()), Err)?;
+        self.publisher.publish(event, trace, tag)
     }
 }
 

@@ -42,7 +42,7 @@ pub async fn serve(listener: TcpListener, router: Router, connections_max: usize
         };
         match accepted {
             Ok((stream, _)) => {
-                let connection = graceful.watch(connection(stream, router.clone()).into_owned());
+                let connection = graceful.watch(connection(stream, router.clone()));
                 tokio::spawn(async move {
                     // A client that breaks off is no error of ours.
                     let _ended = connection.await;

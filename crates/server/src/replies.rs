@@ -82,12 +82,17 @@ impl Replies {
         let mut places = TopicPartitionList::new();
         places.add_partition_offset(&self.kafka.topics.replies, self.partition.0, Offset::End)?;
         consumer.assign(&places)?;
-        let mut claimed: Option<Instant> = None;
+        let (mut looked, mut claimed): (Option<Instant>, Option<Instant>) = (None, None);
         while !self.stop.is_for_good() {
-            self.shared.beat();
-            if claimed.is_none_or(|at| at.elapsed() >= INTERVAL) {
-                claimed = Some(Instant::now());
-                self.claim();
+            // What is due now and then is not looked at for every reply.
+            if looked.is_none_or(|at| at.elapsed() >= POLL) {
+                looked = Some(Instant::now());
+                self.shared.beat();
+                if claimed.is_none_or(|at| at.elapsed() >= INTERVAL) {
+                    claimed = looked;
+                    self.claim();
+                }
+                self.look()?;
             }
             match consumer.poll(POLL) {
                 None => {}
@@ -96,7 +101,6 @@ impl Replies {
                 Some(Err(KafkaError::MessageConsumption(code))) if is_unreachable(code) => {}
                 Some(Err(error)) => tracing::warn!(%error, "replies"),
             }
-            self.look()?;
         }
         Ok(())
     }
