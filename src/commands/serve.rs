@@ -10,12 +10,11 @@ use tokio::task::JoinHandle;
 use tollgate_config::settings::Settings;
 use tollgate_server::server::{Server, ServerParts};
 use tollgate_worker::Stop;
-use tollgate_worker::admin::Admin;
 use tollgate_worker::health::Health;
 use tollgate_worker::logging::start_logging;
 use tollgate_worker::metrics::Metrics;
 
-use crate::commands::shared::process;
+use crate::commands::shared::{UsageError, process};
 
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
@@ -32,7 +31,7 @@ pub(super) fn execute(args: &ServeArgs, mut settings: Settings) -> anyhow::Resul
     let serve = &mut settings.serve;
     serve.partition = args.partition.unwrap_or(serve.partition);
     if let Some(listen) = args.listen {
-        serve.set_listen(listen).map_err(crate::commands::shared::UsageError)?;
+        serve.set_listen("--listen", listen).map_err(UsageError)?;
     }
     let (runtime, stop) = (process::runtime()?, Stop::default());
     let outcome = runtime.block_on(work(settings, stop.clone()));
@@ -44,11 +43,7 @@ pub(super) fn execute(args: &ServeArgs, mut settings: Settings) -> anyhow::Resul
 async fn work(settings: Settings, stop: Stop) -> anyhow::Result<ExitCode> {
     let (metrics, health) = (Metrics::new()?, Arc::new(Health::default()));
     process::watch_signals(&health, &stop)?;
-    if let Some(admin) = &settings.admin {
-        let listener = Admin::bind(admin.listen).await?;
-        tracing::info!(listen = %listener.local_addr()?, "admin endpoint");
-        process::serve_admin(listener, &metrics, &health, &stop);
-    }
+    process::start_admin(settings.admin.as_ref(), &metrics, &health, &stop).await?;
     beside(&settings, (&metrics, &health), &stop).await?.await??;
     tracing::info!("stopped");
     Ok(process::stopped(&health))

@@ -20,7 +20,6 @@ use clap::{Args, ValueEnum};
 use tollgate_config::settings::{KafkaSettings, Settings};
 use tollgate_core::decide::shadow::Sample;
 use tollgate_worker::Stop;
-use tollgate_worker::admin::Admin;
 use tollgate_worker::control_feed::worker_name;
 use tollgate_worker::health::Health;
 use tollgate_worker::kafka::SecretFiles;
@@ -92,11 +91,7 @@ pub(super) fn execute(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit
 async fn work(settings: Settings, args: &RunArgs, stop: Stop) -> anyhow::Result<ExitCode> {
     let (metrics, health) = (Metrics::new()?, Arc::new(Health::default()));
     process::watch_signals(&health, &stop)?;
-    if let Some(admin) = &settings.admin {
-        let listener = Admin::bind(admin.listen).await?;
-        tracing::info!(listen = %listener.local_addr()?, "admin endpoint");
-        process::serve_admin(listener, &metrics, &health, &stop);
-    }
+    process::start_admin(settings.admin.as_ref(), &metrics, &health, &stop).await?;
     let served = if args.serve { Some(serve::beside(&settings, (&metrics, &health), &stop).await?) } else { None };
     let (kafka, needs) = (Arc::new(settings.kafka.clone()), needs(args, &settings)?);
     let decision = needs.decides.then(|| Decision::new(args, &settings, &needs, (&kafka, &metrics))).transpose()?;

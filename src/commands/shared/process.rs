@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
-use tollgate_config::settings::SubjectKeys;
+use tollgate_config::settings::{AdminSettings, SubjectKeys};
 use tollgate_core::decide::controls::Controls;
 use tollgate_core::decide::guardrail::{Answer, ProviderError, Question};
 use tollgate_core::decide::policy::{GuardrailSettings, PolicySettings};
@@ -63,6 +63,15 @@ pub(crate) fn controls(subject_keys: &SubjectKeys) -> Arc<Controls> {
         tracing::warn!("privacy.subject_key is not set: whoever can guess an id can tell its hash in the controls");
     }
     Arc::new(controls)
+}
+
+/// Serves the admin endpoint where the configuration has it, unless its address is taken.
+pub(crate) async fn start_admin(admin: Option<&AdminSettings>, metrics: &Metrics, health: &Arc<Health>, stop: &Stop) -> anyhow::Result<()> {
+    let Some(admin) = admin else { return Ok(()) };
+    let listener = Admin::bind(admin.listen).await?;
+    tracing::info!(listen = %listener.local_addr()?, "admin endpoint");
+    serve_admin(listener, metrics, health, stop);
+    Ok(())
 }
 
 /// Serves the admin endpoint for as long as the process lives.
