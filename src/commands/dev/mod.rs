@@ -109,7 +109,7 @@ pub(super) fn execute(args: &DevArgs, mut settings: Settings, context: DevContex
         settings.policy.tool_loop_guardrails = PolicySettings::from_yaml(LOOP_POLICY)?.tool_loop_guardrails;
     }
     if let Some(listen) = args.http {
-        settings.serve.set_listen(listen).map_err(|why| UsageError(why.replace("--listen", "--http")))?;
+        settings.serve.set_listen("--http", listen).map_err(UsageError)?;
     }
     let kafka = &mut settings.kafka;
     let (health, stop) = (Arc::new(Health::default()), Stop::default());

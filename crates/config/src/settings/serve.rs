@@ -31,32 +31,41 @@ pub struct ServeSettings {
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7878);
 
 impl ServeSettings {
-    /// Sets the address to listen on, as `--listen` does.
+    /// Sets the address to listen on, as this option of a command line does.
     ///
     /// # Errors
     /// Returns a sentence for people if others could reach the address and there are no tokens.
-    pub fn set_listen(&mut self, listen: SocketAddr) -> Result<(), String> {
-        if self.tokens.is_none() && !listen.ip().is_loopback() {
-            return Err(format!("--listen: found an address that others can reach, and no serve.tokens; {NAME_TOKENS}"));
+    pub fn set_listen(&mut self, option: &str, listen: SocketAddr) -> Result<(), String> {
+        if is_open(listen, self.tokens.as_deref()) {
+            return Err(format!("{option}: found {OPEN}; {NAME_TOKENS}"));
         }
         self.listen = listen;
         Ok(())
     }
 }
 
-/// What to do about an address that others can reach.
+/// Returns whether anybody could ask a server at this address.
+fn is_open(listen: SocketAddr, tokens: Option<&str>) -> bool {
+    tokens.is_none() && !listen.ip().is_loopback()
+}
+
+/// What is found where anybody could ask.
+const OPEN: &str = "an address that others can reach, and no serve.tokens";
+/// What to do about that.
 const NAME_TOKENS: &str = "name a file of hashed tokens in serve.tokens, or listen on a loopback address such as 127.0.0.1:7878";
 
 pub(super) fn read(root: &Section<'_>) -> ServeSettings {
     let section = root.section("serve");
     let (text, tokens) = (section.string("listen"), section.optional_string("tokens"));
     let listen = text.parse().unwrap_or_else(|_| {
-        let found = if text.is_empty() { return LOOPBACK } else { "a string that is no address with a port" };
-        section.fault("listen", found, "write an address such as 127.0.0.1:7878 or 0.0.0.0:7878");
+        // An empty string is a fault already.
+        if !text.is_empty() {
+            section.fault("listen", "a string that is no address with a port", "write an address such as 127.0.0.1:7878 or 0.0.0.0:7878");
+        }
         LOOPBACK
     });
-    if tokens.is_none() && !listen.ip().is_loopback() {
-        section.fault("listen", "an address that others can reach, and no serve.tokens", NAME_TOKENS);
+    if is_open(listen, tokens.as_deref()) {
+        section.fault("listen", OPEN, NAME_TOKENS);
     }
     ServeSettings {
         listen,
