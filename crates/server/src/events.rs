@@ -31,7 +31,7 @@ pub struct Prepared {
     pub value: Vec<u8>,
     /// The id of the event's verdict.
     pub verdict: Fingerprint,
-    /// The digest of the event as it came, which tells a repeat from another event under the same id.
+    /// The digest of the record's value, the caller's tenant included, which tells a repeat from another event under the same id.
     pub digest: Fingerprint,
     /// Whether the event gets a verdict.
     pub has_verdict: bool,
@@ -120,7 +120,7 @@ impl Reading<'_> {
         let (thread_id, event_id) = (event.thread_id.to_string(), event.event_id.to_string());
         let verdict = verdict_id(&thread_id, &event_id);
         let has_verdict = !matches!(event.event_type(), EventType::TurnStart | EventType::TurnEnd);
-        let digest = Digest::of(text.as_bytes()).fingerprint();
+        let digest = Digest::of(value.as_bytes()).fingerprint();
         Ok(Prepared { thread_id, event_id, verdict, digest, has_verdict, value: value.into_bytes() })
     }
 
@@ -242,6 +242,13 @@ mod tests {
         let refusal = read(&caller, &foreign).unwrap_err();
         assert_eq!((refusal.status, refusal.code), (StatusCode::FORBIDDEN, "tenant_not_allowed"));
         assert!(!refusal.message.contains("globex") && refusal.message.contains("tenant_id"));
+    }
+
+    #[test]
+    fn the_same_text_of_another_tenant_is_another_event() {
+        let of = |tenant| read(&Caller::anyone().of_tenant(tenant), CALL).unwrap().0[0].digest;
+        assert_eq!(of("acme"), of("acme"));
+        assert_ne!(of("acme"), of("globex"), "a remembered verdict is nobody else's");
     }
 
     #[test]
