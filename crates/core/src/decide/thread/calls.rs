@@ -23,8 +23,7 @@ pub struct CallRecord {
     pub tool: Fingerprint,
     /// The digest of its arguments in canonical form.
     pub args: Digest,
-    /// How its arguments were spelled at its last `tool_call` event, see [`Arguments::spelling`]; `None` where only a result came, and in what versions
-    /// of state before 4 have written.
+    /// How its arguments were spelled at its last `tool_call` event, see [`Arguments::spelling`]; `None` where only a result came.
     pub spelling: Option<Fingerprint>,
     /// The last `tool_call` event of this call; `None` where only a result came.
     pub call: Option<Answer>,
