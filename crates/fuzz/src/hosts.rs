@@ -1,6 +1,6 @@
 //! Fuzzes the requests of agent hosts on every wire.
 
-use tollgate_hosts::{LITELLM, OPA, Request, Unanswered, Wire, wires};
+use tollgate_hosts::{Answer, LITELLM, OPA, Question, Request, Unanswered, ext_mcp, wires};
 
 use crate::SECRET;
 
@@ -13,14 +13,23 @@ pub fn check(input: &[u8]) {
     let body = rest.get(1..).unwrap_or_default();
     let all = wires().iter().copied().chain([OPA, LITELLM]);
     for wire in all.filter(|wire| wire.name() == name) {
-        let first = answered(wire, path, body);
-        assert_eq!(answered(wire, path, body), first, "a request is read as something else the second time");
+        check_twice(|| text_of(wire.read(&Request { path, headers: &[], body }), json_text));
+    }
+    match line {
+        "ext_mcp CheckRequest" => check_twice(|| text_of(ext_mcp::check_request(body, "c1".to_owned()), message_text)),
+        "ext_mcp CheckResponse" => check_twice(|| text_of(ext_mcp::check_response(body), message_text)),
+        _ => {}
     }
 }
 
+fn check_twice(read: impl Fn() -> String) {
+    let first = read();
+    assert_eq!(read(), first, "a request is read as something else the second time");
+}
+
 /// Returns the events of a request and the answer to it without a verdict, as text.
-fn answered(wire: &dyn Wire, path: &str, body: &[u8]) -> String {
-    match wire.read(&Request { path, headers: &[], body }) {
+fn text_of<A>(read: Result<Question<A>, A>, answer_text: fn(A) -> String) -> String {
+    let (events, answer) = match read {
         Ok(question) => {
             let events = format!("{:?}", question.events);
             for event in &question.events {
@@ -29,15 +38,22 @@ fn answered(wire: &dyn Wire, path: &str, body: &[u8]) -> String {
                 assert!(id("event_id") <= 128, "an event id of {} bytes", id("event_id"));
             }
             let unanswered = Unanswered { code: "deadline_exceeded", message: "no worker has answered".to_owned() };
-            let answer = (question.answer)(Err(&unanswered));
-            let text = answer.body.map(|body| body.to_string()).unwrap_or_default();
-            assert!(answer.status == 200 && !text.contains(SECRET), "an answer repeats the request");
-            events + &text
+            (events, (question.answer)(Err(&unanswered)))
         }
-        Err(answer) => {
-            let text = answer.body.map(|body| body.to_string()).unwrap_or_default();
-            assert!(answer.status == 200 && !text.contains(SECRET), "a refusal repeats the request");
-            text
-        }
-    }
+        Err(answer) => (String::new(), answer),
+    };
+    let text = answer_text(answer);
+    assert!(!text.contains(SECRET), "an answer repeats the request");
+    events + &text
+}
+
+fn json_text(answer: Answer) -> String {
+    assert_eq!(answer.status, 200);
+    answer.body.map(|body| body.to_string()).unwrap_or_default()
+}
+
+fn message_text(answer: Vec<u8>) -> String {
+    // Every answer without a verdict is an error: the third field of the message.
+    assert_eq!(answer.first(), Some(&0x1a), "a message without a verdict is answered with leave");
+    String::from_utf8_lossy(&answer).into_owned()
 }

@@ -142,6 +142,24 @@ impl<'d> Members<'d> {
         if value.is_object() { Ok(Arguments::of(value)) } else { Err(self.wrong(name, value.shape(), "the arguments as an object")) }
     }
 
+    /// Returns the arguments of a call as [`Members::arguments`] does. A call without arguments may leave them out.
+    pub(crate) fn arguments_or_none(&self, name: &str) -> Result<Arguments, Fault> {
+        if self.get(name).is_some() { self.arguments(name) } else { Ok(Arguments::none()) }
+    }
+
+    /// Returns the object's text with one more item in an array of it. Everything else stays as it is written.
+    pub(crate) fn text_with_item(&self, name: &str, item: &serde_json::Value) -> String {
+        let members = self.value.members().map(|(key, value)| {
+            let text = source(value);
+            let open = text.strip_suffix(']').filter(|_| key.is_text(name)).map(|open| {
+                let comma = if value.items().next().is_some() { "," } else { "" };
+                format!("{open}{comma}{item}]")
+            });
+            format!("{}:{}", source(key), open.unwrap_or(text))
+        });
+        format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+    }
+
     /// Returns the arguments of a call, which are an object or the JSON text of an object. An empty text stands for a call without arguments.
     pub(crate) fn arguments_or_text(&self, name: &str) -> Result<Arguments, Fault> {
         let value = self.required(name)?;
@@ -168,6 +186,11 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
+    /// Returns the arguments of a call that has no arguments.
+    fn none() -> Self {
+        Self { text: "{}".to_owned(), canonical: b"{}".to_vec() }
+    }
+
     fn of(value: Value<'_>) -> Self {
         let mut bytes = Vec::new();
         canonical::write(value, &mut bytes);

@@ -10,6 +10,7 @@ mod codex;
 mod copilot;
 mod cursor;
 mod event;
+pub mod ext_mcp;
 mod gemini_cli;
 mod hook;
 mod litellm;

@@ -28,14 +28,14 @@ impl Request<'_> {
 }
 
 /// What a wire says of a request: the events to publish, in order, and how the host is answered.
-pub struct Question {
+pub struct Question<A = Answer> {
     /// The events, all of one thread. No event means that the gate has nothing to decide, and that the answer needs no verdict.
     pub events: Vec<Event>,
     /// Writes the host's answer. An outcome with verdicts has as many as there are events that get one, in their order.
-    pub answer: Box<dyn FnOnce(Outcome<'_>) -> Answer + Send>,
+    pub answer: Box<dyn FnOnce(Outcome<'_>) -> A + Send>,
 }
 
-impl fmt::Debug for Question {
+impl<A> fmt::Debug for Question<A> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Question").field("events", &self.events.len()).finish_non_exhaustive()
     }

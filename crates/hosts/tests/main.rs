@@ -5,6 +5,7 @@
 //! | `recorded` | requests as hosts send them: the events of each, and the answer to each kind of verdict |
 //! | `readings` | that each host reads each answer as it is meant |
 //! | `garbage` | that no other body passes |
+//! | `ext_mcp` | agentgateway's messages, byte by byte |
 //! | `conversations` | wires with the gate behind them: repeats, retries, results |
 #![allow(
     clippy::unwrap_used,
@@ -16,6 +17,7 @@
 )]
 
 mod conversations;
+mod ext_mcp;
 mod garbage;
 mod readings;
 mod recorded;

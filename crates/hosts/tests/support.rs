@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tollgate_hosts::{LITELLM, OPA, Question, Request, Unanswered, Verdict, Wire, wires};
+use tollgate_hosts::{Event, LITELLM, OPA, Outcome, Question, Request, Unanswered, Verdict, Wire, wires};
 
 /// A request as a host sends it, and what becomes of it.
 #[derive(Debug, Deserialize, Serialize)]
@@ -56,21 +56,31 @@ pub const OUTCOMES: [&str; 6] = ["allow", "warn", "block", "halt", "unanswered",
 
 /// Returns how many verdicts a question gets.
 pub fn expected(question: &Question) -> usize {
-    question.events.iter().filter(|event| matches!(event["type"].as_str(), Some("tool_call" | "tool_result"))).count()
+    decided(&question.events)
+}
+
+fn decided(events: &[Event]) -> usize {
+    events.iter().filter(|event| matches!(event["type"].as_str(), Some("tool_call" | "tool_result"))).count()
 }
 
 /// Answers a question with an outcome of this kind for each of its events.
 pub fn answer(question: Question, outcome: &str) -> Value {
-    let is_result = question.events.iter().any(|event| event["type"] == "tool_result");
-    let verdicts = vec![verdict(outcome, is_result); expected(&question)];
-    let unanswered = Unanswered { code: "deadline_exceeded", message: "no worker has answered within 2000 ms".to_owned() };
-    let answer = match outcome {
-        "unanswered" => (question.answer)(Err(&unanswered)),
-        "missing" => (question.answer)(Ok(&[])),
-        _ => (question.answer)(Ok(&verdicts)),
-    };
+    let Question { events, answer } = question;
+    let answer = outcome_of(&events, outcome, answer);
     assert_eq!(answer.status, 200);
     answer.body.unwrap()
+}
+
+/// Hands over an outcome of this kind for events.
+pub fn outcome_of<A>(events: &[Event], outcome: &str, answer: impl FnOnce(Outcome<'_>) -> A) -> A {
+    let is_result = events.iter().any(|event| event["type"] == "tool_result");
+    let verdicts = vec![verdict(outcome, is_result); decided(events)];
+    let unanswered = Unanswered { code: "deadline_exceeded", message: "no worker has answered within 2000 ms".to_owned() };
+    match outcome {
+        "unanswered" => answer(Err(&unanswered)),
+        "missing" => answer(Ok(&[])),
+        _ => answer(Ok(&verdicts)),
+    }
 }
 
 fn verdict(outcome: &str, is_result: bool) -> Verdict {

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
-use tollgate_hosts::{Answer, LITELLM, OPA, Outcome, Unanswered, Verdict, Wire, deny_unknown_host, wire, wires};
+use tollgate_hosts::{Answer, LITELLM, OPA, Outcome, Question, Unanswered, Verdict, Wire, deny_unknown_host, wire, wires};
 
 use super::{App, json_response, trace_of};
 use crate::events::{Prepared, Reading};
@@ -39,29 +40,29 @@ pub(super) async fn litellm(State(app): State<Arc<App>>, request: Request) -> Re
 
 async fn answered(app: &App, wire: &'static dyn Wire, path: &str, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let caller = app.caller(&parts);
     let body = match app.body(body).await {
         Ok(body) => body,
-        Err(refusal) => return in_words_of(wire.read(&wire_request(path, &[], b"")), &refusal),
+        Err(refusal) => return response(in_words_of(wire.read(&wire_request(path, &[], b"")), &refusal)),
     };
     let headers = texts(&parts.headers);
-    let read = wire.read(&wire_request(path, &headers, &body));
-    let caller = match caller {
-        Ok(caller) => caller,
-        Err(refusal) => return in_words_of(read, &refusal),
-    };
-    let question = match read {
-        Ok(question) => question,
-        Err(answer) => return response(answer),
+    response(ruled(app, &parts, wire.read(&wire_request(path, &headers, &body))).await)
+}
+
+/// Asks the gate the question of a host, and returns the host's answer.
+pub(super) async fn ruled<A>(app: &App, parts: &Parts, read: Result<Question<A>, A>) -> A {
+    let (caller, question) = match (app.caller(parts), read) {
+        (Ok(caller), Ok(question)) => (caller, question),
+        (Ok(_), Err(answer)) => return answer,
+        (Err(refusal), read) => return in_words_of(read, &refusal),
     };
     let outcome = match prepared(app, &caller, &question.events) {
         Ok(events) => verdicts(app, &events, &parts.headers).await,
         Err(refusal) => Err(refusal),
     };
-    response(match &outcome {
+    match &outcome {
         Ok(verdicts) => (question.answer)(Outcome::Ok(verdicts)),
         Err(refusal) => (question.answer)(Outcome::Err(&unanswered(refusal))),
-    })
+    }
 }
 
 fn wire_request<'a>(path: &'a str, headers: &'a [(String, String)], body: &'a [u8]) -> tollgate_hosts::Request<'a> {
@@ -76,11 +77,11 @@ fn texts(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 /// Returns a refusal in the host's words.
-fn in_words_of(read: Result<tollgate_hosts::Question, Answer>, refusal: &Refusal) -> Response {
-    response(match read {
+fn in_words_of<A>(read: Result<Question<A>, A>, refusal: &Refusal) -> A {
+    match read {
         Ok(question) => (question.answer)(Outcome::Err(&unanswered(refusal))),
         Err(answer) => answer,
-    })
+    }
 }
 
 fn unanswered(refusal: &Refusal) -> Unanswered {

@@ -1,6 +1,7 @@
 //! The routes, and what all of them share: who asks, the body within its bounds, the answer with its measures.
 
 mod events;
+mod ext_mcp;
 mod hooks;
 mod verdicts;
 
@@ -54,6 +55,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/verdicts/{verdict_id}", get(verdicts::again))
         .route("/v1/hooks/{*rest}", post(hooks::hook))
         .route("/v1/data/{*rest}", post(hooks::opa))
+        .route("/agentgateway.dev.ext_mcp.ExtMcp/{method}", post(ext_mcp::check))
         .route("/beta/litellm_basic_guardrail_api", post(hooks::litellm))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
@@ -103,6 +105,7 @@ fn route_name(path: &str) -> &'static str {
         ("/v1/hooks/", "hooks"),
         ("/v1/data/", "opa"),
         ("/beta/litellm", "litellm"),
+        ("/agentgateway.dev.ext_mcp.", "ext_mcp"),
     ];
     routes.iter().find(|(prefix, _)| path.starts_with(prefix)).map_or("other", |(_, name)| name)
 }

@@ -47,7 +47,7 @@ define_metrics! {
         gauge provider_circuit_open = "tollgate_provider_circuit_open" ["provider"]
             "1 while a policy server is left alone because it failed too often.", alert "above 0 for a minute";
         counter serve_requests = "tollgate_serve_requests_total" ["route", "status"]
-            "HTTP requests answered, by route (events, verdicts, hooks, opa, litellm, other) and status.";
+            "HTTP requests answered, by route (events, verdicts, hooks, opa, litellm, ext_mcp, other) and status.";
         gauge serve_in_flight = "tollgate_serve_in_flight" [] "Events that HTTP requests wait for.";
         histogram(LATENCY_SECONDS) serve_wait = "tollgate_serve_wait_seconds" [] "Seconds that an HTTP request waited for its verdicts.";
         counter serve_unanswered = "tollgate_serve_unanswered_total" ["code"]
