@@ -66,7 +66,7 @@ impl Case {
     fn least(&self, passport: &Passport, text: &str, times: usize) -> Duration {
         let input = json!({self.argument: text}).to_string();
         let input = ToolInput::Encoded(Text::plain(input.as_bytes()));
-        let call = Call { tool_name: self.tool, input: &input, time_ms: Some(1_800_000_000_000) };
+        let call = Call { tool_name: self.tool, input: &input, time_ms: Some(1_800_000_000_000), earliest_ms: None };
         let run = || {
             let started = processor_time();
             examine(Some(Ok(passport)), &Terms::default(), &call, &mut Nothing);

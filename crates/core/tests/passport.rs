@@ -335,7 +335,7 @@ fn the_strict_side_names_every_fault_and_what_evaluation_makes_of_it() {
     let bad = json!({
         "passport_id": "x", "kind": "copy", "spec_version": "oap/2.0", "owner_id": 1, "owner_type": "team", "assurance_level": "L9",
         "status": "Active", "regions": ["us", "US-CA"], "created_at": "yesterday", "updated_at": "2026-01-01T00:00:00Z", "version": "1.0",
-        "expires_at": "soon", "surprise": true, "metadata": [],
+        "expires_at": "soon", "surprise": true, "nickname": "x", "metadata": [],
         "capabilities": ["data.export", {"id": "*"}, {"id": "data.export", "params": 1}],
         "limits": {
             "messaging.send": {"msgs_per_min": 0, "allowed_recipients": [1]},
@@ -356,10 +356,10 @@ fn the_strict_side_names_every_fault_and_what_evaluation_makes_of_it() {
         ("regions[1]", "no fault"),
         ("updated_at", "no fault"),
         ("version", "ignored by evaluation"),
-        ("surprise", "ignored by evaluation"),
+        ("surprise", "denies every call: oap.passport_invalid"),
+        ("nickname", "ignored by evaluation"),
         ("metadata", "ignored by evaluation"),
         ("capabilities[1].id", "taken as it is; there are no wildcards"),
-        ("capabilities[2].params", "ignored by evaluation"),
         ("limits[\"messaging.send\"].allowed_recipients[0]", "denies every call that needs this capability: oap.passport_invalid"),
         ("limits[\"data.export\"].max_rows", "ignored by evaluation"),
         ("limits[\"finance.payment.refund\"].currency_limits.USD.daily_cap", "ignored by evaluation"),
@@ -368,6 +368,6 @@ fn the_strict_side_names_every_fault_and_what_evaluation_makes_of_it() {
     ] {
         assert_eq!(effect(path), expected, "{path} in {faults:#?}");
     }
-    assert!(effect("capabilities[0]").starts_with("grants nothing"));
+    assert!(["capabilities[0]", "capabilities[2].params"].iter().all(|path| effect(path).starts_with("grants nothing")));
     assert!(check_schema(b"{").is_err());
 }

@@ -46,7 +46,12 @@ impl Agent {
         let arguments = json!({argument: value}).to_string();
         let input = ToolInput::Encoded(Text::plain(arguments.as_bytes()));
         let mut denied = Denied::default();
-        examine(Some(Ok(&self.passport)), &self.terms, &Call { tool_name, input: &input, time_ms: Some(0) }, &mut denied);
+        examine(
+            Some(Ok(&self.passport)),
+            &self.terms,
+            &Call { tool_name, input: &input, time_ms: Some(0), earliest_ms: None },
+            &mut denied,
+        );
         !denied.0
     }
 }

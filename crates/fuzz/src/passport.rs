@@ -77,7 +77,7 @@ fn examined(passport: &Result<Passport, PassportFault>, terms: &Terms, spelled: 
     let text = spelled.arguments.map(Text::plain);
     let encoded = text.map_or(ToolInput::Absent { null: false }, ToolInput::Encoded);
     let by = |input: &ToolInput<'_>| {
-        let call = Call { tool_name: spelled.tool, input, time_ms: spelled.time_ms };
+        let call = Call { tool_name: spelled.tool, input, time_ms: spelled.time_ms, earliest_ms: spelled.time_ms };
         let mut outcomes = Outcomes::default();
         examine(Some(passport.as_ref()), terms, &call, &mut outcomes);
         outcomes.0

@@ -30,7 +30,7 @@ fn main() {
         let input = serde_json::json!({"command": line}).to_string();
         let input = ToolInput::Encoded(Text::plain(input.as_bytes()));
         let mut first = First::default();
-        let call = Call { tool_name: "bash", input: &input, time_ms: Some(1_800_000_000_000) };
+        let call = Call { tool_name: "bash", input: &input, time_ms: Some(1_800_000_000_000), earliest_ms: None };
         examine(Some(Ok(&passport)), &Terms::default(), &call, &mut first);
         if let Some(reason) = first.0 {
             refused.entry(reason).or_default().push(line);

@@ -51,6 +51,12 @@ pub enum PassportFault {
         /// The path of the value, or of the object whose key it is.
         path: String,
     },
+    /// The record that sets the passport for its agent cannot be read.
+    #[error("its control record cannot be read ({code})")]
+    Record {
+        /// The code of the rejection.
+        code: &'static str,
+    },
     /// A number is infinite or not a number.
     #[error("{path} is a number that JSON cannot hold")]
     NotANumber {

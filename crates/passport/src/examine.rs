@@ -73,6 +73,8 @@ pub struct Call<'c> {
     pub input: &'c ToolInput<'c>,
     /// When it was made, in milliseconds since the epoch: the latest moment that is known, since passports expire by it.
     pub time_ms: Option<i64>,
+    /// The earliest moment that is known, since passports begin by it.
+    pub earliest_ms: Option<i64>,
 }
 
 /// The treatment of limits that cannot be enforced here, such as numbers of calls over time.
@@ -119,8 +121,8 @@ pub fn examine(passport: Option<Result<&Passport, &PassportFault>>, terms: &Term
     };
     let passport = find_passport(passport, to);
     match passport {
-        Some(passport) => check_standing(passport, call.time_ms, to),
-        None => ["status", "spec_version", "expiry"].iter().for_each(|check| to.outcome(check, NO_PASSPORT)),
+        Some(passport) => check_standing(passport, call, to),
+        None => ["status", "spec_version", "not_before", "expiry"].iter().for_each(|check| to.outcome(check, NO_PASSPORT)),
     }
     let Some(need) = terms.capabilities.need(call.tool_name) else {
         // The name may be quoted, because it is not an argument: the verdict contains it too.
@@ -170,18 +172,37 @@ fn find_passport<'p>(passport: Option<Result<&'p Passport, &PassportFault>>, to:
             None
         }
         Some(read) => {
-            report(to, "well-formed", read.map(|_| ()).map_err(Denial::invalid));
+            let unknown = |passport: &Passport| passport.contents.unknown.as_ref().map_or(Ok(()), |unknown| Err(Denial::invalid(unknown)));
+            report(to, "well-formed", read.map_err(Denial::invalid).and_then(unknown));
             read.ok()
         }
     }
 }
 
-/// Checks the passport's status, version and expiry.
-fn check_standing(passport: &Passport, time_ms: Option<i64>, to: &mut dyn Report) {
-    report(to, "status", check_status(&passport.contents.status));
+/// Checks the passport's status, version, beginning and expiry.
+fn check_standing(passport: &Passport, call: &Call<'_>, to: &mut dyn Report) {
+    report(to, "status", check_revoked(&passport.contents.revoked).and_then(|()| check_status(&passport.contents.status)));
     report(to, "spec_version", check_version(&passport.contents.spec_version));
-    let time_ms = time_ms.filter(|time_ms| can_be(*time_ms, passport.contents.made_ms));
+    report(to, "not_before", check_beginning(&passport.contents.not_before, call.earliest_ms));
+    let time_ms = call.time_ms.filter(|time_ms| can_be(*time_ms, passport.contents.made_ms));
     report(to, "expiry", check_expiry(&passport.contents.expiry, time_ms));
+}
+
+fn check_revoked(revoked: &Field<bool>) -> Result<(), Denial> {
+    match revoked {
+        Field::Absent | Field::Valid(false) => Ok(()),
+        Field::Valid(true) => Err(Denial::new("oap.passport_suspended", "Passport is revoked. Agent suspended.")),
+        Field::Malformed(malformed) => Err(Denial::invalid(malformed)),
+    }
+}
+
+fn check_beginning(not_before: &Field<(i64, String)>, time_ms: Option<i64>) -> Result<(), Denial> {
+    match not_before {
+        Field::Absent => Ok(()),
+        Field::Valid((ms, _)) if time_ms.is_some_and(|time_ms| time_ms >= *ms) => Ok(()),
+        Field::Valid((_, text)) => Err(Denial::new("oap.passport_not_yet_valid", format!("Passport is not valid before {}", quoted(text)))),
+        Field::Malformed(malformed) => Err(Denial::invalid(malformed)),
+    }
 }
 
 fn check_status(status: &Field<String>) -> Result<(), Denial> {
@@ -251,13 +272,16 @@ fn check_limits(passport: &Passport, need: &Need, terms: &Terms, (call, argument
         (_, Need::Nothing) => {}
         (Err(malformed), _) => report(to, "limits", Err(Denial::invalid(malformed))),
         (Ok(limits), Need::Pack(pack)) => {
-            let grants = |pack: Pack| check_capability(passport, &Need::Pack(pack)).is_ok();
+            let grants = |pack: Pack| {
+                check_capability(passport, &Need::Pack(pack)).is_ok() && params_of(passport, pack.capability(), terms).is_none()
+            };
             let files = FileRules { limits, reads: grants(Pack::FileRead), writes: grants(Pack::FileWrite) };
             let names = ArgumentNames::new(*pack, call.tool_name, &terms.arguments);
             let call = RuleCall { tool_name: call.tool_name, arguments: *arguments, names, mcp: McpTool::read(call.tool_name), files };
             for compiled in limits.of(*pack) {
                 compiled.check(&call, terms.unenforced_limits, to);
             }
+            check_params(passport, pack.capability(), terms, to);
         }
         (Ok(limits), Need::Capability(capability)) => {
             let unknown = limits.has_unknown(capability) && terms.unenforced_limits == UnenforcedLimits::Deny;
@@ -266,6 +290,21 @@ fn check_limits(passport: &Passport, need: &Need, terms: &Terms, (call, argument
                 Denial::new("oap.policy_error", message)
             };
             report(to, "limits", if unknown { Err(denial()) } else { Ok(()) });
+            check_params(passport, capability, terms, to);
         }
+    }
+}
+
+/// Returns the path of a capability's parameters, if it has some that deny.
+fn params_of<'p>(passport: &'p Passport, capability: &str, terms: &Terms) -> Option<&'p str> {
+    let Field::Valid(granted) = &passport.contents.capabilities else { return None };
+    granted.params.get(capability).filter(|_| terms.unenforced_limits == UnenforcedLimits::Deny).map(String::as_str)
+}
+
+/// Checks that a capability has no parameters: what they restrict cannot be told.
+fn check_params(passport: &Passport, capability: &str, terms: &Terms, to: &mut dyn Report) {
+    if let Some(path) = params_of(passport, capability, terms) {
+        let message = format!("{} may hold limits that cannot be kept here; write them under limits", quoted(path));
+        report(to, "params", Err(Denial::new("oap.policy_error", message)));
     }
 }

@@ -122,6 +122,11 @@ impl<'d> Section<'d> {
         self.typed(key, "a string", |value| value.as_text()?.into_str().map(std::borrow::Cow::into_owned))
     }
 
+    /// Returns the truth value under a key.
+    pub(super) fn flag(&self, key: &'static str) -> Field<bool> {
+        self.typed(key, "true or false", |value| value.as_bool())
+    }
+
     /// Returns the number under a key, which must be 0 or more.
     pub(super) fn number(&self, key: &'static str) -> Field<Amount> {
         self.typed(key, "a number of 0 or more", Amount::read)
@@ -133,13 +138,14 @@ impl<'d> Section<'d> {
         strings(value, &self.path_of(key)).map_or_else(Field::Malformed, Field::Valid)
     }
 
-    /// Returns the paths of limits that were not read, except for those that are null or false and so limit nothing.
+    /// Returns the paths of limits that were not read, except for those that limit nothing: null, and false under a name that says what is
+    /// required.
     pub(super) fn unknown(&self) -> Vec<String> {
         let known = self.known.borrow();
         let members = self.value.iter().flat_map(Value::members);
-        let limiting = members.filter(|(_, value)| !value.is_null() && value.as_bool() != Some(false));
-        let keys = limiting.filter_map(|(key, _)| key.as_text().and_then(Text::into_str));
-        keys.filter(|key| !known.iter().any(|known| known == key)).map(|key| self.path_of(&key)).collect()
+        let named = members.filter_map(|(key, value)| Some((key.as_text()?.into_str()?, value)));
+        let limiting = named.filter(|(key, value)| !value.is_null() && (value.as_bool() != Some(false) || !key.contains("require")));
+        limiting.map(|(key, _)| key).filter(|key| !known.iter().any(|known| known == key)).map(|key| self.path_of(&key)).collect()
     }
 
     fn typed<T>(&self, key: &'static str, expected: &str, read: impl FnOnce(Value<'d>) -> Option<T>) -> Field<T> {

@@ -22,6 +22,7 @@ mod rules;
 mod schema;
 mod shell_glob;
 mod tool_input;
+mod unknown;
 
 pub use argument_names::{ArgumentRole, ToolArguments};
 pub use capabilities::{BROWSER_FAMILY, CapabilityMap, DEFAULT_TOOL_CAPABILITIES, MCP_FAMILY, NO_CAPABILITY, Need, Pack};
@@ -33,7 +34,7 @@ pub use tool_input::ToolInput;
 
 pub use schema::{SchemaFault, check as check_schema};
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tollgate_json::digest::Digest;
@@ -59,11 +60,17 @@ pub struct Passport {
 struct Contents {
     status: Field<String>,
     spec_version: Field<String>,
+    /// Whether it is revoked, whatever its status is.
+    revoked: Field<bool>,
+    /// Before which moment it allows nothing, in milliseconds since the epoch, with its text.
+    not_before: Field<(i64, String)>,
     expiry: Expiry,
     /// When it was made, in milliseconds since the epoch; `None` if it does not say.
     made_ms: Option<i64>,
     capabilities: Field<Granted>,
     limits: Result<Limits, Malformed>,
+    /// A member that is not known and may be meant to restrict.
+    unknown: Option<Malformed>,
 }
 
 /// Passports are equal if their documents are.
@@ -91,6 +98,8 @@ enum Expiry {
 #[derive(Debug, Default)]
 struct Granted {
     ids: HashSet<String>,
+    /// The paths of parameters, by the capability that they may restrict.
+    params: HashMap<String, String>,
     /// The first entry that cannot be read.
     malformed: Option<Malformed>,
 }
@@ -109,10 +118,13 @@ impl Passport {
         let contents = Contents {
             status: fields.string("status"),
             spec_version: fields.string("spec_version"),
+            revoked: fields.flag("revoked"),
+            not_before: read_not_before(&fields),
             expiry: read_expiry(&fields),
             made_ms: if let Field::Valid(text) = fields.string("created_at") { parse_timestamp(&text) } else { None },
             capabilities: read_capabilities(&fields),
             limits: read_limits(&fields),
+            unknown: schema::unknown_members(root).next(),
         };
         Ok(Self { digest: Digest::of(&canonical_bytes), contents: Arc::new(contents) })
     }
@@ -121,6 +133,11 @@ impl Passport {
     fn limit_faults(&self) -> Vec<SchemaFault> {
         self.contents.limits.as_ref().map(Limits::faults).unwrap_or_default()
     }
+}
+
+fn read_not_before(fields: &Section<'_>) -> Field<(i64, String)> {
+    let expected = || Malformed::new("not_before", "another text", "an RFC 3339 timestamp");
+    fields.string("not_before").and_then(|text| parse_timestamp(&text).map(|ms| (ms, text)).ok_or_else(expected))
 }
 
 fn read_expiry(fields: &Section<'_>) -> Expiry {
@@ -143,21 +160,56 @@ fn read_capabilities(fields: &Section<'_>) -> Field<Granted> {
     if value.shape() != Shape::Array {
         return Field::Malformed(Malformed::new("capabilities", value.shape(), "an array of objects with an id"));
     }
-    let mut granted = Granted::default();
+    let (mut granted, mut withheld) = (Granted::default(), HashSet::new());
     for (index, item) in value.items().enumerate() {
         let path = fields::item_path("capabilities", index);
-        match item.get("id").map(|id| (id, id.as_text().and_then(Text::into_str))) {
-            Some((_, Some(id))) => drop(granted.ids.insert(id.into_owned())),
-            Some((id, None)) => {
-                granted.malformed.get_or_insert_with(|| Malformed::new(format!("{path}.id"), id.shape(), "a string"));
-            }
-            None => {
-                let found = if item.is_object() { "an object without one".to_owned() } else { item.shape().to_string() };
-                granted.malformed.get_or_insert_with(|| Malformed::new(path, found, "an object with an id"));
+        let entry = read_entry(item, &path);
+        if let Ok(Entry { id, params: Some(params), .. }) = &entry {
+            granted.params.insert(id.clone(), params.clone());
+        }
+        match entry {
+            Ok(Entry { id, is_enabled: true, .. }) => _ = granted.ids.insert(id),
+            Ok(Entry { id, .. }) => _ = withheld.insert(id),
+            Err(malformed) => {
+                withheld.extend(item.get("id").and_then(|id| id.as_text()?.into_str()).map(std::borrow::Cow::into_owned));
+                granted.malformed.get_or_insert(malformed);
             }
         }
     }
+    granted.ids.retain(|id| !withheld.contains(id));
     Field::Valid(granted)
+}
+
+/// An entry of the capabilities.
+struct Entry {
+    id: String,
+    is_enabled: bool,
+    /// The path of its parameters, if it has some.
+    params: Option<String>,
+}
+
+fn read_entry(item: Value<'_>, path: &str) -> Result<Entry, Malformed> {
+    let Some(id) = item.get("id") else {
+        let found = if item.is_object() { "an object without one".to_owned() } else { item.shape().to_string() };
+        return Err(Malformed::new(path, found, "an object with an id"));
+    };
+    let fields = Section::new(path.to_owned(), Some(item));
+    let text = id.as_text().and_then(Text::into_str);
+    let id = text.ok_or_else(|| Malformed::new(fields.path_of("id"), id.shape(), "a string"))?.into_owned();
+    let is_enabled = match fields.flag("enabled") {
+        Field::Absent => true,
+        Field::Valid(is_enabled) => is_enabled,
+        Field::Malformed(malformed) => return Err(malformed),
+    };
+    let params = fields.value("params");
+    if let Some(params) = params.filter(|params| !params.is_object()) {
+        return Err(Malformed::new(fields.path_of("params"), params.shape(), "an object"));
+    }
+    if let Some(malformed) = unknown::members(item, path, |name| ["id", "params", "enabled"].contains(&name)).next() {
+        return Err(malformed);
+    }
+    let params = params.filter(|params| params.members().any(|(_, value)| !value.is_null())).map(|_| fields.path_of("params"));
+    Ok(Entry { id, is_enabled, params })
 }
 
 fn read_limits(fields: &Section<'_>) -> Result<Limits, Malformed> {

@@ -4,14 +4,15 @@
 //! strict side, for people who write passports. The tables below are the schema, with one line a field.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde::Serialize;
 
 use tollgate_json::time::parse_timestamp;
 use tollgate_json::{Parser, Shape, Text, Value};
 
-use super::fields::{item_path, member_path, quoted};
-use super::{Passport, PassportFault, SPEC_VERSION, document};
+use super::fields::{Malformed, item_path, member_path, quoted};
+use super::{Pack, Passport, PassportFault, SPEC_VERSION, document, unknown};
 
 /// One fault of a passport.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -57,6 +58,8 @@ enum Presence {
     Optional,
     /// Only the standard's prose has the field; the schema forbids it.
     Prose,
+    /// The standard does not know the field, and evaluation does.
+    Ours,
 }
 
 const IGNORED: &str = "ignored by evaluation";
@@ -65,11 +68,13 @@ const MISMATCH: &str = "denies every call: oap.passport_version_mismatch";
 const NO_CAPABILITY: &str = "denies every call that needs a capability: oap.unknown_capability";
 const INVALID: &str = "denies every call that needs a capability: oap.passport_invalid";
 const NO_LIMITS: &str = "commands are denied (oap.command_not_allowed); other capabilities are not limited";
+const UNUSABLE: &str = "denies every call: oap.passport_invalid";
+const FORBIDDEN: &str = "none: the schema forbids it; what only describes may stand below metadata";
 const EXPIRY: &str = "denies every call unless never_expires is true: oap.passport_invalid";
 
 /// The fields of a passport: name, presence, kind, and how evaluation treats a missing one and one of another kind.
 #[rustfmt::skip]
-const FIELDS: [(&str, Presence, Kind, &str, &str); 19] = [
+const FIELDS: [(&str, Presence, Kind, &str, &str); 21] = [
     ("passport_id",     Presence::Required, Kind::Uuid,                                         IGNORED, IGNORED),
     ("kind",            Presence::Required, Kind::OneOf(&["template", "instance"]),             IGNORED, IGNORED),
     ("spec_version",    Presence::Required, Kind::OneOf(&[SPEC_VERSION]),                       MISMATCH, MISMATCH),
@@ -89,6 +94,8 @@ const FIELDS: [(&str, Presence, Kind, &str, &str); 19] = [
     ("did",             Presence::Prose,    Kind::Text,                                         IGNORED, IGNORED),
     ("expires_at",      Presence::Prose,    Kind::Timestamp,                                    IGNORED, EXPIRY),
     ("never_expires",   Presence::Prose,    Kind::Flag,                                         IGNORED, IGNORED),
+    ("not_before",      Presence::Ours,     Kind::Timestamp,                                    IGNORED, UNUSABLE),
+    ("revoked",         Presence::Ours,     Kind::Flag,                                         IGNORED, UNUSABLE),
 ];
 
 /// The limits that the published schema describes, by capability. Of these, only messages have rules here.
@@ -113,6 +120,11 @@ const LIMITS: [(&str, &str, Kind); 17] = [
     ("repo.release.publish",   "max_releases_per_day",       Kind::Whole(1)),
 ];
 
+/// Returns the members of a passport that are not known and may be meant to restrict.
+pub(super) fn unknown_members(root: Value<'_>) -> impl Iterator<Item = Malformed> {
+    unknown::members(root, "", |name| FIELDS.iter().any(|(known, ..)| *known == name))
+}
+
 /// Returns every fault of a passport, in the order of the tables. What only some readers find ambiguous is not a fault.
 ///
 /// # Errors
@@ -127,18 +139,25 @@ pub fn check(text: &[u8]) -> Result<Vec<SchemaFault>, PassportFault> {
             (None, _) => {}
             (Some(value), _) => {
                 faults.effect = mistyped;
+                if presence == Presence::Ours {
+                    let found = "a field that the standard does not know";
+                    faults.push(name, found, FORBIDDEN.to_owned(), "evaluated all the same");
+                }
                 if presence == Presence::Prose {
                     let effect = if matches!(name, "expires_at" | "never_expires") { "evaluated all the same" } else { IGNORED };
-                    faults.push(name, "a field that only the standard's prose knows", "none: the schema forbids it".to_owned(), effect);
+                    faults.push(name, "a field that only the standard's prose knows", FORBIDDEN.to_owned(), effect);
                 }
                 faults.value(value, name, kind);
             }
         }
     }
+    let restricting: HashSet<String> = unknown_members(root).map(|unknown| unknown.path).collect();
     for (key, _) in root.members() {
         let Some(key) = key.as_text().and_then(Text::into_str) else { continue };
         if !FIELDS.iter().any(|(name, ..)| *name == key) {
-            faults.push(&member_path("", &key), "an unknown field", "none: the schema forbids it".to_owned(), IGNORED);
+            let path = member_path("", &key);
+            let effect = if restricting.contains(&path) { UNUSABLE } else { IGNORED };
+            faults.push(&path, "an unknown field", FORBIDDEN.to_owned(), effect);
         }
     }
     // Added are the limits that the schema leaves open and the rules cannot read.
@@ -217,21 +236,17 @@ impl Faults {
     fn capability(&mut self, item: Value<'_>, path: &str) {
         const GRANTS_NOTHING: &str =
             "grants nothing; a call that needs a capability that is not granted elsewhere is denied: oap.passport_invalid";
-        let Some(id) = item.get("id") else {
-            let found = if item.is_object() { "an object without one".to_owned() } else { item.shape().to_string() };
-            return self.push(path, &found, "an object with an id".to_owned(), GRANTS_NOTHING);
+        let entry = match super::read_entry(item, path) {
+            Ok(entry) => entry,
+            Err(Malformed { path, found, expected }) => return self.push(&path, &found, expected, GRANTS_NOTHING),
         };
-        let id_path = member_path(path, "id");
-        match id.as_text().and_then(Text::into_str) {
-            None => self.push(&id_path, &id.shape().to_string(), "a string".to_owned(), GRANTS_NOTHING),
-            Some(text) if !is_capability(&text) => {
-                let expected = "lower-case words with dots between them".to_owned();
-                self.push(&id_path, &format!("{:?}", quoted(&text)), expected, "taken as it is; there are no wildcards");
-            }
-            Some(_) => {}
+        if !is_capability(&entry.id) {
+            let expected = "lower-case words with dots between them".to_owned();
+            self.push(&member_path(path, "id"), &format!("{:?}", quoted(&entry.id)), expected, "taken as it is; there are no wildcards");
         }
-        if let Some(params) = item.get("params").filter(|params| !params.is_object()) {
-            self.push(&member_path(path, "params"), &params.shape().to_string(), "an object".to_owned(), IGNORED);
+        if let Some(params) = entry.params.filter(|_| Pack::of(&entry.id).is_some()) {
+            let expected = "limits of the capability, under limits".to_owned();
+            self.push(&params, "parameters that may limit it", expected, "denies every call that needs this capability: oap.policy_error");
         }
     }
 
@@ -251,7 +266,7 @@ impl Faults {
         for (capability, name, kind) in LIMITS {
             let section = limits.get(capability);
             if let Some(value) = section.and_then(|section| section.get(name)) {
-                let has_rules = super::Pack::of(capability).is_some();
+                let has_rules = Pack::of(capability).is_some();
                 self.effect = if has_rules { "denies every call that needs this capability: oap.passport_invalid" } else { IGNORED };
                 self.value(value, &member_path(&member_path("limits", capability), name), kind);
             }

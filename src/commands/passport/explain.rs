@@ -82,7 +82,7 @@ pub(super) fn explain(
         bail!("INPUT is not JSON: {error}");
     }
     let mut explanation = Explanation::default();
-    let call = Call { tool_name, input: &ToolInput::Encoded(Text::plain(arguments.as_bytes())), time_ms };
+    let call = Call { tool_name, input: &ToolInput::Encoded(Text::plain(arguments.as_bytes())), time_ms, earliest_ms: time_ms };
     examine(Some(passport), terms, &call, &mut explanation);
     let denial = explanation.checks.iter().find_map(|check| Some((check.code?, check.message.clone()?)));
     explanation.allow = denial.is_none();

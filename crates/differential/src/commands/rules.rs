@@ -124,7 +124,7 @@ impl Rules {
     pub(super) fn allows(&self, line: &str) -> bool {
         let arguments = json!({"command": line}).to_string();
         let input = ToolInput::Encoded(Text::plain(arguments.as_bytes()));
-        let call = Call { tool_name: "bash", input: &input, time_ms: Some(1_800_000_000_000) };
+        let call = Call { tool_name: "bash", input: &input, time_ms: Some(1_800_000_000_000), earliest_ms: None };
         let mut verdict = Verdict { allowed: true };
         examine(Some(Ok(&self.passport)), &self.terms, &call, &mut verdict);
         verdict.allowed

@@ -49,7 +49,8 @@ impl OapPassport {
         };
         let evidence = passport.and_then(Result::ok).map(|passport| Evidence::Passport(passport.digest));
         let mut denials = Denials { evidence, policy_id: None, reasons: Vec::new() };
-        let call = Call { tool_name: request.tool_name, input: request.tool_input, time_ms: request.latest_ms };
+        let earliest_ms = request.time_ms.or(request.latest_ms);
+        let call = Call { tool_name: request.tool_name, input: request.tool_input, time_ms: request.latest_ms, earliest_ms };
         examine(passport, &self.terms, &call, &mut denials);
         // A passport whose record is not committed yet may narrow what is allowed, and widens nothing.
         let early = request.agent_id().map(|agent_id| self.controls.early_passports(agent_id)).unwrap_or_default();
