@@ -225,6 +225,7 @@ fn controls_are_valid_if_they_are_accepted() {
         "key_unknown",
         "key_invalid",
         "field_repeated",
+        "field_unknown",
         "agent_id_mismatch",
         "hash_mismatch",
         "kind_mismatch",

@@ -51,7 +51,7 @@ pub(crate) fn a_switch_that_no_worker_would_find_is_refused(cluster: &Cluster) -
 }
 
 /// A topic that cannot be read holds up no suspension for long. The subject's id is then refused unless it is forced, because nobody can check its
-/// key. A hash is written at once.
+/// key. A hash is written at once. Nobody is resumed unseen unless that is forced.
 pub(crate) fn a_suspension_does_not_wait_for_a_topic_that_cannot_be_read(cluster: &Cluster) -> Result<()> {
     let mut deployment = keyed_deployment(cluster, 1)?;
     // A record that is larger than what this command takes can be written and not be read.
@@ -72,6 +72,14 @@ pub(crate) fn a_suspension_does_not_wait_for_a_topic_that_cannot_be_read(cluster
     let by_hash = said(&control(&deployment, &["suspend", "--kind", "user", "--hash", &"ab".repeat(32)])?, 0)?;
     ensure!(!by_hash.contains("subject key") && by_hash.contains("`control history` will not tell of it"), "{by_hash}");
     ensure!(switches(cluster, &deployment)?.len() == 2, "a suspension was not written");
+    let resume = [&["resume"], &user("bob")[..]].concat();
+    let resumed = said(&control(&deployment, &resume)?, 1)?;
+    ensure!(resumed.contains("nothing was written: whether the workers have this subject key cannot be told"), "{resumed}");
+    let resumed = said(&control(&deployment, &["resume", "--kind", "user", "--hash", &"ab".repeat(32)])?, 1)?;
+    ensure!(resumed.contains("nothing was written: what is in force cannot be told"), "{resumed}");
+    ensure!(switches(cluster, &deployment)?.len() == 2, "a refused command wrote something");
+    let forced = said(&control(&deployment, &[&resume[..], &["--force"]].concat())?, 0)?;
+    ensure!(forced.contains("it is written; whether anybody was suspended or exempt cannot be told"), "{forced}");
     Ok(())
 }
 

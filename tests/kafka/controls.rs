@@ -172,24 +172,25 @@ pub(crate) fn nothing_is_decided_before_the_controls_are_known(cluster: &Cluster
     Ok(())
 }
 
-/// A record that cannot be read is refused loudly and changes nothing, in workers that run and in those that start later; passports come
-/// and go by command.
-pub(crate) fn a_refused_control_leaves_the_last_good_one_in_force(cluster: &Cluster) -> Result<()> {
+/// A suspension that cannot be read suspends without end and says so loudly, in workers that run and in those that start later, and can be
+/// resumed; passports come and go by command.
+pub(crate) fn a_control_that_cannot_be_read_restricts(cluster: &Cluster) -> Result<()> {
     let deployment = keyed_deployment(cluster, 1)?;
     let worker = deployment.start()?;
     let line = written(&deployment, &[&["suspend"], &user("bob")[..]].concat())?;
     let key = line["key"].as_str().context("a key")?;
+    written(&deployment, &[&["resume"], &user("bob")[..]].concat())?;
+    wait_for_code(cluster, &deployment, 1, "bob", "allow")?;
+    let mut malformed = line["value"].clone();
+    malformed["until"] = json!(MARKER);
     let bad = [
-        Outgoing::new(
-            key,
-            json!({"type": "subject", "state": MARKER, "kind": "user", "hash": key.trim_start_matches("subject/user/")}).to_string(),
-        ),
+        Outgoing::new(key, malformed.to_string()),
         Outgoing::new(format!("subject/user/{MARKER}"), json!({"type": "subject"}).to_string()),
     ];
     let positions = cluster.produce(&deployment.controls, &bad)?;
     wait_for_metric(&worker, "tollgate_control_rejections_total", 2.0)?;
     let (_, metrics) = worker.get("/metrics")?;
-    for code in ["state_unknown", "key_invalid"] {
+    for code in ["until_invalid", "key_invalid"] {
         assert!(metrics.contains(&format!("tollgate_control_rejections_total{{code=\"{code}\"}} 1")), "{metrics}");
         let line = worker.await_line(&[code])?;
         assert!(line.contains("ERROR") && line.contains(&deployment.controls) && line.contains("offset="), "{line}");
@@ -209,25 +210,25 @@ pub(crate) fn a_refused_control_leaves_the_last_good_one_in_force(cluster: &Clus
         assert!(said.contains(part), "{said}");
     }
     // Stopping an agent asks for no second word.
-    std::fs::write(file.path(), "{ \"spec_version\": \"oap/1.0\", \"status\": \"suspended\" }")?;
+    std::fs::write(file.path(), "{ \"spec_version\": \"oap/1.0\", \"status\": \"active\", \"revoked\": true }")?;
     let stopped = control(&deployment, &["passport", "set", "coder", path])?;
     ensure!(stopped.status.success(), "{}", String::from_utf8_lossy(&stopped.stderr));
-    let text = "{ \"spec_version\": \"oap/1.0\", \"status\": \"active\",\n  \"limit\": 1.10 }";
+    let text = "{ \"spec_version\": \"oap/1.0\", \"status\": \"active\",\n  \"score\": 1.10 }";
     std::fs::write(file.path(), format!("{text}\n"))?;
     let set = control(&deployment, &["passport", "set", "coder", path])?;
     let digest = tollgate_passport::Passport::read(text.as_bytes())?.digest;
     assert!(String::from_utf8_lossy(&set.stderr).contains(&format!("sha256:{digest}")), "{}", String::from_utf8_lossy(&set.stderr));
-    let compact = "\"passport\":{\"spec_version\":\"oap/1.0\",\"status\":\"active\",\"limit\":1.10}";
+    let compact = "\"passport\":{\"spec_version\":\"oap/1.0\",\"status\":\"active\",\"score\":1.10}";
     assert!(String::from_utf8_lossy(&set.stdout).contains(compact));
     wait_for_metric(&worker, "tollgate_controls", 2.0)?;
 
     let listed = control(&deployment, &["list"])?;
     assert_eq!(listed.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&listed.stderr).contains("controls in force: 2, refused records: 2"));
+    assert!(String::from_utf8_lossy(&listed.stderr).contains("controls in force: 1, refused records: 2"));
     let lines: Vec<Value> = String::from_utf8_lossy(&listed.stdout).lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
-    let states: Vec<_> = lines.iter().map(|line| (line["key"].as_str(), line["state"].as_str().unwrap_or_default())).collect();
-    assert_eq!(states, [(Some("passport/coder"), "in_force"), (Some(key), "in_force"), (Some(key), "refused"), (None, "refused")]);
-    assert_eq!(lines[2]["offset"].as_i64(), Some(positions[0].offset));
+    let effects: Vec<_> = lines.iter().map(|line| (line["key"].as_str(), line["effect"].as_str())).collect();
+    assert_eq!(effects, [(Some("passport/coder"), None), (Some(key), Some("subject_suspended")), (None, Some("none"))]);
+    assert_eq!(lines[1]["offset"].as_i64(), Some(positions[0].offset));
 
     assert!(worker.stop()?.success());
     let worker = deployment.start()?;
@@ -235,6 +236,8 @@ pub(crate) fn a_refused_control_leaves_the_last_good_one_in_force(cluster: &Clus
     assert_eq!(codes(cluster, &deployment, 1, "bob")?, ["subject_suspended"]);
     written(&deployment, &["passport", "remove", "coder"])?;
     wait_for_metric(&worker, "tollgate_controls", 1.0)?;
+    written(&deployment, &[&["resume"], &user("bob")[..]].concat())?;
+    wait_for_code(cluster, &deployment, 1, "bob", "allow")?;
     Ok(())
 }
 

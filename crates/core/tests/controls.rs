@@ -54,23 +54,18 @@ fn every_code_has_a_case() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// Whatever is refused leaves the table as it was.
+/// What is refused is in force as the strictest control of its key, and changes nothing if its key names none.
 #[test]
-fn a_refused_record_changes_nothing() {
-    let hash = "ab".repeat(32);
-    let suspended = json!({"type": "subject", "kind": "user", "hash": hash, "state": "suspended"}).to_string();
-    let passport = json!({"type": "passport", "agent_id": "coder", "passport": {"status": "active"}}).to_string();
-    let controls = Controls::default();
-    controls.apply(Some(format!("subject/user/{hash}").as_bytes()), Some(suspended.as_bytes())).unwrap();
-    controls.apply(Some(b"passport/coder"), Some(passport.as_bytes())).unwrap();
-    let before = controls.passport("coder").unwrap();
+fn a_refused_record_restricts_whom_its_key_names() {
     check_each(
         cases().into_iter().filter(|case| !case.expect["code"].is_null()),
         |case| case.name.clone(),
         |case| {
-            controls.apply(case.key.as_deref(), case.value.as_deref()).unwrap_err();
-            assert_eq!(SubjectKind::ALL.map(|kind| controls.suspended_count(kind)), [1, 0, 0, 0]);
-            assert_eq!((controls.passport("coder").as_ref(), controls.passport_count()), (Some(&before), 1));
+            let controls = Controls::default();
+            let rejection = controls.apply(case.key.as_deref(), case.value.as_deref()).unwrap_err();
+            let restricted = SubjectKind::ALL.map(|kind| controls.suspended_count(kind)).iter().sum::<usize>() + controls.passport_count();
+            assert_eq!(restricted, usize::from(!rejection.code.is_of_key()));
+            assert!(controls.passport("coder").is_none_or(|passport| passport.is_err()));
         },
     );
 }
@@ -100,7 +95,7 @@ fn a_passport_is_read_from_its_own_text() {
     let controls = Controls::default();
     controls.apply(Some(b"passport/a"), Some(format!(r#"{{"type":"passport", "agent_id":"a","passport":{text} }}"#).as_bytes())).unwrap();
     let expected = tollgate_passport::Passport::read(text.as_bytes()).unwrap();
-    assert_eq!(controls.passport("a").as_deref(), Some(&expected));
+    assert_eq!(controls.passport("a").unwrap().as_deref(), Ok(&expected));
 }
 
 #[test]
@@ -132,6 +127,7 @@ fn lines_hold_records() {
         assert_eq!((rejection.code.as_str(), rejection.field), (code, field), "{line}");
     }
     assert_eq!(controls.suspended_count(SubjectKind::User), 1);
+    assert!(controls.passport("a").unwrap().is_err(), "it is restricted by each line whose key can be read");
 }
 
 proptest! {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `gate` | the rules of the gate, told as scripts of events and verdicts |
 //! | `rejections`, `controls` | which records become events and controls, and which rule each of the others breaks |
+//! | `odd_controls` | no record opens a gate unless it is proven to permit, and compaction changes nothing |
 //! | `registry`, `policy_versions` | detectors and providers of others; the version of a policy |
 //! | `passport`, `golden_oap` | passports: the answers here, and those of the reference evaluator |
 //! | `passport_calls` | calls of attackers, and honest calls that were refused |
@@ -31,6 +32,7 @@ mod gate;
 mod golden;
 mod golden_oap;
 mod golden_signals;
+mod odd_controls;
 mod passport;
 mod passport_calls;
 mod policy_versions;

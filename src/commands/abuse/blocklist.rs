@@ -63,6 +63,7 @@ impl Blocklist {
             let is_said = is_suspended || said.is_exempt(now_ms);
             let is_shown = |line: &Value| match line.get("by").and_then(Value::as_str) {
                 Some("rule") => machines.is_some(),
+                Some("unreadable") => said.is_suspended_at(now_ms),
                 _ => with_operators && is_said,
             };
             list.lines.extend(controls(*key, said).into_iter().filter(is_shown));
@@ -114,11 +115,11 @@ mod tests {
         let exempt = Some(SubjectState::Exempt(HoldsUntil::default()));
         let mut all = AllSwitches::default();
         for (id, switches) in [
-            ("caught", Switches { operators: None, machines: machines(100) }),
-            ("over", Switches { operators: None, machines: machines(10) }),
-            ("exempt", Switches { operators: exempt, machines: machines(100) }),
-            ("both", Switches { operators: suspended.clone(), machines: machines(100) }),
-            ("operators", Switches { operators: suspended, machines: None }),
+            ("caught", Switches { machines: machines(100), ..Switches::default() }),
+            ("over", Switches { machines: machines(10), ..Switches::default() }),
+            ("exempt", Switches { operators: exempt, machines: machines(100), unreadable: None }),
+            ("both", Switches { operators: suspended.clone(), machines: machines(100), unreadable: None }),
+            ("operators", Switches { operators: suspended, ..Switches::default() }),
         ] {
             let key = SubjectKey { kind: KeyKind::User, hash: Digest::of(id.as_bytes()) };
             all.0.insert(id.to_owned(), (key, switches));

@@ -26,6 +26,13 @@ pub(super) fn verdict(known: &Known, rules: &AbuseRules, hints: &Hints) -> Strin
             sentences.push(by_rule(known, machines, (rules, is_exempt), hints));
         }
     }
+    for (key, code) in known.switches.iter().filter_map(|(key, said)| Some((key, said.unreadable?))) {
+        let resume = hints.command(&format!("control resume --kind {} --hash {}", key.kind.as_str(), key.hash));
+        sentences.push(format!(
+            "suspended without end, unless an operator exempts it: the abuse stage's control record cannot be read ({}); take it back with: {resume}",
+            code.as_str()
+        ));
+    }
     if sentences.is_empty() {
         sentences.push(not_suspended(known));
     }
@@ -153,17 +160,17 @@ mod tests {
         let rules = load(None, []).unwrap().abuse.rules;
         let suspended =
             |until_ms| AbuseSuspension { until_ms, rule: "safety-stop-user".to_owned(), step: Some(2), alert_id: Some("a1".to_owned()) };
-        let sentence = said(&known(Switches { operators: None, machines: Some(suspended(960_000)) }), &rules);
+        let sentence = said(&known(Switches { machines: Some(suspended(960_000)), ..Switches::default() }), &rules);
         let name = SubjectKey { kind: KeyKind::User, hash: Digest::of(b"x") };
         let expected = format!(
             "suspended until 1970-01-01T00:16:00Z (in 15 min) by rule safety-stop-user, step 2 of 5, because of 5 safety stops within 1h: \
              thread t1 event e1, thread t2 event e2; pardon it with: tollgate abuse pardon {name}"
         );
         assert_eq!(sentence, expected);
-        let over = said(&known(Switches { operators: None, machines: Some(suspended(60_000)) }), &rules);
+        let over = said(&known(Switches { machines: Some(suspended(60_000)), ..Switches::default() }), &rules);
         assert!(over.starts_with("not suspended any more: the suspension by rule safety-stop-user was over at"), "{over}");
         let exempt = Some(SubjectState::Exempt(HoldsUntil::default()));
-        let both = said(&known(Switches { operators: exempt, machines: Some(suspended(960_000)) }), &rules);
+        let both = said(&known(Switches { operators: exempt, machines: Some(suspended(960_000)), unreadable: None }), &rules);
         assert!(
             both.starts_with("exempt from suspensions by rules by an operator; take it back")
                 && both.contains("but an operator exempts it"),
@@ -191,7 +198,7 @@ mod tests {
         let machines = AbuseSuspension { until_ms: 960_000, rule: "r\n\u{1b}[2Jnot suspended".to_owned(), step: None, alert_id: None };
         let holds = HoldsUntil { reason: Some("x\nexempt\u{9b}".to_owned()), until_ms: None };
         let operators = Some(SubjectState::Suspended(holds));
-        let sentences = said(&known(Switches { operators, machines: Some(machines) }), &AbuseRules::default());
+        let sentences = said(&known(Switches { operators, machines: Some(machines), unreadable: None }), &AbuseRules::default());
         assert_eq!(sentences.lines().count(), 2, "{sentences}");
         assert!(!sentences.contains(|letter: char| letter.is_control() && letter != '\n'), "{sentences}");
     }

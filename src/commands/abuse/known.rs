@@ -48,8 +48,7 @@ impl Known {
 
     /// Returns everything as JSON. `verdict` is the sentence for people.
     pub(super) fn to_json(&self, verdict: &str, alerts_max: usize) -> Value {
-        let is_suspended =
-            self.switches.iter().any(|(_, said)| said.machines_at(self.now_ms).is_some() || said.is_suspended_by_operators(self.now_ms));
+        let is_suspended = self.switches.iter().any(|(_, said)| said.is_suspended_at(self.now_ms));
         json!({
             "subject": self.subject.name(),
             "verdict": verdict,
@@ -77,6 +76,9 @@ pub(super) fn controls(key: SubjectKey, switches: &Switches) -> Vec<Value> {
     if let Some(said) = &switches.machines {
         lines.push(json!({"subject": name, "by": "rule", "state": "suspended", "until": stamp(said.until_ms), "rule": said.rule,
             "step": said.step, "alert_id": said.alert_id}));
+    }
+    if let Some(code) = switches.unreadable {
+        lines.push(json!({"subject": name, "by": "unreadable", "state": "suspended", "until": null, "code": code.as_str()}));
     }
     lines
 }

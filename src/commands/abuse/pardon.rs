@@ -273,7 +273,7 @@ mod tests {
         let mut all = AllSwitches::default();
         for (id, rule, until_ms) in subjects {
             let machines = Some(AbuseSuspension { until_ms: *until_ms, rule: (*rule).to_owned(), step: None, alert_id: None });
-            all.0.insert(key(id).to_string(), (key(id), Switches { operators: None, machines }));
+            all.0.insert(key(id).to_string(), (key(id), Switches { machines, ..Switches::default() }));
         }
         all
     }

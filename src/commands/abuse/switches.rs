@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tollgate_config::topics::TopicRole;
-use tollgate_core::decide::controls::{AbuseSuspension, Control, SubjectState, decode};
+use tollgate_core::decide::controls::{AbuseSuspension, Control, ControlRejectionCode, SubjectState, in_force};
 use tollgate_core::decide::signal::{KeyKind, SubjectKey};
 
 use tollgate_operations::Topics;
@@ -15,6 +15,8 @@ pub(super) struct Switches {
     pub(super) operators: Option<SubjectState>,
     /// A suspension by the abuse stage.
     pub(super) machines: Option<AbuseSuspension>,
+    /// Why the record under the abuse stage's key cannot be read, if it cannot: it suspends without end.
+    pub(super) unreadable: Option<ControlRejectionCode>,
 }
 
 /// The subjects of which something is said, in the order of their names.
@@ -22,12 +24,16 @@ pub(super) struct Switches {
 pub(super) struct AllSwitches(pub(super) BTreeMap<String, (SubjectKey, Switches)>);
 
 impl AllSwitches {
-    /// Takes a record. One that cannot be read changes nothing, as in workers.
+    /// Takes a record. What cannot be read restricts, as in workers.
     pub(super) fn take(&mut self, key: Option<&[u8]>, value: Option<&[u8]>) {
-        match decode(key, value) {
-            Ok(Control::Subject(kind, hash, state)) => self.of(kind.into(), hash, |switches| switches.operators = state),
-            Ok(Control::Abuse(kind, hash, suspended)) => self.of(kind.into(), hash, |switches| switches.machines = suspended),
-            Ok(Control::Passport(..) | Control::Note) | Err(_) => {}
+        let Ok((control, _)) = in_force(key, value) else { return };
+        match control {
+            Control::Subject(kind, hash, state) => self.of(kind.into(), hash, |switches| switches.operators = state),
+            Control::Abuse(kind, hash, said) => self.of(kind.into(), hash, |switches| {
+                switches.unreadable = said.as_ref().and_then(|said| said.as_ref().err().copied());
+                switches.machines = said.and_then(Result::ok);
+            }),
+            Control::Passport(..) | Control::Note => {}
         }
     }
 
@@ -60,6 +66,12 @@ impl Switches {
     /// Returns whether an operator exempts the subject at a time, in milliseconds since the epoch.
     pub(super) fn is_exempt(&self, now_ms: i64) -> bool {
         matches!(&self.operators, Some(SubjectState::Exempt(holds)) if !holds.is_over(Some(now_ms)))
+    }
+
+    /// Returns whether the subject is suspended at a time, by whomever.
+    pub(super) fn is_suspended_at(&self, now_ms: i64) -> bool {
+        let unreadable = self.unreadable.is_some() && !self.is_exempt(now_ms);
+        unreadable || self.machines_at(now_ms).is_some() || self.is_suspended_by_operators(now_ms)
     }
 
     /// Returns whether an operator suspends the subject at a time.
@@ -97,6 +109,9 @@ mod tests {
         let mut all = AllSwitches::default();
         all.take(Some(machines.as_bytes()), Some(suspended.as_bytes()));
         all.take(Some(machines.as_bytes()), Some(b"{"));
+        assert!(all.get(subject).unreadable.is_some() && all.get(subject).is_suspended_at(99_999));
+        all.take(Some(machines.as_bytes()), Some(suspended.as_bytes()));
+        assert!(all.get(subject).unreadable.is_none() && !all.get(subject).is_suspended_at(10_000));
         assert_eq!(all.get(subject).machines_at(9_999).map(|suspended| suspended.step), Some(Some(2)));
         assert!(all.get(subject).machines_at(10_000).is_none() && !all.get(subject).is_suspended_by_operators(0));
         all.take(Some(key.as_bytes()), Some(exempt.as_bytes()));

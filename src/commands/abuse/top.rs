@@ -219,9 +219,7 @@ impl Counts {
             .map(|(line, subjects)| RuleLine { mode: mode(&line.rule), subjects: subjects.len(), last: line.last_ms.map(stamp), ..line })
             .collect();
         rules.sort_by(|one, other| (other.firings, &one.rule).cmp(&(one.firings, &other.rule)));
-        let is_suspended = |name: &str| {
-            switches.0.get(name).is_some_and(|(_, said)| said.machines_at(now_ms).is_some() || said.is_suspended_by_operators(now_ms))
-        };
+        let is_suspended = |name: &str| switches.0.get(name).is_some_and(|(_, said)| said.is_suspended_at(now_ms));
         let mut subjects: Vec<_> = self
             .subjects
             .into_values()

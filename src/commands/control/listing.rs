@@ -1,4 +1,4 @@
-//! The listing of the controls topic: what is in force, and what was refused since.
+//! The listing of the controls topic: what is in force, and what was refused. A refused record restricts whom its key names.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use tollgate_core::decide::controls::{Control, ControlId, ControlRejection, deco
 use tollgate_core::event::record::{Offset, Partition};
 use tollgate_worker::control_feed::WorkerReport;
 
-/// The controls and refusals by key. It is fed every record, partition by partition from the beginning.
+/// The last record of each key. It is fed every record, partition by partition from the beginning.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    controls: BTreeMap<Key, KeyRecords>,
+    controls: BTreeMap<Key, (Offset, Last)>,
     /// What workers and commands have noted, by key.
     notes: BTreeMap<String, Vec<u8>>,
     /// The offset behind the last record of each partition.
@@ -21,12 +21,12 @@ pub(super) struct Listing {
 /// A record's key and its partition. If producers do not agree on a partitioner, a key stands on two partitions and is shown twice.
 type Key = (Vec<u8>, Partition);
 
-/// The current records of a key.
-#[derive(Debug, Default)]
-struct KeyRecords {
-    in_force: Option<(Offset, Vec<u8>)>,
-    /// The last record, if it was refused.
-    refused: Option<(Offset, ControlRejection)>,
+/// The last record of a key, which alone counts.
+#[derive(Debug)]
+enum Last {
+    /// A control, by its record's value.
+    Control(Vec<u8>),
+    Refused(ControlRejection),
 }
 
 impl Listing {
@@ -36,14 +36,10 @@ impl Listing {
         self.next.insert(partition, offset.next());
         match (decode(key, value), value) {
             (Ok(Control::Note), _) => self.take_note(partition, offset.0, key, value),
-            (Ok(_), Some(value)) => {
-                self.controls.insert(place, KeyRecords { in_force: Some((offset, value.to_vec())), refused: None });
-            }
+            (Ok(_), Some(value)) => _ = self.controls.insert(place, (offset, Last::Control(value.to_vec()))),
             // A deletion removes whatever the key had, readable or not.
-            (_, None) => {
-                self.controls.remove(&place);
-            }
-            (Err(rejection), Some(_)) => self.controls.entry(place).or_default().refused = Some((offset, rejection)),
+            (_, None) => _ = self.controls.remove(&place),
+            (Err(rejection), Some(_)) => _ = self.controls.insert(place, (offset, Last::Refused(rejection))),
         }
     }
 
@@ -87,42 +83,61 @@ impl Listing {
         self.notes("worker/").filter_map(|(_, value)| serde_json::from_slice(value).ok())
     }
 
-    /// Returns the controls in force, each with its place and its value.
+    /// Returns the controls in force that can be read, each with its place and its value.
     pub(super) fn in_force(&self) -> impl Iterator<Item = (ControlId, (Partition, Offset), &[u8])> {
-        self.controls.iter().filter_map(|((key, partition), records)| {
-            let (offset, value) = records.in_force.as_ref()?;
+        self.controls.iter().filter_map(|((key, partition), (offset, last))| {
+            let Last::Control(value) = last else { return None };
             Some((ControlId::read(Some(key)).ok()?, (*partition, *offset), value.as_slice()))
         })
     }
 
-    /// Returns whether a control is in force.
+    /// Returns whether a control is in force, by a record that can be read or by one that cannot.
     pub(super) fn is_in_force(&self, id: &ControlId) -> bool {
-        self.in_force().any(|(found, ..)| found == *id)
+        self.last(id).next().is_some()
     }
 
-    /// Returns how many controls are in force, and how many records were refused.
+    /// Returns whether the record of a control cannot be read.
+    pub(super) fn is_refused(&self, id: &ControlId) -> bool {
+        self.last(id).any(|last| matches!(last, Last::Refused(_)))
+    }
+
+    fn last(&self, id: &ControlId) -> impl Iterator<Item = &Last> {
+        let key = id.to_string();
+        self.controls.iter().filter(move |((found, _), _)| *found == key.as_bytes()).map(|(_, (_, last))| last)
+    }
+
+    /// Returns how many controls are in force that can be read, and how many records were refused.
     pub(super) fn counts(&self) -> (usize, usize) {
-        let in_force = self.controls.values().filter(|records| records.in_force.is_some()).count();
-        (in_force, self.controls.values().filter(|records| records.refused.is_some()).count())
+        let refused = self.controls.values().filter(|(_, last)| matches!(last, Last::Refused(_))).count();
+        (self.controls.len() - refused, refused)
     }
 
     /// Returns everything as lines of JSON, in the order of keys.
     pub(super) fn lines(&self) -> impl Iterator<Item = String> {
-        self.controls.iter().flat_map(|((key, partition), records)| {
-            let key = key_as_json(key);
-            let in_force = records.in_force.as_ref().map(|(offset, value)| {
-                format!(r#"{{"key":{key},"state":"in_force","partition":{partition},"offset":{offset},"value":{}}}"#, compact(value))
-            });
-            let refused = records.refused.as_ref().map(|(offset, rejection)| {
-                let quoted = |text: &str| serde_json::Value::from(text).to_string();
-                let (code, field) = (quoted(rejection.code.as_str()), quoted(rejection.field));
-                let (found, fix) = (quoted(&rejection.found), quoted(rejection.fix));
-                format!(
-                    r#"{{"key":{key},"state":"refused","partition":{partition},"offset":{offset},"code":{code},"field":{field},"found":{found},"fix":{fix}}}"#
-                )
-            });
-            in_force.into_iter().chain(refused)
+        self.controls.iter().map(|((key, partition), (offset, last))| {
+            let (key, place) = (key_as_json(key), format!(r#""partition":{partition},"offset":{offset}"#));
+            let rejection = match last {
+                Last::Control(value) => {
+                    return format!(r#"{{"key":{key},"state":"in_force",{place},"value":{}}}"#, compact(value));
+                }
+                Last::Refused(rejection) => rejection,
+            };
+            let quoted = |text: &str| serde_json::Value::from(text).to_string();
+            let (code, field) = (quoted(rejection.code.as_str()), quoted(rejection.field));
+            let (effect, found, fix) = (effect(&key, rejection), quoted(&rejection.found), quoted(rejection.fix));
+            format!(
+                r#"{{"key":{key},"state":"refused","effect":"{effect}",{place},"code":{code},"field":{field},"found":{found},"fix":{fix}}}"#
+            )
         })
+    }
+}
+
+/// Returns what a refused record brings about.
+fn effect(key: &str, rejection: &ControlRejection) -> &'static str {
+    match rejection.code.is_of_key() {
+        true => "none",
+        false if key.starts_with("\"passport/") => "agent_denied",
+        false => "subject_suspended",
     }
 }
 
@@ -157,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_good_record_of_a_key_is_in_force() {
+    fn the_last_record_of_a_key_counts() {
         let hash = Digest::of(b"x").to_string();
         let key = format!("subject/user/{hash}");
         let passport = |status: &str| json!({"type": "passport", "agent_id": "coder", "passport": {"status": status}}).to_string();
@@ -171,6 +186,7 @@ mod tests {
             ("alice@acme.example", Some("{}".to_owned())),
             ("bob@acme.example", Some("{}".to_owned())),
             ("bob@acme.example", None),
+            ("passport/mistyped", Some("[]".to_owned())),
         ];
         let mut listing = Listing::default();
         for (offset, (key, value)) in (0..).zip(&records) {
@@ -178,16 +194,19 @@ mod tests {
         }
         let lines: Vec<Value> = listing.lines().map(|line| serde_json::from_str(&line).unwrap()).collect();
         let fields = |name: &str| lines.iter().map(|line| line[name].clone()).collect::<Vec<_>>();
-        assert_eq!(fields("key"), [json!(null), json!("passport/coder"), json!(key), json!(key)]);
-        assert_eq!(fields("state"), [json!("refused"), json!("in_force"), json!("in_force"), json!("refused")]);
-        assert_eq!(fields("offset"), [json!(6), json!(2), json!(0), json!(5)]);
+        assert_eq!(fields("key"), [json!(null), json!("passport/coder"), json!("passport/mistyped"), json!(key)]);
+        assert_eq!(fields("state"), [json!("refused"), json!("in_force"), json!("refused"), json!("refused")]);
+        assert_eq!(fields("effect"), [json!("none"), json!(null), json!("agent_denied"), json!("subject_suspended")]);
+        assert_eq!(fields("offset"), [json!(6), json!(2), json!(9), json!(5)]);
         assert_eq!((&lines[1]["value"]["passport"]["status"], &lines[3]["code"]), (&json!("suspended"), &json!("value_not_json")));
-        assert_eq!(listing.counts(), (2, 2));
+        assert_eq!(listing.counts(), (1, 3));
+        let mistyped = ControlId::Passport("mistyped".to_owned());
+        assert!(listing.is_in_force(&mistyped) && listing.is_refused(&mistyped), "it denies, and can be removed");
         assert!(listing.is_in_force(&ControlId::Passport("coder".to_owned())));
         assert!(!listing.is_in_force(&ControlId::Passport("gone".to_owned())));
         // Once a good record follows, nothing is refused any more.
-        listing.take(Partition(0), Offset(9), Some(key.as_bytes()), Some(suspended(&hash).as_bytes()));
-        assert_eq!(listing.counts(), (2, 1));
+        listing.take(Partition(0), Offset(10), Some(key.as_bytes()), Some(suspended(&hash).as_bytes()));
+        assert_eq!(listing.counts(), (2, 2));
     }
 
     #[test]

@@ -43,9 +43,9 @@ pub(crate) enum PassportCommand {
 
 /// Returns whether a passport says itself that its agent is stopped. The way to stop an agent asks for no second word.
 fn is_meant_to_deny(passport: &[u8]) -> bool {
-    let status =
-        serde_json::from_slice::<serde_json::Value>(passport).ok().and_then(|passport| passport.get("status")?.as_str().map(str::to_owned));
-    status.is_some_and(|status| ["suspended", "revoked"].contains(&status.as_str()))
+    let passport: serde_json::Value = serde_json::from_slice(passport).unwrap_or_default();
+    let status = passport.get("status").and_then(serde_json::Value::as_str).unwrap_or_default();
+    ["suspended", "revoked"].contains(&status) || passport.get("revoked").and_then(serde_json::Value::as_bool) == Some(true)
 }
 
 pub(super) fn execute(command: &PassportCommand, kafka: &KafkaSettings, hints: &Hints) -> anyhow::Result<ExitCode> {

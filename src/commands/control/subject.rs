@@ -119,14 +119,7 @@ fn switch(switch: Switch, args: &SwitchArgs, settings: &Settings) -> anyhow::Res
     let (kafka, id) = (&settings.kafka, ControlId::Subject(kind, hash));
     // A hash needs no key, so that nothing has to be read before it is written.
     let before = args.subject.name.id.is_some().then(|| read_in_time(kafka));
-    match &before {
-        Some(Err(error)) if !args.subject.force => bail!(
-            "nothing was written: whether the workers have this subject key cannot be told: {error:#}; write --force to write it all the same"
-        ),
-        Some(Err(error)) => say!("tollgate: whether the workers have this subject key cannot be told: {error:#}"),
-        Some(Ok(listing)) => args.subject.check_key(listing, settings)?,
-        None => {}
-    }
+    before.iter().try_for_each(|before| args.subject.check_keys(before, settings))?;
     let begun = Instant::now();
     let place = put(kafka, &id, Some(&value))?;
     let listing = before.unwrap_or_else(|| read_in_time(kafka));
@@ -137,14 +130,16 @@ fn switch(switch: Switch, args: &SwitchArgs, settings: &Settings) -> anyhow::Res
 pub(super) fn resume(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> anyhow::Result<ExitCode> {
     let found = args.subject.resolve(settings)?;
     let (kind, listing) = (found.kind, read_in_time(&settings.kafka));
-    if let Ok(listing) = &listing {
-        args.subject.check_key(listing, settings)?;
-    }
+    // Whoever is resumed without being known may be suspended still, under another key or by the abuse stage.
+    args.subject.check_keys(&listing, settings)?;
     let is_in_force = |id: &ControlId| listing.as_ref().is_ok_and(|listing| listing.is_in_force(id));
     // What could not be read may be in force, under an earlier key too.
     let is_known = listing.as_ref().is_ok_and(|listing| !listing.is_partial());
-    let ids = found.hashes().map(|hash| ControlId::Subject(kind, hash));
-    let lifted: Vec<_> = ids.filter(|id| !is_known || is_in_force(id)).collect();
+    let ids = found.hashes().map(|hash| ControlId::Subject(kind, hash)).filter(|id| !is_known || is_in_force(id));
+    // The abuse stage writes records that can be read. Another one under its key is nobody's, and would suspend without end.
+    let is_refused = |id: &ControlId| listing.as_ref().is_ok_and(|listing| listing.is_refused(id));
+    let unreadable = found.hashes().map(|hash| ControlId::Abuse(kind, hash)).filter(is_refused);
+    let lifted: Vec<_> = ids.chain(unreadable).collect();
     let change = args.audit.change("resumed");
     lifted.iter().try_for_each(|id| write(&settings.kafka, &listing, id, None, &change).map(drop))?;
     if lifted.is_empty() {
@@ -152,9 +147,10 @@ pub(super) fn resume(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> a
         say!("nothing was lifted, and nothing was written: this {} is neither suspended nor exempt; `{list}` tells who is", kind.as_str());
     } else if !lifted.iter().any(is_in_force) {
         let why = listing.as_ref().err().map(|error| format!(": {error:#}")).unwrap_or_default();
-        say!("it is lifted; whether it was suspended or exempt cannot be told{why}");
+        say!("it is written; whether anybody was suspended or exempt cannot be told{why}");
     }
-    if let Some(hash) = found.hashes().find(|hash| is_in_force(&ControlId::Abuse(kind, *hash))) {
+    let is_by_stage = |id: &ControlId| is_in_force(id) && !is_refused(id);
+    if let Some(hash) = found.hashes().find(|hash| is_by_stage(&ControlId::Abuse(kind, *hash))) {
         let kind = kind.as_str();
         let pardon = hints.command(&format!("abuse pardon {kind}/{hash}"));
         let exempt = hints.command(&format!("control exempt --kind {kind} --hash {hash}"));
@@ -237,14 +233,21 @@ impl SubjectArgs {
         Ok(Resolved { kind: self.kind, first: hasher.hash(&subject), earlier })
     }
 
-    /// Refuses an id that was hashed under a key that the workers do not have, unless the command is forced.
+    /// Refuses an id that was hashed under a key that the workers do not have, unless the command is forced. A hash needs no key.
     ///
     /// # Errors
-    /// The keys differ.
-    fn check_key(&self, listing: &Listing, settings: &Settings) -> anyhow::Result<()> {
-        if self.name.hash.is_some() {
-            return Ok(());
-        }
+    /// The keys differ, or the topic could not be read, so that this cannot be told.
+    fn check_keys(&self, listing: &anyhow::Result<Listing>, settings: &Settings) -> anyhow::Result<()> {
+        let unknown = if self.name.hash.is_some() { "what is in force" } else { "whether the workers have this subject key" };
+        let listing = match listing {
+            Ok(_) if self.name.hash.is_some() => return Ok(()),
+            Ok(listing) => listing,
+            Err(error) if self.force => {
+                say!("tollgate: {unknown} cannot be told: {error:#}");
+                return Ok(());
+            }
+            Err(error) => bail!("nothing was written: {unknown} cannot be told: {error:#}; write --force to write it all the same"),
+        };
         match Fleet::of(listing.reports()).check_key(settings.subject_keys.first()) {
             Err(error) if self.force => say!("tollgate: {error:#}: it was written"),
             checked => checked?,

@@ -39,7 +39,14 @@ pub(super) fn table(lines: impl Iterator<Item = String>, is_wide: bool) -> Table
         let (control, of) = named(line.get("key").and_then(Value::as_str), is_wide);
         let (state, says) = match text("state").as_str() {
             "in_force" => in_force(line.get("value").unwrap_or(&Value::Null)),
-            state => (state.to_owned(), format!("{}: {}: found {}; {}", text("code"), text("field"), text("found"), text("fix"))),
+            state => {
+                let effect = match text("effect").as_str() {
+                    "agent_denied" => "denies every call: ",
+                    "subject_suspended" => "suspends without end: ",
+                    _ => "",
+                };
+                (state.to_owned(), format!("{effect}{}: {}: found {}; {}", text("code"), text("field"), text("found"), text("fix")))
+            }
         };
         let value = line.get("value").unwrap_or(&Value::Null);
         let since = value.get("at").and_then(Value::as_str).and_then(tollgate_json::time::parse_timestamp);
@@ -124,7 +131,7 @@ mod tests {
     fn controls_and_refusals_are_rows() {
         let hash = "6e1f".repeat(16);
         let lines = [
-            json!({"key": null, "state": "refused", "partition": 0, "offset": 6, "code": "key_invalid", "field": "key", "found": "a string of 5 bytes", "fix": "write x"}),
+            json!({"key": null, "state": "refused", "effect": "none", "partition": 0, "offset": 6, "code": "key_invalid", "field": "key", "found": "a string of 5 bytes", "fix": "write x"}),
             json!({"key": "passport/coder", "state": "in_force", "partition": 0, "offset": 2, "value": {"type": "passport", "passport": {"status": "active"}}}),
             json!({"key": format!("subject/user/{hash}"), "state": "in_force", "partition": 0, "offset": 0,
                    "value": {"type": "subject", "state": "suspended", "reason": "chargeback", "until": "2000-01-01T00:00:00Z", "by": "alice", "at": "2999-01-01T00:00:00Z"}}),

@@ -8,7 +8,8 @@ use tollgate_core::decide::controls::{CONTROL_BYTES_MAX, Controls};
 
 use tollgate_recordings::{Line, open, read_line};
 
-/// Applies the controls of a file, and returns how many lines were refused. Each refusal is reported and changes nothing.
+/// Applies the controls of a file, and returns how many lines were refused. Each refusal is reported, and restricts whom the
+/// line's key names.
 pub(crate) fn apply_controls(path: &Path, controls: &Controls) -> anyhow::Result<u64> {
     let name = path.display();
     let mut lines = open(path)?;

@@ -54,7 +54,7 @@ pub(super) fn decide(settings: &Settings, records: &ControlRecords, history: &Hi
         return Ok(not_decided("The event itself was not found in its topic, so that it was not decided again."));
     }
     let controls = Arc::new(Controls::new(settings.subject_keys.iter()));
-    // A worker passes over a record that is no control too.
+    // A record that cannot be read restricts, as in a worker.
     records.all().for_each(|(key, value)| _ = controls.apply(Some(key), Some(value)));
     let servers = Arc::new(NotAsked::default());
     let policy = Arc::new(Policy::under(&settings.policy, controls));

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use tollgate_config::settings::Settings;
 use tollgate_config::topics::TopicRole;
-use tollgate_core::decide::controls::{ControlId, HISTORY, Subject, SubjectHasher};
+use tollgate_core::decide::controls::{ControlId, HISTORY, Subject, SubjectHasher, decode};
 use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_core::event::decode::Event;
 use tollgate_json::time::parse_timestamp;
@@ -60,7 +60,7 @@ impl ControlRecords {
     pub(super) fn of_event(&self, settings: &Settings, event: &Event<'_>, time_ms: Option<i64>) -> Vec<ControlThenAndNow> {
         let found = |id: ControlId| {
             let key = id.to_string();
-            let now = self.0.get(key.as_bytes()).and_then(|value| shown_part(&serde_json::from_slice(value).ok()?));
+            let now = self.0.get(key.as_bytes()).map(|value| shown_now(key.as_bytes(), value));
             let note = self.0.get(format!("{HISTORY}{key}").as_bytes());
             let then = note.and_then(|note| last_change(&serde_json::from_slice(note).ok()?, time_ms?));
             (now.is_some() || then.is_some()).then_some(ControlThenAndNow { key, then, now })
@@ -86,6 +86,14 @@ fn ids(settings: &Settings, event: &Event<'_>) -> Vec<ControlId> {
     ids
 }
 
+/// Returns what is shown of a record that is in force. One that cannot be read is, with the reason.
+fn shown_now(key: &[u8], value: &[u8]) -> Value {
+    match decode(Some(key), Some(value)) {
+        Ok(_) => serde_json::from_slice(value).ok().and_then(|record| shown_part(&record)).unwrap_or_default(),
+        Err(rejection) => json!({"state": "unreadable", "code": rejection.code.as_str(), "reason": rejection.to_string()}),
+    }
+}
+
 /// Returns the members of a record that are shown. A passport itself is long, and `control list` has it.
 fn shown_part(record: &Value) -> Option<Value> {
     let record = record.as_object()?;
@@ -102,7 +110,6 @@ fn last_change(note: &Value, time_ms: i64) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn what_held_then_is_the_last_change_before() {
@@ -119,7 +126,8 @@ mod tests {
     #[test]
     fn a_passport_is_not_shown_and_a_tombstone_takes_its_record_away() {
         let value = json!({"type": "passport", "agent_id": "coder", "passport": {"secret": 1}, "by": "alice"});
-        assert_eq!(shown_part(&value), Some(json!({"by": "alice"})));
+        assert_eq!(shown_now(b"passport/coder", value.to_string().as_bytes()), json!({"by": "alice"}));
+        assert_eq!(shown_now(b"passport/coder", b"[]")["code"], "value_not_an_object");
         let mut records = ControlRecords::default();
         records.take(Some(b"passport/coder"), Some(b"{}"));
         assert_eq!(records.all().count(), 1);

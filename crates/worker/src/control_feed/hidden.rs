@@ -112,5 +112,5 @@ fn take(hidden: &mut BTreeMap<i32, Range>, controls: &Controls, message: &Borrow
     let since_ms = message.timestamp().to_millis().unwrap_or_else(now_ms);
     hidden.entry(partition).and_modify(|range| range.last = offset).or_insert(Range { first: offset, since_ms, last: offset });
     // One that cannot be read is counted and logged once it is committed.
-    controls.apply_early(message.key(), message.payload(), (Partition(partition), Offset(offset))).unwrap_or(false)
+    controls.apply_early(message.key(), message.payload(), (Partition(partition), Offset(offset)))
 }

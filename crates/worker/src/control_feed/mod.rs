@@ -30,7 +30,7 @@ use crate::process::WorkerParts;
 use crate::stop::Stop;
 use crate::threads::MustRun;
 use tollgate_config::settings::KafkaSettings;
-use tollgate_core::decide::controls::Controls;
+use tollgate_core::decide::controls::{ControlRejection, Controls};
 use tollgate_core::decide::ruling::SubjectKind;
 
 use client::{FeedCallbacks, feed_config};
@@ -339,8 +339,12 @@ impl Feed {
                     field = rejection.field,
                     found = rejection.found,
                     fix = rejection.fix,
-                    "a control record was refused; what was in force stays in force"
+                    "a control record was refused: {}",
+                    effect(&rejection)
                 );
+                if self.is_caught_up {
+                    self.update_gauges();
+                }
                 false
             }
         };
@@ -354,6 +358,15 @@ impl Feed {
         for (control_type, count) in [("passport", controls.passport_count()), ("subject", suspended_count(controls))] {
             metrics.controls.with_label_values(&[control_type]).set(i64::try_from(count).unwrap_or(i64::MAX));
         }
+    }
+}
+
+/// Returns what a refused record brings about, in words.
+fn effect(rejection: &ControlRejection) -> &'static str {
+    if rejection.code.is_of_key() {
+        "its key names no control, so that nothing changes"
+    } else {
+        "whom its key names is suspended without end, or denied every call, until the record is written anew"
     }
 }
 

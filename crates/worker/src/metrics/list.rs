@@ -125,7 +125,7 @@ define_metrics! {
         counter restore_bytes = "tollgate_restore_bytes_total" [] "Bytes of state read by restores.";
         counter controls_applied = "tollgate_controls_applied_total" ["type"] "Control records applied: passport or subject.";
         counter control_rejections = "tollgate_control_rejections_total" ["code"]
-            "Control records refused, by code; what was in force stayed in force.", alert "any growth";
+            "Control records refused, by code; each restricts whom its key names, if its key names anybody.", alert "any growth";
         gauge controls = "tollgate_controls" ["type"] "Controls in force: passport, or subject for suspensions.";
         histogram(LATENCY_SECONDS) control_delay = "tollgate_control_delay_seconds" []
             "Seconds from a control record's timestamp until it was in force; as good as the producer's clock.";

@@ -4,18 +4,16 @@
 //! once, or a writer that has crashed, would hold up the kill switch. So a record that restricts counts as soon as it can be read at all. A
 //! record that permits counts once it is committed, and what has counted early goes when its place is settled.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::record::{Control, SubjectState};
+use super::record::{AgentPassport, Control, HoldsUntil, SubjectState};
 use super::switches::Switches;
 use crate::decide::ruling::SubjectKind;
 use crate::event::record::{Offset, Partition};
 use tollgate_json::digest::Digest;
-use tollgate_passport::Passport;
 
 /// Where a record stands in the controls topic.
 type Place = (Partition, Offset);
@@ -24,7 +22,7 @@ type Place = (Partition, Offset);
 #[derive(Debug, Default)]
 pub(super) struct Early {
     subjects: DashMap<(SubjectKind, Digest), Vec<(Place, Switches)>, FxBuildHasher>,
-    passports: DashMap<String, Vec<(Place, Arc<Passport>)>>,
+    passports: DashMap<String, Vec<(Place, AgentPassport)>>,
     /// How many there are. While there are none, nobody looks for one.
     count: AtomicUsize,
 }
@@ -37,7 +35,8 @@ impl Early {
                 let switches = Switches { operators: Some(state), machines: None };
                 self.subjects.entry((kind, hash)).or_default().push((place, switches));
             }
-            Control::Abuse(kind, hash, machines @ Some(_)) => {
+            Control::Abuse(kind, hash, Some(said)) => {
+                let machines = Some(HoldsUntil::of_stage(said));
                 self.subjects.entry((kind, hash)).or_default().push((place, Switches { operators: None, machines }));
             }
             Control::Passport(agent_id, Some(passport)) => self.passports.entry(agent_id).or_default().push((place, passport)),
@@ -79,11 +78,11 @@ impl Early {
     }
 
     /// Returns the passports of an agent that are not settled: a call has to be allowed by each of them too.
-    pub(super) fn passports(&self, agent_id: &str) -> Vec<Arc<Passport>> {
+    pub(super) fn passports(&self, agent_id: &str) -> Vec<AgentPassport> {
         if self.is_empty() {
             return Vec::new();
         }
-        self.passports.get(agent_id).map(|entries| entries.iter().map(|(_, passport)| Arc::clone(passport)).collect()).unwrap_or_default()
+        self.passports.get(agent_id).map(|entries| entries.iter().map(|(_, passport)| passport.clone()).collect()).unwrap_or_default()
     }
 }
 

@@ -1,9 +1,9 @@
 //! Reading a control record from a line of JSON, `{"key": "…", "value": {…} | null}`, for `tollgate eval --controls`.
 
-use super::record::read_value;
+use super::record::{Control, ControlId, read_value};
 use super::rejection::{ControlRejection, ControlRejectionCode as Code};
 use super::{Change, Controls};
-use tollgate_json::{Parser, Text, Value};
+use tollgate_json::{Parser, Value};
 
 const KEY_FIX: &str = "write the record's key as a string";
 const VALUE_FIX: &str = "write the record's value as an object, or null to remove the control";
@@ -13,21 +13,27 @@ impl Controls {
     /// of topics have it. Other fields are ignored.
     ///
     /// # Errors
-    /// [`ControlRejection`] for a line of another form, and for a record that [`Controls::apply`] refuses.
+    /// [`ControlRejection`] for a line of another form, and for a record that [`Controls::apply`] refuses. If the key can be read, the strictest
+    /// control of it is then in force.
     pub fn apply_line(&self, line: &[u8]) -> Result<Change, ControlRejection> {
         let mut parser = Parser::new();
         let root = read_value(line, &mut parser)?;
-        let key = text(field(root, "key")?, Code::KeyMissing, "key", KEY_FIX)?;
-        let missing = || ControlRejection::new(Code::ValueEmpty, "value", "nothing", VALUE_FIX);
-        let value = field(root, "value")?.ok_or_else(missing)?;
-        if value.is_null() {
-            return self.apply(Some(key.as_bytes()), None);
+        let key = field(root, "key")?;
+        let found = || key.map_or_else(|| "nothing".to_owned(), |key| key.shape().to_string());
+        let missing = || ControlRejection::new(Code::KeyMissing, "key", found(), KEY_FIX);
+        let key = key.and_then(|key| key.as_text()).ok_or_else(missing)?;
+        let nothing = || ControlRejection::new(Code::ValueEmpty, "value", "nothing", VALUE_FIX);
+        match field(root, "value").and_then(|value| value.ok_or_else(nothing)) {
+            Ok(value) if value.is_null() => self.apply(Some(key.as_bytes()), None),
+            Ok(value) => match value.as_text() {
+                Some(text) => self.apply(Some(key.as_bytes()), Some(text.as_bytes())),
+                None => self.apply(Some(key.as_bytes()), Some(value.source())),
+            },
+            Err(rejection) => {
+                self.set(Control::strictest(ControlId::read(Some(key.as_bytes()))?, &rejection));
+                Err(rejection)
+            }
         }
-        if value.is_object() {
-            return self.apply(Some(key.as_bytes()), Some(value.source()));
-        }
-        let value = text(Some(value), Code::ValueNotAnObject, "value", VALUE_FIX)?;
-        self.apply(Some(key.as_bytes()), Some(value.as_bytes()))
     }
 }
 
@@ -38,9 +44,4 @@ fn field<'d>(root: Value<'d>, name: &'static str) -> Result<Option<Value<'d>>, C
         return Err(ControlRejection::new(Code::FieldRepeated, name, "the field more than once", "write each field once"));
     }
     Ok(first)
-}
-
-fn text<'d>(value: Option<Value<'d>>, code: Code, field: &'static str, fix: &'static str) -> Result<Text<'d>, ControlRejection> {
-    let found = || value.map_or_else(|| "nothing".to_owned(), |value| value.shape().to_string());
-    value.and_then(|value| value.as_text()).ok_or_else(|| ControlRejection::new(code, field, found(), fix))
 }

@@ -27,6 +27,8 @@ codes! {
         ValueNotAnObject = "value_not_an_object",
         /// A field that stands twice: which one counts would depend on the reader.
         FieldRepeated = "field_repeated",
+        /// A field that is not known in a record that permits, an exemption or a passport: it may be meant to restrict.
+        FieldUnknown = "field_unknown",
         /// No type.
         TypeMissing = "type_missing",
         /// A type that is not a string.
@@ -93,6 +95,15 @@ pub struct ControlRejection {
     pub found: String,
     /// What to write instead.
     pub fix: &'static str,
+}
+
+impl ControlRejectionCode {
+    /// Returns whether the key names no control, so that the record changes nothing. With any other code, the record's subject is suspended, or
+    /// its agent denied every call.
+    #[must_use]
+    pub fn is_of_key(self) -> bool {
+        matches!(self, Self::KeyMissing | Self::KeyNotUtf8 | Self::KeyUnknown | Self::KeyInvalid)
+    }
 }
 
 impl ControlRejection {

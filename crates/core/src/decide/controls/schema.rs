@@ -22,7 +22,7 @@ pub fn schema() -> Value {
     };
     let operators = json!({
         "properties": about(json!({
-            "state": {"enum": ["suspended", "exempt"], "description": "Of a suspended subject, every tool call is blocked. An exempt one is not suspended by the abuse stage."},
+            "state": {"enum": ["suspended", "exempt"], "description": "Of a suspended subject, every tool call is blocked. An exempt one is not suspended by the abuse stage; its record has no fields but those here and by, at and tool."},
             "reason": {"type": ["string", "null"], "maxLength": REASON_BYTES_MAX, "description": "Why, in the operator's words: up to 256 bytes."},
             "until": {"type": ["string", "null"], "format": "date-time", "description": "Until when; without it, until the control is removed."},
             "rule": false,
@@ -44,7 +44,7 @@ pub fn schema() -> Value {
     });
     let passport = json!({
         "properties": {
-            "type": {"const": "passport", "description": "An agent gets a passport."},
+            "type": {"const": "passport", "description": "An agent gets a passport. The record has no fields but those here and by, at and tool."},
             "agent_id": {"type": "string", "minLength": 1, "maxLength": AGENT_ID_BYTES_MAX, "description": "The agent. It is the key's."},
             "passport": {"type": "object", "description": "The passport: `tollgate passport check` says what is wrong with one."},
         },

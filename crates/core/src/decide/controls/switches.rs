@@ -1,12 +1,12 @@
 //! What is said of a subject: an operator's word beside that of the abuse stage.
 
-use super::record::{AbuseSuspension, HoldsUntil, SubjectState};
+use super::record::{HoldsUntil, SubjectState};
 
 /// Everything that control records say of one subject.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Switches {
     pub(super) operators: Option<SubjectState>,
-    pub(super) machines: Option<AbuseSuspension>,
+    pub(super) machines: Option<HoldsUntil>,
 }
 
 impl Switches {
@@ -27,7 +27,7 @@ impl Switches {
     /// Returns what is said here and under an older key. An operator's newer record stands for the older one, and the longer one of the
     /// machine's counts.
     pub(super) fn over(self, older: Self) -> Self {
-        let machines = [self.machines, older.machines].into_iter().flatten().max_by_key(|machines| machines.until_ms);
+        let machines = [self.machines, older.machines].into_iter().flatten().max_by_key(|machines| machines.until_ms.unwrap_or(i64::MAX));
         Self { operators: self.operators.or(older.operators), machines }
     }
 
@@ -39,9 +39,7 @@ impl Switches {
             Some(SubjectState::Exempt(holds)) if !holds.is_over(time_ms) => return None,
             _ => {}
         }
-        let machines = self.machines.as_ref()?;
-        let is_over = time_ms.is_some_and(|time_ms| time_ms >= machines.until_ms);
-        (!is_over).then(|| Some(format!("abuse rule {}", machines.rule)))
+        self.machines.as_ref().filter(|holds| !holds.is_over(time_ms)).map(|holds| holds.reason.clone())
     }
 }
 
@@ -53,8 +51,8 @@ mod tests {
         HoldsUntil { reason: Some("chargeback".to_owned()), until_ms }
     }
 
-    fn machines(until_ms: i64) -> Option<AbuseSuspension> {
-        Some(AbuseSuspension { until_ms, rule: "safety-stop-user".to_owned(), step: Some(1), alert_id: None })
+    fn machines(until_ms: i64) -> Option<HoldsUntil> {
+        Some(HoldsUntil { reason: Some("abuse rule safety-stop-user".to_owned()), until_ms: Some(until_ms) })
     }
 
     #[test]

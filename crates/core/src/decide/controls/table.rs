@@ -1,14 +1,14 @@
 //! The table of all controls in force: it has many readers, and is updated by key.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::early::Early;
+use super::in_force::in_force;
 use super::keyed::Keyed;
-use super::record::{Control, decode};
+use super::record::{AgentPassport, Control, HoldsUntil};
 use super::rejection::ControlRejection;
 use super::subject::Subject;
 use super::switches::Switches;
@@ -16,12 +16,11 @@ use crate::decide::ruling::{SubjectKind, Suspension};
 use crate::event::decode::Event;
 use crate::event::record::{Offset, Partition};
 use tollgate_json::digest::Digest;
-use tollgate_passport::Passport;
 
 /// All controls in force: passports by agent, and what is said of subjects.
 #[derive(Debug)]
 pub struct Controls {
-    passports: DashMap<String, Arc<Passport>>,
+    passports: DashMap<String, AgentPassport>,
     /// Their keys are digests, which a quick hash spreads well enough.
     subjects: DashMap<(SubjectKind, Digest), Switches, FxBuildHasher>,
     /// How many subjects of each kind may be suspended, in the order of [`SubjectKind::ALL`]. While there are none of a kind, nothing of
@@ -78,13 +77,21 @@ impl Controls {
     /// Applies a record of the controls topic; a null value removes what its key names.
     ///
     /// # Errors
-    /// [`ControlRejection`] for a record that cannot be read. The controls in force then stay as they are.
+    /// [`ControlRejection`] for a record that cannot be read. The strictest control of its key is then in force; see [`in_force`](super::in_force()).
     pub fn apply(&self, key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Change, ControlRejection> {
-        let (control_type, effect, is_operators) = match decode(key, value)? {
+        let (control, rejection) = in_force(key, value)?;
+        let change = self.set(control);
+        rejection.map_or(Ok(change), Err)
+    }
+
+    /// Puts a control in force.
+    pub(super) fn set(&self, control: Control) -> Change {
+        let (control_type, effect, is_operators) = match control {
             Control::Subject(kind, hash, state) => {
                 ("subject", self.switch((kind, hash), |switches| change(&mut switches.operators, state)), true)
             }
-            Control::Abuse(kind, hash, suspended) => {
+            Control::Abuse(kind, hash, said) => {
+                let suspended = said.map(HoldsUntil::of_stage);
                 ("subject", self.switch((kind, hash), |switches| change(&mut switches.machines, suspended)), false)
             }
             Control::Passport(agent_id, Some(passport)) => {
@@ -96,20 +103,13 @@ impl Controls {
             }
             Control::Note => ("note", Effect::Absent, false),
         };
-        Ok(Change { control_type, effect, is_operators })
+        Change { control_type, effect, is_operators }
     }
 
-    /// Lets a record count that is readable and not committed yet, if it restricts. Returns whether it does.
-    ///
-    /// # Errors
-    /// [`ControlRejection`] for a record that cannot be read.
-    pub fn apply_early(
-        &self,
-        key: Option<&[u8]>,
-        value: Option<&[u8]>,
-        (partition, offset): (Partition, Offset),
-    ) -> Result<bool, ControlRejection> {
-        Ok(self.early.add(decode(key, value)?, (partition, offset)))
+    /// Lets a record count that is not committed yet, if it restricts. Returns whether it does. A record that cannot be read restricts if its
+    /// key names a control.
+    pub fn apply_early(&self, key: Option<&[u8]>, value: Option<&[u8]>, place: (Partition, Offset)) -> bool {
+        in_force(key, value).is_ok_and(|(control, _)| self.early.add(control, place))
     }
 
     /// Forgets what counted early in front of an offset of a partition, where every record is applied by now or was aborted.
@@ -144,16 +144,16 @@ impl Controls {
         }
     }
 
-    /// Returns the passport of an agent.
+    /// Returns the passport of an agent; the fault where its record cannot be read, and no other passport may stand for it.
     #[must_use]
-    pub fn passport(&self, agent_id: &str) -> Option<Arc<Passport>> {
-        self.passports.get(agent_id).map(|passport| Arc::clone(&passport))
+    pub fn passport(&self, agent_id: &str) -> Option<AgentPassport> {
+        self.passports.get(agent_id).map(|passport| passport.clone())
     }
 
     /// Returns the passports of an agent whose records are not committed yet. A call has to be allowed by each of them, besides the one that is in
     /// force.
     #[must_use]
-    pub fn early_passports(&self, agent_id: &str) -> Vec<Arc<Passport>> {
+    pub fn early_passports(&self, agent_id: &str) -> Vec<AgentPassport> {
         self.early.passports(agent_id)
     }
 

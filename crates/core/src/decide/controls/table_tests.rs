@@ -35,9 +35,9 @@ fn what_restricts_counts_before_it_is_committed_and_goes_if_it_is_aborted() {
     let (partition, offset) = (Partition(0), Offset(5));
     let early = |value: Option<&str>, offset| table.apply_early(Some(key.as_bytes()), value.map(str::as_bytes), (partition, offset));
     let event = event(Some("7"), None, Some(0));
-    assert_eq!(early(Some(&value), offset), Ok(true));
+    assert!(early(Some(&value), offset));
     assert!(table.suspension(&event).is_some() && table.suspended_count(SubjectKind::User) == 0);
-    assert_eq!(early(None, Offset(6)), Ok(false), "what permits waits for its commit");
+    assert!(!early(None, Offset(6)), "what permits waits for its commit");
     assert!(table.suspension(&event).is_some());
     table.settle(Partition(1), Offset(9));
     table.settle(partition, offset);
@@ -192,20 +192,42 @@ fn counts_follow_what_is_set_and_removed() {
 }
 
 #[test]
-fn what_cannot_be_read_leaves_the_last_good_value_in_force() {
+fn what_cannot_be_read_is_the_strictest_control_of_its_key_until_it_is_written_anew() {
     let controls = Controls::new(Some("k"));
-    let user = record(SubjectKind::User, "", "42", "");
+    let user = record(SubjectKind::User, "", "42", r#","until":"2026-01-01T00:00:00Z""#);
+    let suspended = || controls.suspension(&event(Some("42"), None, Some(UNTIL))).map(|suspension| suspension.reason.unwrap_or_default());
+    let apply = |key: &str, value: &str| controls.apply(Some(key.as_bytes()), Some(value.as_bytes()));
     set(&controls, &user);
-    let passport = |value: &str| controls.apply(Some(b"passport/coder"), Some(value.as_bytes()));
-    passport(r#"{"type":"passport","agent_id":"coder","passport":{"status":"active"}}"#).unwrap();
-    let before = controls.passport("coder").unwrap();
-    let refused = controls.apply(Some(user.0.as_bytes()), Some(br#"{"type":"subject"}"#)).unwrap_err();
-    assert_eq!(refused.code, ControlRejectionCode::KindMissing);
-    assert_eq!(passport("{").unwrap_err().code, ControlRejectionCode::ValueNotJson);
-    assert!(controls.suspension(&event(Some("42"), None, None)).is_some());
-    assert_eq!(controls.passport("coder"), Some(before));
+    assert_eq!(suspended(), None, "its end has come");
+    let refused = apply(&user.0, &user.1.replace("2026-01-01T00:00:00Z", "soon")).unwrap_err();
+    assert_eq!(refused.code, ControlRejectionCode::UntilInvalid);
+    assert_eq!(suspended().as_deref(), Some("its control record cannot be read (until_invalid)"));
+    set(&controls, &user);
+    assert_eq!(suspended(), None);
+    let machines = machines("k", "42", "2026-01-01T00:00:00Z");
+    assert!(apply(&machines.0, "{}").is_err());
+    assert_eq!(suspended().as_deref(), Some("its control record cannot be read (type_missing)"));
+    assert_eq!((remove(&controls, &machines), suspended()), (Effect::Removed, None));
+
+    let passport = || controls.passport("coder").map(|passport| passport.map_err(|fault| fault.to_string()));
+    apply("passport/coder", r#"{"type":"passport","agent_id":"coder","passport":{"status":"active"}}"#).unwrap();
+    assert!(passport().unwrap().is_ok());
+    assert_eq!(apply("passport/coder", "{").unwrap_err().code, ControlRejectionCode::ValueNotJson);
+    assert_eq!(passport(), Some(Err("its control record cannot be read (value_not_json)".to_owned())));
     controls.apply(Some(b"passport/coder"), None).unwrap();
-    assert_eq!((controls.passport("coder"), controls.passport_count()), (None, 0));
+    assert_eq!((passport(), controls.passport_count()), (None, 0));
+}
+
+#[test]
+fn what_cannot_be_read_restricts_before_it_is_committed() {
+    let controls = Controls::new(Some("k"));
+    let (key, _) = record(SubjectKind::User, "", "7", "");
+    let early = |key: &str| controls.apply_early(Some(key.as_bytes()), Some(b"{"), (Partition(0), Offset(5)));
+    assert!(early(&key) && early("passport/coder") && !early("passport/") && !early("worker/a"));
+    assert!(controls.suspension(&event(Some("7"), None, None)).is_some());
+    assert!(controls.early_passports("coder")[0].is_err());
+    controls.settle(Partition(0), Offset(6));
+    assert!(controls.suspension(&event(Some("7"), None, None)).is_none() && controls.early_passports("coder").is_empty());
 }
 
 #[test]
@@ -214,7 +236,7 @@ fn a_note_changes_nothing_whatever_it_holds() {
     for value in [Some(&b"{"[..]), Some(b"\xff"), None] {
         let change = controls.apply(Some(b"worker/tollgate/host-1"), value).unwrap();
         assert_eq!((change.control_type, change.effect, change.is_operators), ("note", Effect::Absent, false));
-        assert!(!controls.apply_early(Some(b"history/passport/coder"), value, (Partition(0), Offset(0))).unwrap());
+        assert!(!controls.apply_early(Some(b"history/passport/coder"), value, (Partition(0), Offset(0))));
     }
     assert_eq!((controls.passport_count(), controls.suspended_count(SubjectKind::User)), (0, 0));
     let fingerprints = ["k", "old"].map(|key| SubjectHasher::new(Some(key)).fingerprint().unwrap());

@@ -43,10 +43,8 @@ impl OapPassport {
 
     fn decide(&self, request: &GuardrailRequest<'_>) -> GuardrailDecision {
         let agents = request.agent_id().and_then(|agent_id| self.controls.passport(agent_id));
-        let passport = match &agents {
-            Some(passport) => Some(Ok(passport.as_ref())),
-            None => self.passport.as_ref().map(|read| read.as_ref().map(Arc::as_ref)),
-        };
+        // A record that cannot be read stands for a passport too: the file's might allow more.
+        let passport = agents.as_ref().or(self.passport.as_ref()).map(|read| read.as_ref().map(Arc::as_ref));
         let evidence = passport.and_then(Result::ok).map(|passport| Evidence::Passport(passport.digest));
         let mut denials = Denials { evidence, policy_id: None, reasons: Vec::new() };
         let earliest_ms = request.time_ms.or(request.latest_ms);
@@ -54,7 +52,7 @@ impl OapPassport {
         examine(passport, &self.terms, &call, &mut denials);
         // A passport whose record is not committed yet may narrow what is allowed, and widens nothing.
         let early = request.agent_id().map(|agent_id| self.controls.early_passports(agent_id)).unwrap_or_default();
-        early.iter().for_each(|passport| examine(Some(Ok(passport)), &self.terms, &call, &mut denials));
+        early.iter().for_each(|passport| examine(Some(passport.as_ref().map(Arc::as_ref)), &self.terms, &call, &mut denials));
         let allow = denials.reasons.is_empty();
         if allow {
             denials.push("oap.allowed", "All policy checks passed".into());
