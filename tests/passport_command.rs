@@ -89,6 +89,7 @@ fn a_call_is_explained_check_by_check() {
         "well-formed passed",
         "status passed",
         "spec_version passed",
+        "not_before passed",
         "expiry passed",
         "mapping passed",
         "capability passed",
@@ -116,6 +117,17 @@ fn a_call_is_explained_check_by_check() {
         let ran = check(&["-", "--explain", "todo", "{}", "--at", at], &expiring);
         assert_eq!(report(&ran)["explanation"]["code"], code);
     }
+    let beginning = expiring.replace("expires_at", "not_before");
+    for (at, code) in [("2025-12-31T23:59:59Z", "oap.passport_not_yet_valid"), ("2026-01-01T00:00:00Z", "oap.allowed")] {
+        let ran = check(&["-", "--explain", "todo", "{}", "--at", at], &beginning);
+        assert_eq!(report(&ran)["explanation"]["code"], code);
+    }
+    let restricting = expiring.replace("expires_at", "valid_until");
+    let ran = report(&check(&["-", "--explain", "todo", "{}"], &restricting));
+    let message = ran["explanation"]["message"].as_str().unwrap();
+    assert!(message.contains("valid_until is not known and may be meant to restrict, expected no such member: write"), "{message}");
+    let faults = ran["faults"].as_array().unwrap();
+    assert!(faults.iter().any(|fault| fault["path"] == "valid_until" && fault["effect"] == "denies every call: oap.passport_invalid"));
 }
 
 #[test]
