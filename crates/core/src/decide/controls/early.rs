@@ -10,7 +10,7 @@ use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::record::{AgentPassport, Control, HoldsUntil, SubjectState};
-use super::switches::Switches;
+use super::switches::{Switches, Times};
 use crate::decide::ruling::SubjectKind;
 use crate::event::record::{Offset, Partition};
 use tollgate_json::digest::Digest;
@@ -68,12 +68,12 @@ impl Early {
         &self,
         (kind, hash): (SubjectKind, Digest),
         settled: Option<&Switches>,
-        time_ms: Option<i64>,
+        times: Times,
     ) -> Option<Option<String>> {
         let entries = self.subjects.get(&(kind, hash))?;
         entries.iter().rev().find_map(|(_, early)| {
             let operators = early.operators.clone().or_else(|| settled.and_then(|settled| settled.operators.clone()));
-            Switches { operators, machines: early.machines.clone() }.suspension(time_ms)
+            Switches { operators, machines: early.machines.clone() }.suspension(times)
         })
     }
 

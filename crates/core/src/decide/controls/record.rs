@@ -92,6 +92,12 @@ pub struct AbuseSuspension {
 }
 
 impl HoldsUntil {
+    /// Returns whether it is over at an event's time, or may be: the end of a state that permits is known to have not come.
+    #[must_use]
+    pub fn may_be_over(&self, time_ms: Option<i64>) -> bool {
+        self.until_ms.is_some_and(|until_ms| time_ms.is_none_or(|time_ms| time_ms >= until_ms))
+    }
+
     /// Returns whether it is over at an event's time. An event of unknown time is never past an end.
     #[must_use]
     pub fn is_over(&self, time_ms: Option<i64>) -> bool {

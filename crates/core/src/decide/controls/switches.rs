@@ -2,6 +2,15 @@
 
 use super::record::{HoldsUntil, SubjectState};
 
+/// The times of an event, in milliseconds since the epoch, where they are known.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Times {
+    /// The earlier one of the event's time and its record's. By it a suspension ends.
+    pub(super) earliest_ms: Option<i64>,
+    /// The later one of them. By it an exemption ends: an event that is dated back does not make it last longer.
+    pub(super) latest_ms: Option<i64>,
+}
+
 /// Everything that control records say of one subject.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Switches {
@@ -32,14 +41,14 @@ impl Switches {
     }
 
     /// Returns why the subject is suspended at an event's time, the operator's reason before the machine's; `None` if it is not. An event of
-    /// unknown time is never past the end of a suspension, nor past that of an exemption.
-    pub(super) fn suspension(&self, time_ms: Option<i64>) -> Option<Option<String>> {
+    /// unknown time is never past the end of a suspension, and always past that of an exemption.
+    pub(super) fn suspension(&self, times: Times) -> Option<Option<String>> {
         match &self.operators {
-            Some(SubjectState::Suspended(holds)) if !holds.is_over(time_ms) => return Some(holds.reason.clone()),
-            Some(SubjectState::Exempt(holds)) if !holds.is_over(time_ms) => return None,
+            Some(SubjectState::Suspended(holds)) if !holds.is_over(times.earliest_ms) => return Some(holds.reason.clone()),
+            Some(SubjectState::Exempt(holds)) if !holds.may_be_over(times.latest_ms) => return None,
             _ => {}
         }
-        self.machines.as_ref().filter(|holds| !holds.is_over(time_ms)).map(|holds| holds.reason.clone())
+        self.machines.as_ref().filter(|holds| !holds.is_over(times.earliest_ms)).map(|holds| holds.reason.clone())
     }
 }
 
@@ -67,15 +76,17 @@ mod tests {
             (suspended(Some(50)), machines(100), [operators.clone(), None, operators.clone()]),
             (suspended(Some(10)), machines(100), [abuse.clone(), None, operators]),
             (exempt(None), machines(100), [None, None, None]),
-            (exempt(Some(10)), machines(100), [abuse, None, None]),
+            (exempt(Some(10)), machines(100), [abuse.clone(), None, abuse]),
             (exempt(Some(10)), None, [None, None, None]),
         ];
         for (operators, machines, expected) in cases {
             let switches = Switches { operators, machines };
-            let found = [Some(20), Some(100), None].map(|time_ms| switches.suspension(time_ms));
+            let found = [Some(20), Some(100), None].map(|time_ms| switches.suspension(Times { earliest_ms: time_ms, latest_ms: time_ms }));
             assert_eq!(found, expected, "{switches:?}");
             assert!(switches.can_suspend() || found.iter().all(Option::is_none), "{switches:?}");
         }
+        let dated_back = Times { earliest_ms: Some(5), latest_ms: Some(20) };
+        assert!(Switches { operators: exempt(Some(10)), machines: machines(100) }.suspension(dated_back).is_some());
         assert!(Switches::default().is_empty() && !Switches { machines: machines(1), ..Switches::default() }.is_empty());
     }
 }

@@ -11,7 +11,7 @@ use super::keyed::Keyed;
 use super::record::{AgentPassport, Control, HoldsUntil};
 use super::rejection::ControlRejection;
 use super::subject::Subject;
-use super::switches::Switches;
+use super::switches::{Switches, Times};
 use crate::decide::ruling::{SubjectKind, Suspension};
 use crate::event::decode::Event;
 use crate::event::record::{Offset, Partition};
@@ -162,29 +162,30 @@ impl Controls {
     /// by a time that has not come. An event of unknown time is never past the end of a suspension: its subject stays suspended.
     #[must_use]
     pub fn suspension(&self, event: &Event<'_>) -> Option<Suspension> {
-        let time_ms = event.time_ms.map(|time_ms| event.record_ms.map_or(time_ms, |record_ms| time_ms.min(record_ms)));
+        let earliest_ms = event.time_ms.map(|time_ms| event.record_ms.map_or(time_ms, |record_ms| time_ms.min(record_ms)));
+        let times = Times { earliest_ms, latest_ms: event.latest_ms() };
         SubjectKind::ALL.into_iter().find_map(|kind| {
-            let settled = || Subject::all_of(event, kind).find_map(|subject| self.suspension_of(&subject, time_ms));
-            let early = || Subject::all_of(event, kind).find_map(|subject| self.early_suspension_of(&subject, time_ms));
+            let settled = || Subject::all_of(event, kind).find_map(|subject| self.suspension_of(&subject, times));
+            let early = || Subject::all_of(event, kind).find_map(|subject| self.early_suspension_of(&subject, times));
             let found = if self.suspended_count(kind) == 0 { None } else { settled() };
             found.or_else(|| if self.early.is_empty() { None } else { early() })
         })
     }
 
     /// Returns the suspension of one subject at an event's time, by all records about it, under whichever key.
-    fn suspension_of(&self, subject: &Subject<'_>, time_ms: Option<i64>) -> Option<Suspension> {
+    fn suspension_of(&self, subject: &Subject<'_>, times: Times) -> Option<Suspension> {
         let mut found = self.keyed.hashes(subject).filter_map(|hash| self.subjects.get(&(subject.kind, hash)).map(|said| said.clone()));
         let mut said = found.next()?;
         found.for_each(|other| said = std::mem::take(&mut said).over(other));
-        said.suspension(time_ms).map(|reason| Suspension { kind: subject.kind, reason })
+        said.suspension(times).map(|reason| Suspension { kind: subject.kind, reason })
     }
 
     /// Returns the suspension of one subject at an event's time by records that are not committed yet.
-    fn early_suspension_of(&self, subject: &Subject<'_>, time_ms: Option<i64>) -> Option<Suspension> {
+    fn early_suspension_of(&self, subject: &Subject<'_>, times: Times) -> Option<Suspension> {
         self.keyed.hashes(subject).find_map(|hash| {
             let key = (subject.kind, hash);
             let settled = self.subjects.get(&key).map(|switches| switches.clone());
-            let reason = self.early.suspension(key, settled.as_ref(), time_ms)?;
+            let reason = self.early.suspension(key, settled.as_ref(), times)?;
             Some(Suspension { kind: subject.kind, reason })
         })
     }
