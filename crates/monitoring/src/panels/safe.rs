@@ -51,7 +51,7 @@ fn controls() -> Vec<Panel> {
         ),
         Panel::new("Controls in force", "Suspensions (subject) and passports, by the worker that knows most of them.", "none", 8)
             .query("{{type}}", "max by (type) (tollgate_controls{@})"),
-        Panel::new("Controls that came", "Refused ones are not in force; what was, still is.", "cps", 8)
+        Panel::new("Controls that came", "Refused ones restrict whom their keys name.", "cps", 8)
             .rate("applied: {{type}}", "type", "tollgate_controls_applied_total")
             .rate("refused: {{code}}", "code", "tollgate_control_rejections_total")
             .rate("reading failed", "", "tollgate_control_feed_restarts_total"),
