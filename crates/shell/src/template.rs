@@ -158,10 +158,15 @@ fn holds(place: Place, argument: &Argument) -> bool {
             let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
             text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_') && text.bytes().all(is_plain)
         }),
-        Place::Path => argument.is_operand() && !argument.many && !argument.computed && !argument.text.is_empty(),
+        Place::Path => argument.is_operand() && !argument.many && !argument.computed && is_place(&argument.text),
         Place::Url => known.is_some_and(|text| text.starts_with("http://") || text.starts_with("https://")),
         Place::Any => argument.certainty == Certainty::Known,
     }
+}
+
+/// Returns whether a text names a file here: `-` is the input, and `HOST:PATH` another machine to many programs.
+fn is_place(path: &str) -> bool {
+    !matches!(path, "" | "-") && !path.split('/').next().is_some_and(|first| first.contains(':'))
 }
 
 #[cfg(test)]
@@ -192,6 +197,10 @@ mod tests {
             assert!(!matches(entry, line), "{line}");
         }
         assert!(matches("cat {path}", "cat src/main.rs") && !matches("cat {path}", "cat -n"));
+        for line in ["cat -", "cat host:x", "cat user@host:/x"] {
+            assert!(!matches("cat {path}", line), "{line}");
+        }
+        assert!(matches("cat {path}", "cat ./a:b"));
         assert!(matches("curl {url}", "curl https://a.example/") && !matches("curl {url}", "curl file:///etc/passwd"));
         assert!(matches("x {any}", "x --whatever=1") && !matches("kubectl get {word}", "kubectl get a/b"));
     }
