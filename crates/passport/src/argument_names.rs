@@ -99,10 +99,11 @@ const FILE_TOOLS: &[Names] = &[
         "file_path path image_path filepath filepaths file_paths paths file files filename filenames file_name file_names directory \
          directories dir dirs folder folders target target_file target_path target_directory new_path old_path destination dest dst \
          destination_path dest_path src source source_path source_file absolute_path relative_path relative_workspace_path abs_path \
-         input_file output_file input_path output_path base_path base_dir root root_dir root_path cwd workdir working_directory \
+         input_file output_file input_path output_path base_path base_dir root root_dir root_path \
          directory_path dir_path folder_path path_to_file notebook_path location resource uri url image image_url link link_path \
          symlink symlink_path rename_to move_to copy_to save_as include_path search_path",
     ),
+    (Folder, "cwd workdir work_dir working_directory working_dir current_directory"),
     (Pattern, "pattern glob globs glob_pattern file_pattern file_glob include includes include_pattern include_patterns"),
     (
         Text,
@@ -267,7 +268,7 @@ impl<'c> ArgumentNames<'c> {
 
 /// Returns whether a folded name is that of a place: of a path, a URL or a host to tools for files or the web.
 pub(super) fn is_place(folded: &str) -> bool {
-    let rows = FILE_TOOLS.iter().chain(WEB_TOOLS).filter(|(role, _)| matches!(role, Path | Url | Host));
+    let rows = FILE_TOOLS.iter().chain(WEB_TOOLS).filter(|(role, _)| matches!(role, Path | Folder | Url | Host));
     rows.flat_map(|(_, names)| names.split_ascii_whitespace()).any(|name| is_folded_as(name, folded))
 }
 

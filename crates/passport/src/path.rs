@@ -82,6 +82,11 @@ impl NormalPath {
         self.text.split('/').any(|component| names.contains(&component) || component.ends_with(".egg-info"))
     }
 
+    /// Returns whether it starts in the working directory.
+    pub(super) fn is_relative(&self) -> bool {
+        self.root == Root::Relative
+    }
+
     /// Returns the last component; empty for a root.
     pub(super) fn name(&self) -> &str {
         let name = self.text.rsplit('/').next().unwrap_or_default();
@@ -235,38 +240,6 @@ impl PathSet {
         parts.into_iter().any(|part| glob.meets(part))
     }
 
-    /// Returns whether a place of an entry lies below a path, which may be a glob, as far as the entry is written out. A path that is relative may
-    /// lie in every directory above the entry but the root.
-    pub(super) fn has_below(&self, path: &NormalPath) -> bool {
-        let parts = |path: &str| -> Vec<String> {
-            path.split('/').filter(|part| !matches!(*part, "" | ".")).map(str::to_ascii_lowercase).collect()
-        };
-        let globs: Vec<ShellGlob> = parts(&path.text).iter().map(|part| ShellGlob::new(part)).collect();
-        self.entries.iter().any(|entry| {
-            let names = parts(entry);
-            let written = names.iter().take_while(|name| !glob::has_wildcards(name)).count();
-            let first = usize::from(entry.starts_with('/'));
-            let starts = if path.root == Root::Relative { first..=written } else { 0..=0 };
-            starts.into_iter().any(|start| {
-                let rest = names.get(start..written).unwrap_or_default();
-                let is_above = globs.len() <= rest.len() && start + globs.len() < names.len();
-                is_above && globs.iter().zip(rest).all(|(glob, name)| glob.meets(name))
-            })
-        })
-    }
-
-    /// Returns whether an entry for any depth (`**`) could have a place below a path, which may be a glob. A path that is relative may lie anywhere.
-    pub(super) fn may_have_below(&self, path: &NormalPath) -> bool {
-        let lower = path.text.to_ascii_lowercase();
-        let globs: Vec<ShellGlob> = lower.split('/').filter(|part| !matches!(*part, "" | ".")).map(ShellGlob::new).collect();
-        self.entries.iter().any(|entry| {
-            let Some((above, _)) = entry.split_once("**") else { return false };
-            let names: Vec<String> =
-                above.split('/').filter(|part| !part.is_empty()).map(|part| part.to_ascii_lowercase().replace('?', "*")).collect();
-            path.root == Root::Relative || !entry.starts_with(['/', '~']) || globs.iter().zip(&names).all(|(glob, name)| glob.meets(name))
-        })
-    }
-
     /// Returns whether all entries lie at the root or a home, so that a path below the working folder is in none by its text.
     pub(super) fn is_elsewhere(&self) -> bool {
         !self.entries.is_empty() && self.entries.iter().all(|entry| entry.starts_with(['/', '~']))
@@ -357,6 +330,9 @@ fn in_home(text: &str) -> Option<&str> {
     let homes = lower.starts_with("/home/") || lower.starts_with("/users/");
     homes.then(|| text.splitn(4, '/').nth(3).unwrap_or_default())
 }
+
+#[path = "path_trees.rs"]
+mod trees;
 
 #[cfg(test)]
 #[path = "path_tests.rs"]

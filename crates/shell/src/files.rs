@@ -30,10 +30,18 @@ impl FileUse {
 pub enum Below {
     /// Nothing that the line does not say.
     Stays,
-    /// It goes with the file to another place.
+    /// It goes with the file to another place, or comes from one.
     Moves,
+    /// The same, and one of the places starts elsewhere than in the working folder.
+    Comes,
     /// It is taken away or changed with the file.
     Changes,
+    /// Files come there whose names nobody knows.
+    Fills,
+    /// What a program finds there is written.
+    Searched,
+    /// The same by `git`, which changes nothing in the folder that holds its repository.
+    Tracked,
 }
 
 /// A file that a program is given by an argument.

@@ -14,10 +14,19 @@ use super::walk::{WORD_BYTES, Walk};
 /// TABLE: programs that find names of files below what they are given.
 const FINDERS: [&str; 9] = ["egrep", "fd", "fdfind", "fgrep", "find", "gfind", "git", "grep", "rg"];
 
+/// TABLE: those of them that find hidden files too.
+const FIND_HIDDEN: [&str; 5] = ["egrep", "fgrep", "find", "gfind", "grep"];
+
+/// TABLE: programs that print what is in the files that they are given.
+const SHOWN: [&str; 20] = [
+    "base64", "bat", "batcat", "cat", "expand", "fmt", "fold", "head", "hexdump", "less", "more", "nl", "od", "paste", "pr", "rev",
+    "strings", "tac", "tail", "xxd",
+];
+
 impl Walk<'_> {
     /// Notes the files that a program is given. Names that the line computes cannot be held to any rule.
-    /// Returns the places of the arguments that are files.
-    pub(super) fn touch(&mut self, name: &str, arguments: &[Argument]) -> Vec<usize> {
+    /// Returns the places of the arguments that are files. What an archive holds that an entry of the list says to extract is its author's.
+    pub(super) fn touch(&mut self, name: &str, arguments: &[Argument], given: usize) -> Vec<usize> {
         if name == "tee" {
             let written = arguments.iter().filter(|argument| argument.is_operand());
             written.for_each(|argument| self.output_file(name, argument.as_known(), argument.at));
@@ -33,12 +42,10 @@ impl Walk<'_> {
             places.push(index);
         }
         let touches = touched(name, arguments);
-        if self.is_read_on && finds_others(name, arguments, &touches) {
-            self.patterns.push(tables::UNHELD.to_owned());
-        }
-        let trees = tables::takes_trees(name, arguments);
+        let trees = if given > 1 && name.ends_with("tar") { Vec::new() } else { tables::trees(name, arguments) };
         // Names that are only shown are held by no rule.
         let is_shown = !self.is_read_on && tables::only_names(name, arguments);
+        self.note_found(name, arguments, &touches, is_shown);
         for touch in touches {
             match touch {
                 Touch::Pattern(_) if is_shown => {}
@@ -51,17 +58,21 @@ impl Walk<'_> {
                     if argument.computed && self.allow.is_some() {
                         self.doubt_of(Some(name.to_owned()), Construct::Argument(COMPUTED_NAME), argument.at);
                     }
-                    let is_glob = argument.certainty != Certainty::Known && path.contains(['*', '?', '[']);
+                    // To `git` a quoted pattern is one too.
+                    let is_open = argument.certainty != Certainty::Known || name == "git";
+                    let is_glob = is_open && path.contains(['*', '?', '[']);
                     self.names_relative |= name != "cd" && !path.starts_with(['/', '~']);
-                    let path = self.directories.resolved(&path);
-                    let below = match access {
-                        Access::Write if index < trees && matches!(name, "cp" | "mv") => Below::Moves,
-                        Access::Write if index < trees => Below::Changes,
-                        _ => Below::Stays,
+                    let below = match trees.get(index).copied().unwrap_or(Below::Stays) {
+                        Below::Changes | Below::Fills | Below::Tracked if access == Access::Read => Below::Stays,
+                        below => below,
                     };
+                    // `git` may change its whole working folder, which may lie above the folder at hand.
+                    let is_all = below == Below::Tracked && path == ".";
+                    let path = if is_all { path } else { self.directories.resolved(&path) };
                     let operand = FileOperand { path, access, is_glob, is_found: argument.found, below };
                     if FINDERS.contains(&name) {
-                        self.searched.push(FileOperand::new(operand.path.clone(), Access::Write));
+                        let searched = FileOperand::new(operand.path.clone(), Access::Write);
+                        self.searched.push(FileOperand { below: Below::Searched, ..searched });
                     }
                     self.operands.push(operand);
                     places.push(index);
@@ -69,6 +80,19 @@ impl Walk<'_> {
             }
         }
         places
+    }
+
+    /// Notes what nothing keeps out of the names that a program finds: whatever others do with them, and hidden files that are shown.
+    fn note_found(&mut self, name: &str, arguments: &[Argument], touches: &[Touch], is_shown: bool) {
+        let finds_others = self.is_read_on && finds_others(name, arguments, touches);
+        if finds_others {
+            self.patterns.push(tables::UNHELD.to_owned());
+        }
+        let is_unheld = finds_others || touches.iter().any(|touch| matches!(touch, Touch::Pattern(pattern) if pattern == tables::UNHELD));
+        self.finds_hidden |= is_unheld && !is_shown && FIND_HIDDEN.contains(&name);
+        if self.finds_hidden && SHOWN.contains(&name) && arguments.iter().any(|argument| argument.found) {
+            self.patterns.push(tables::HIDDEN_ONES.to_owned());
+        }
     }
 
     /// Notes which arguments are texts, and refuses names that a program reads from an input that no program of the line has found.

@@ -71,6 +71,8 @@ pub struct Walk<'a> {
     pub(super) is_read_on: bool,
     /// Whether a program reads names of files from a list.
     pub(super) reads_names: bool,
+    /// Whether a program finds names that nothing narrows down, hidden ones among them.
+    pub(super) finds_hidden: bool,
     /// Whether a program other than `cd` is given a relative path.
     pub(super) names_relative: bool,
     /// The places of programs that are named by relative paths.
@@ -106,6 +108,7 @@ impl<'a> Walk<'a> {
             round: None,
             is_read_on: false,
             reads_names: false,
+            finds_hidden: false,
             names_relative: false,
             relative_programs: Vec::new(),
             budget: WALKED_MAX,
@@ -293,7 +296,7 @@ impl<'a> Walk<'a> {
         if name == "git" {
             self.git(arguments, at);
         }
-        let touched = self.touch(name, arguments);
+        let touched = self.touch(name, arguments, given);
         self.read_texts(name, arguments, index);
         let was_fed_found = self.is_fed_found;
         self.is_fed_found &= name != "xargs" || !arguments.iter().any(|word| word.text.starts_with("-a") || word.text.starts_with("--arg"));

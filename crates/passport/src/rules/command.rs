@@ -10,8 +10,8 @@ use super::super::fields::without;
 use super::super::look_alike::plain_spelling;
 use super::budget;
 use super::{
-    Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_judgeable, check_limit, report, secrets,
-    unknown_argument,
+    Amount, Denial, Field, Malformed, Report, RuleCall, Rules, SEVERAL_FOLDERS, Section, check_amount, check_judgeable, check_limit,
+    report, secrets, unknown_argument,
 };
 
 /// Names of the languages that command lines are proven in.
@@ -188,7 +188,7 @@ fn read_command<'s>(sorted: &'s Sorted<'_>) -> Result<&'s str, Denial> {
         return invalid("Argument 'language' names another language than a shell's, in which the command means something else");
     }
     if sorted.of(ArgumentRole::Folder).count() > 1 {
-        return invalid("Arguments hold several working folders, of which a tool may take any");
+        return invalid(SEVERAL_FOLDERS);
     }
     if command.len() > COMMAND_BYTES_MAX {
         let message = format!("Command has {} bytes; at most {COMMAND_BYTES_MAX} are looked at", command.len());

@@ -9,16 +9,16 @@ use bash_commands::Below;
 
 use super::super::argument_names::{ArgumentRole, fold};
 use super::super::arguments::Sorted;
-use super::super::fields::without;
 use super::super::glob::{self, Case, GlobIndex, Wildcards};
 use super::super::look_alike::plain_spelling;
 use super::super::path::{NormalPath, PathSet, Purpose};
 use super::budget;
-use super::file_path::{check_pattern, is_patch, read_path};
+use super::file_path::{check_pattern, extensions, is_patch, read_extensions, read_path};
 use super::left_behind::{self, BUILT};
 use super::secrets;
 use super::{
-    Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, quoted, report, unknown_argument,
+    Amount, Denial, Field, Malformed, Report, RuleCall, Rules, SEVERAL_FOLDERS, Section, check_amount, check_limit, quoted, report,
+    unknown_argument,
 };
 
 /// Arguments that say how and where something is written, and hold nothing that is. Every other text counts as written.
@@ -117,6 +117,27 @@ impl FileLimits {
         }
     }
 
+    /// Reports the checks of the working folder of a call.
+    fn check_folder(&self, text: &str, reads: bool, to: &mut dyn Report) {
+        match read_path(text) {
+            Ok(path) => {
+                report(to, "allowed_paths", self.check_allowed(&path));
+                self.check_blocked(&path, text, reads, to);
+            }
+            Err(denial) => report(to, "path", Err(denial)),
+        }
+    }
+
+    /// Reports the checks of a path, which is seen from the working folder if the call tells that. What is blocked is so from any folder.
+    fn check_seen(&self, text: &str, folder: Option<&str>, reads: bool, to: &mut dyn Report) {
+        let Some(folder) = folder.filter(|_| !text.starts_with(['/', '~'])) else { return self.check_path(text, reads, to) };
+        self.check_path(&format!("{folder}/{text}"), reads, to);
+        match read_path(text) {
+            Ok(path) => self.check_place(&path, text, reads, to),
+            Err(denial) => report(to, "path", Err(denial)),
+        }
+    }
+
     /// Reports every check of a path but whether it is in an allowed place.
     fn check_place(&self, path: &NormalPath, text: &str, reads: bool, to: &mut dyn Report) {
         if text.contains(['*', '?', '[', '{']) {
@@ -211,7 +232,7 @@ impl FileLimits {
 
     fn check_size(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
         check_amount(&self.max_file_size, call.arguments.number("content_length"), OVER).map_err(too_large)?;
-        let is_path = |name: &str| call.names.role(name).is_some_and(|(role, _)| role == ArgumentRole::Path);
+        let is_path = |name: &str| call.names.role(name).is_some_and(|(role, _)| matches!(role, ArgumentRole::Folder | ArgumentRole::Path));
         let said = |key: &str| fold(key).is_some_and(|name| is_path(&name) || UNWRITTEN_ARGUMENTS.contains(&name.as_str()));
         check_limit(&self.max_file_size, |_| self.check_bytes(call.arguments.text_bytes(said)))
     }
@@ -261,10 +282,9 @@ impl Rules for FileLimits {
 
     fn check_tree(&self, text: &str, below: Below) -> Result<(), Denial> {
         let path = NormalPath::new(text);
-        // What moves is blocked at its new place too, if it is blocked at any depth.
-        let may_hold = below == Below::Changes && !left_behind::is_left_behind(&path);
-        check_limit(&self.blocked_paths, |blocked| match blocked.has_below(&path) || may_hold && blocked.may_have_below(&path) {
-            true => Err(Denial::new("oap.path_blocked", "A blocked path lies below what is taken away or changed, or may do so")),
+        let allowed = if let Field::Valid(allowed) = &self.allowed_paths { Some(allowed) } else { None };
+        check_limit(&self.blocked_paths, |blocked| match left_behind::has_blocked(blocked, allowed, &path, below) {
+            true => Err(Denial::new("oap.path_blocked", "A blocked path lies below what is moved, taken away or changed, or may do so")),
             false => Ok(()),
         })
     }
@@ -313,7 +333,9 @@ impl Rules for FileLimits {
         let reads = self.is_read || EDITORS.contains(&call.tool_name);
         match read_arguments(call, self.is_read) {
             Ok((sorted, paths)) => {
-                paths.iter().for_each(|path| self.check_path(path, reads, to));
+                let folder = sorted.of(ArgumentRole::Folder).next();
+                folder.into_iter().for_each(|folder| self.check_folder(folder, reads, to));
+                paths.iter().for_each(|path| self.check_seen(path, folder.map(|folder| &**folder), reads, to));
                 let names = names_looked_for(call);
                 for pattern in sorted.of(ArgumentRole::Pattern).chain(&names) {
                     let expansions = bash_commands::braces(pattern);
@@ -346,9 +368,13 @@ fn names_looked_for<'c>(call: &RuleCall<'c>) -> Option<Cow<'c, str>> {
 fn read_arguments<'c>(call: &RuleCall<'c>, is_read: bool) -> Result<(Sorted<'c>, Vec<Cow<'c, str>>), Denial> {
     let sorted = call.sorted()?;
     let paths: Vec<_> = sorted.of(ArgumentRole::Path).cloned().collect();
+    let folders = sorted.of(ArgumentRole::Folder).count();
+    if folders > 1 {
+        return Err(Denial::new("oap.invalid_tool_arguments", SEVERAL_FOLDERS));
+    }
     match paths.is_empty() {
         false => Ok((sorted, paths)),
-        true if DIRECTORY_TOOLS.contains(&call.tool_name) => Ok((sorted, vec![".".into()])),
+        true if folders == 1 || DIRECTORY_TOOLS.contains(&call.tool_name) => Ok((sorted, vec![".".into()])),
         true => {
             let what = if is_read { "File read context must include file_path" } else { "File write context must include file_path" };
             Err(Denial::new("oap.missing_file_path", what))
@@ -358,26 +384,4 @@ fn read_arguments<'c>(call: &RuleCall<'c>, is_read: bool) -> Result<(Sorted<'c>,
 
 fn deny_found(found: Option<&str>, code: &'static str, what: &str) -> Result<(), Denial> {
     found.map_or(Ok(()), |entry| Err(Denial::new(code, format!("{what}: {}", quoted(entry)))))
-}
-
-/// Reads a list of extensions. A pattern such as `*.sql` is the end of no file's name, and would match nothing.
-fn read_extensions(entries: Vec<String>, path: &str) -> Result<HashSet<String>, Malformed> {
-    let is_extension = |entry: &str| !entry.contains(['*', '?', '/', '[', '{']) && !entry.trim_matches('.').is_empty();
-    let said = ("a pattern or a path, which is no extension", "an extension such as .sql");
-    let entries = without(entries, |entry| !is_extension(entry), path, said)?;
-    Ok(entries.iter().map(|entry| extension(entry)).collect())
-}
-
-/// Returns an extension in the form for comparing: in lower case, with its dot.
-fn extension(text: &str) -> String {
-    let lower = text.to_lowercase();
-    if lower.starts_with('.') { lower } else { format!(".{lower}") }
-}
-
-/// Returns every extension of a file's name, longest first, such as `.tar.gz` and `.gz`. The dot of a hidden file does not begin an
-/// extension.
-fn extensions(name: &str) -> impl Iterator<Item = String> {
-    let stem = name.trim_start_matches('.').to_lowercase();
-    let starts: Vec<usize> = stem.match_indices('.').map(|(at, _)| at).collect();
-    starts.into_iter().filter_map(move |at| stem.get(at..).map(str::to_owned))
 }

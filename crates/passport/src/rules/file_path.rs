@@ -1,10 +1,13 @@
 //! Paths and patterns of paths, as tools are given them: only what can be understood in one way.
 
+use std::collections::HashSet;
+
+use super::super::fields::without;
 use super::super::links;
 use super::super::look_alike::{is_ambiguous, plain_spelling};
 use super::super::path::NormalPath;
 use super::super::shell_glob::ShellGlob;
-use super::{Denial, secrets};
+use super::{Denial, Malformed, secrets};
 
 /// The longest path, in bytes, which is the limit of Linux.
 const PATH_BYTES_MAX: usize = 4096;
@@ -62,4 +65,26 @@ pub(super) fn read_path(text: &str) -> Result<NormalPath, Denial> {
         return Err(Denial::new("oap.path_not_allowed", WHAT));
     }
     Ok(NormalPath::new(text))
+}
+
+/// Reads a list of extensions. A pattern such as `*.sql` is the end of no file's name, and would match nothing.
+pub(super) fn read_extensions(entries: Vec<String>, path: &str) -> Result<HashSet<String>, Malformed> {
+    let is_extension = |entry: &str| !entry.contains(['*', '?', '/', '[', '{']) && !entry.trim_matches('.').is_empty();
+    let said = ("a pattern or a path, which is no extension", "an extension such as .sql");
+    let entries = without(entries, |entry| !is_extension(entry), path, said)?;
+    Ok(entries.iter().map(|entry| extension(entry)).collect())
+}
+
+/// Returns an extension in the form for comparing: in lower case, with its dot.
+fn extension(text: &str) -> String {
+    let lower = text.to_lowercase();
+    if lower.starts_with('.') { lower } else { format!(".{lower}") }
+}
+
+/// Returns every extension of a file's name, longest first, such as `.tar.gz` and `.gz`. The dot of a hidden file does not begin an
+/// extension.
+pub(super) fn extensions(name: &str) -> impl Iterator<Item = String> {
+    let stem = name.trim_start_matches('.').to_lowercase();
+    let starts: Vec<usize> = stem.match_indices('.').map(|(at, _)| at).collect();
+    starts.into_iter().filter_map(move |at| stem.get(at..).map(str::to_owned))
 }

@@ -1,6 +1,9 @@
-//! Folders that hold what can be made again: no repository and nothing that is worth blocking is taken to lie in them.
+//! What lies below a folder that is moved, taken away or changed as a whole. In folders that hold what can be made again no repository and
+//! nothing that is worth blocking is taken to lie.
 
-use super::super::path::NormalPath;
+use bash_commands::Below;
+
+use super::super::path::{NormalPath, PathSet};
 
 /// Folders that builds leave behind, and that lie in no place that is worth blocking.
 pub(super) const BUILT: [&str; 2] = ["__pycache__", "node_modules"];
@@ -40,4 +43,33 @@ const LEFT_BEHIND: [&str; 28] = [
 /// Returns whether a path is such a folder, or lies below one.
 pub(super) fn is_left_behind(path: &NormalPath) -> bool {
     path.lies_in(&BUILT) || path.lies_in(&LEFT_BEHIND)
+}
+
+/// Returns whether all patterns of names are those of such folders: whatever lies in these may be written.
+pub(super) fn are_built(patterns: &[String]) -> bool {
+    !patterns.is_empty() && patterns.iter().all(|pattern| BUILT.contains(&pattern.as_str()))
+}
+
+/// Returns whether a blocked place lies below a path, or may do so. Nobody looks in repositories for files by a name with an extension.
+/// `allowed` are the allowed places, in one of which the working folder lies.
+pub(super) fn has_blocked(blocked: &PathSet, allowed: Option<&PathSet>, path: &NormalPath, below: Below) -> bool {
+    let is_rooted = |entry: &str| entry.starts_with(['/', '~']);
+    let is_near = |entry: &str| {
+        let is_here = || allowed.filter(|allowed| allowed.is_elsewhere()).is_none_or(|allowed| allowed.may_hold(entry));
+        !path.is_relative() || !is_rooted(entry) || is_here()
+    };
+    let in_repository = |entry: &str| entry.split('/').any(|part| part.eq_ignore_ascii_case(".git"));
+    let counts = |entry: &str| is_near(entry) && (!matches!(below, Below::Searched | Below::Tracked) || !in_repository(entry));
+    // What moves is blocked at its new place too, if it is blocked at any depth of all places that may be used.
+    let is_left = |entry: &str| {
+        let above = entry.split("/**").next().unwrap_or_default();
+        counts(entry) && is_rooted(entry) && !allowed.is_some_and(|allowed| allowed.lies_below(above))
+    };
+    let may_hold = match below {
+        Below::Stays | Below::Moves => false,
+        Below::Comes => blocked.may_have_below(path, &is_left),
+        Below::Fills => blocked.may_have_below(path, &counts),
+        Below::Changes | Below::Searched | Below::Tracked => !is_left_behind(path) && blocked.may_have_below(path, &counts),
+    };
+    blocked.has_below(path, &counts) || may_hold
 }

@@ -25,6 +25,9 @@ use super::examine::{Denial, Report, UnenforcedLimits, report};
 use super::fields::{Amount, Field, Malformed, Section, member_path, quoted};
 use super::schema::SchemaFault;
 
+/// Says that nobody knows where the call runs.
+const SEVERAL_FOLDERS: &str = "Arguments hold several working folders, of which a tool may take any";
+
 /// A call in the form that rules read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RuleCall<'c> {
@@ -124,7 +127,11 @@ impl FileRules<'_> {
             let rules = rules?;
             rules.check_operand(&operand.path, is_glob)?;
             // What is found has been chosen by its name.
-            if operand.below == Below::Stays || operand.is_found { Ok(()) } else { rules.check_tree(&operand.path, operand.below) }
+            if matches!(operand.below, Below::Stays | Below::Searched) || operand.is_found {
+                Ok(())
+            } else {
+                rules.check_tree(&operand.path, operand.below)
+            }
         })
     }
 
@@ -133,7 +140,12 @@ impl FileRules<'_> {
         if !operands.iter().any(is_found) {
             return Ok(());
         }
-        self.limits.rules(Pack::FileWrite).try_for_each(|rules| rules?.check_found(patterns))
+        let searched = || operands.iter().filter(|operand| operand.below == Below::Searched && !left_behind::are_built(patterns));
+        self.limits.rules(Pack::FileWrite).try_for_each(|rules| {
+            let rules = rules?;
+            rules.check_found(patterns)?;
+            searched().try_for_each(|operand| rules.check_tree(&operand.path, operand.below))
+        })
     }
 }
 

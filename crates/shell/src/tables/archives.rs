@@ -1,15 +1,16 @@
-//! Archives and compression, where they are listed or printed. Extraction writes: an author who wants it lists `tar xf`.
+//! Archives and compression. What `tar` extracts has names that nobody knows: the folder counts as changed with all that lies below it.
 //!
-//! Left out: of `tar` every operation but `t` and `c` with a named archive, archives with a colon in their names (on another machine, by a remote shell), `-I`, `-F`,
-//! `--to-command`, `--checkpoint-action`, `--rsh-command`, `-C`; of `unzip` all but listing, testing and printing; of `gzip`, `xz`, `zstd`
-//! whatever writes a file (`-d` behind `-l` does, to some); of `zip` `-T`, `-TT` (start a program), `-m`, `-O`, `-b`; `cpio`, `ar`, `7z` and `bsdcpio` as a whole.
+//! Left out: of `tar` every operation but `t`, and `c` and `x` with a named archive, archives with a colon in their names (on another machine, by a remote shell), `-I`, `-F`,
+//! `--to-command`, `--checkpoint-action`, `--rsh-command`, `-P`, `-C` but behind `x`; of `unzip` all but listing, testing and printing; of `gzip`, `xz`, `zstd`
+//! `-S`, `-N`, `-o` and `-r` (write names of another form); of `zip` `-T`, `-TT` (start a program), `-m`, `-O`, `-b`; `cpio`, `ar`, `7z` and `bsdcpio` as a whole.
 
 use std::sync::LazyLock;
 
 use super::options::Options;
-use super::reading::{COMPUTED, MISSING, OPERAND, OPTION, nothing, scan};
-use super::{Operands, PROGRAM, Program, Started, Style, Unlisted};
+use super::reading::{COMPUTED, MISSING, OPERAND, OPTION, Scan, nothing, scan};
+use super::{Operands, PROGRAM, Program, Started, Style, Touch, Unlisted};
 use crate::argument::{Argument, Certainty};
+use crate::grammar::Access;
 
 /// TABLE: the programs.
 pub const PROGRAMS: &[Program] = &[
@@ -39,26 +40,50 @@ static COMPRESS: LazyLock<Options> = LazyLock::new(|| {
     )
 });
 
-/// It writes to its output, or nothing at all; without operands it does so in any case.
+/// It writes to its output, nothing at all, or files beside those that it is given.
 fn compress(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     let scan = scan(arguments, &COMPRESS, Style::Gnu)?;
-    // Of what it is to do the last option says what is done.
-    let is_read = scan.has(&["l", "list", "t", "test"]) && !scan.has(&["d", "decompress"]);
-    let is_printed = is_read || scan.has(&["c", "stdout"]);
-    match scan.operands.first().filter(|_| !is_printed) {
-        Some(index) => Err(Unlisted { index: *index, what: OPERAND }),
+    let is_known = |index: &usize| arguments.get(*index).is_some_and(Argument::is_literal);
+    match scan.operands.iter().find(|index| !is_printed(&scan) && !is_known(index)) {
+        Some(index) => Err(Unlisted { index: *index, what: COMPUTED }),
         None => Ok(Vec::new()),
     }
 }
 
-/// TABLE: letters of `tar` that list, or make an archive, which is a file that is written. `f` takes the next word.
-const TAR: &str = "ctvzjJ";
+/// Returns whether nothing is written but to the output. Of what a program is to do, the last option says what is done.
+fn is_printed(scan: &Scan) -> bool {
+    let is_read = scan.has(&["l", "list", "t", "test"]) && !scan.has(&["d", "decompress"]);
+    is_read || scan.has(&["c", "stdout"])
+}
+
+/// What a program that compresses writes: the files that it is given, which it takes away, and those with its ending, or without one.
+pub(super) fn of_compression(program: &str, arguments: &[Argument]) -> Vec<Touch> {
+    let ending = match program {
+        "bzip2" => ".bz2",
+        "xz" | "unxz" => ".xz",
+        "zstd" | "unzstd" => ".zst",
+        "gzip" | "gunzip" | "pigz" => ".gz",
+        _ => return Vec::new(),
+    };
+    let Ok(scan) = scan(arguments, &COMPRESS, Style::Gnu) else { return Vec::new() };
+    let names = |index: usize| {
+        let path = arguments.get(index)?.text.as_str();
+        let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
+        let paths = [path.to_owned(), format!("{path}{ending}"), stem.to_owned(), format!("{stem}.tar")];
+        Some(paths.map(|path| Touch::File { index, path, access: Access::Write }))
+    };
+    scan.operands.iter().filter(|_| !is_printed(&scan)).filter_map(|index| names(*index)).flatten().collect()
+}
+
+/// TABLE: letters of `tar` that list, make an archive, which is a file that is written, or extract. `f` takes the next word.
+const TAR: &str = "ctxvzjJ";
 
 /// TABLE: its long options.
-const TAR_LONG: [&str; 9] = ["--create", "--list", "--verbose", "--gzip", "--bzip2", "--xz", "--zstd", "--wildcards", "--numeric-owner"];
+const TAR_LONG: [&str; 10] =
+    ["--create", "--extract", "--list", "--verbose", "--gzip", "--bzip2", "--xz", "--zstd", "--wildcards", "--numeric-owner"];
 
 fn tar(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
-    let (mut lists, mut makes, mut names) = (false, false, false);
+    let (mut lists, mut makes, mut takes, mut names) = (false, false, false, false);
     let mut at = 0;
     while let Some(argument) = arguments.get(at) {
         let index = at;
@@ -74,22 +99,30 @@ fn tar(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
         if text.starts_with("--") {
             lists |= text == "--list";
             makes |= text == "--create";
+            takes |= text == "--extract";
             match text.split_once('=') {
                 Some(("--file", name)) => {
                     names = true;
                     archive(&Argument { text: name.to_owned(), ..argument.clone() }, index)?;
                 }
-                Some(("--exclude", _)) => {}
+                Some(("--exclude" | "--strip-components", _)) => {}
                 _ if TAR_LONG.contains(&text) => {}
                 _ => return Err(Unlisted { index, what: OPTION }),
             }
             continue;
         }
         let letters = text.strip_prefix('-').unwrap_or(text);
+        if text == "-C" && takes {
+            // Where it extracts to.
+            arguments.get(at).filter(|folder| folder.is_operand() && folder.is_literal()).ok_or(Unlisted { index: at, what: OPERAND })?;
+            at += 1;
+            continue;
+        }
         // What stands behind an `f` is the name of the archive to some and letters to others.
         let (letters, is_named) = letters.strip_suffix('f').map_or((letters, false), |rest| (rest, true));
         lists |= letters.contains('t');
         makes |= letters.contains('c');
+        takes |= letters.contains('x');
         if argument.as_known().is_none() || text.is_empty() || !letters.chars().all(|letter| TAR.contains(letter)) {
             return Err(Unlisted { index, what: OPTION });
         }
@@ -100,8 +133,20 @@ fn tar(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
         }
     }
     // Without a name, TAPE in the environment says what is written.
-    let is_one = if makes { names && !lists } else { lists };
+    let is_one = match (lists, makes, takes) {
+        (true, false, false) => true,
+        (false, makes, takes) => names && makes != takes,
+        _ => false,
+    };
     if is_one { Ok(Vec::new()) } else { Err(Unlisted { index: 0, what: OPTION }) }
+}
+
+/// Returns the place of the folder into which `tar` extracts, or of the operation where that is the folder at hand; `None` if it does not extract.
+pub(super) fn extracted_to(arguments: &[Argument]) -> Option<usize> {
+    let is_bundle = |at: usize, text: &str| !text.starts_with("--") && (at == 0 || text.starts_with('-'));
+    let texts = || arguments.iter().map(|argument| argument.text.as_str()).enumerate();
+    let operation = texts().find(|(at, text)| is_bundle(*at, text) && text.contains('x') || matches!(*text, "--extract" | "--get"))?.0;
+    Some(texts().find(|(_, text)| *text == "-C").map_or(operation, |(at, _)| at + 1))
 }
 
 /// The name of an archive that is a file here.

@@ -6,7 +6,7 @@
 //!
 //! Left out: all that takes an address (`clone`, `remote add`, `submodule update`, an operand of `push` or `fetch` that is no name), a
 //! command (`bisect run`, `--exec`, `-x`, `--upload-pack`, `merge -s`) or a file to write (`--output`, `archive -o`, `worktree add`);
-//! `--git-dir`, `--work-tree` and settings that are not in the table of [`super::values`]; and all that opens an editor or asks,
+//! `--git-dir`, `--work-tree` and settings that are not in the table of [`super::values`]; all that checks a signature, which another program does; and all that opens an editor or asks,
 //! because an editor takes commands from a pipe: `-i`, `-e`, `commit` without a message, `rebase --continue`. `add -p` is in the table where
 //! the line gives it nothing to read ([`asks`]).
 
@@ -44,7 +44,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     ),
     any(
         "diff-tree diff-index diff-files",
-        concat!(diff!(), "--cached --no-commit-id -r -t -m -c --cc --always --root -q --merge-base --pretty[=WORD] --format[=WORD] "),
+        concat!(diff!(), "--cached --no-commit-id -r -t -m -c --cc --always --root -q --merge-base --pretty[=FORMAT] --format[=FORMAT] "),
     ),
     any("range-diff", concat!(diff!(), "--creation-factor=WORD --no-dual-color --left-only --right-only ")),
     any(
@@ -57,8 +57,8 @@ const SUBCOMMANDS: &[Subcommand] = &[
     ),
     any(
         "shortlog",
-        "-n --numbered -s --summary -e --email -w[=WORD] --group=WORD -c --since=WORD --until=WORD --all --no-merges \
-                 --merges --author=WORD --format[=WORD]",
+        "-n --numbered -s --summary -e --email -w[=WORD] --group=FORMAT -c --since=WORD --until=WORD --all --no-merges \
+                 --merges --author=WORD --format[=FORMAT]",
     ),
     any(
         "blame annotate",
@@ -86,7 +86,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     any(
         "ls-files",
         "-c --cached -d --deleted -m --modified -o --others -i --ignored -s --stage --directory --no-empty-directory -u --unmerged -k \
-         --killed -z -x=WORD --exclude=WORD -X=WORD --exclude-from=WORD --exclude-per-directory=WORD --exclude-standard --error-unmatch \
+         --killed -z -x=WORD --exclude=WORD -X=STRATEGY --exclude-from=WORD --exclude-per-directory=WORD --exclude-standard --error-unmatch \
          --with-tree=WORD -t -v -f --full-name --recurse-submodules --abbrev[=N] --debug --eol --deduplicate --sparse --format=WORD",
     ),
     any("ls-tree", "-d -r -t -l --long -z --name-only --name-status --object-only --full-name --full-tree --abbrev[=N] --format=WORD"),
@@ -123,7 +123,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     most("help", 0, "-a --all -g --guides"),
     most("var", 1, "-l"),
     any("worktree.list", "--porcelain -v --verbose -z"),
-    any("stash.list", "--oneline -p --stat --date=WORD --format[=WORD] --pretty[=WORD] -n=WORD -NUM"),
+    any("stash.list", "--oneline -p --stat --date=WORD --format[=FORMAT] --pretty[=FORMAT] -n=WORD -NUM"),
     most("stash.show", 1, "-p --patch --stat --name-only --name-status --numstat -u --include-untracked --only-untracked --no-color"),
     most("submodule.status", 99, "--cached --recursive -q --quiet"),
     any("notes.list notes.show", ""),
@@ -188,14 +188,14 @@ const SUBCOMMANDS: &[Subcommand] = &[
         "tag",
         concat!(
             references!(),
-            "-l --list -n[=N] -d --delete -v --verify ?-a ?--annotate !-m=TEXT !--message=TEXT !-F=WORD !--file=WORD --cleanup=WORD -f \
+            "-l --list -n[=N] -d --delete ?-a ?--annotate !-m=TEXT !--message=TEXT !-F=WORD !--file=WORD --cleanup=WORD -f \
              --force --create-reflog --no-sign "
         ),
     ),
     any(
         "merge",
         "-n --stat --no-stat --summary --log[=N] --no-log --squash --no-squash --commit --no-commit --no-edit --cleanup=WORD --ff --no-ff \
-         --ff-only --verify-signatures --no-verify-signatures -X=WORD --strategy-option=WORD -m=TEXT --message=TEXT -F=WORD --file=WORD \
+         --ff-only --no-verify-signatures -X=STRATEGY --strategy-option=STRATEGY -m=TEXT --message=TEXT -F=WORD --file=WORD \
          -v --verbose -q --quiet --abort --quit --allow-unrelated-histories --progress --no-progress --no-gpg-sign --autostash \
          --no-autostash --signoff --no-signoff --no-verify",
     ),
@@ -204,13 +204,13 @@ const SUBCOMMANDS: &[Subcommand] = &[
         "--onto=WORD --keep-base --no-verify -q --quiet -v --verbose -n --no-stat --stat --signoff --committer-date-is-author-date \
          --reset-author-date --ignore-date --ignore-whitespace -f --force-rebase --no-ff --skip --abort --quit --show-current-patch \
          --apply -m --merge --rerere-autoupdate --no-rerere-autoupdate --empty=WORD --no-autosquash --update-refs --no-update-refs \
-         --no-gpg-sign --autostash --no-autostash --rebase-merges[=WORD] --no-rebase-merges --fork-point --no-fork-point -X=WORD \
-         --strategy-option=WORD --root --keep-empty --no-keep-empty",
+         --no-gpg-sign --autostash --no-autostash --rebase-merges[=WORD] --no-rebase-merges --fork-point --no-fork-point -X=STRATEGY \
+         --strategy-option=STRATEGY --root --keep-empty --no-keep-empty",
     ),
     any(
         "cherry-pick revert",
-        "--quit --abort --skip -n --no-commit --no-edit -s --signoff -m=WORD --mainline=WORD --rerere-autoupdate -X=WORD \
-         --strategy-option=WORD --no-gpg-sign -x --ff --allow-empty --allow-empty-message --keep-redundant-commits",
+        "--quit --abort --skip -n --no-commit --no-edit -s --signoff -m=WORD --mainline=WORD --rerere-autoupdate -X=STRATEGY \
+         --strategy-option=STRATEGY --no-gpg-sign -x --ff --allow-empty --allow-empty-message --keep-redundant-commits",
     ),
     // Otherwise it writes files to the working folder, whose names are made of what commits say.
     any(
@@ -266,7 +266,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
         remote,
         "-v --verbose -q --quiet --progress --no-progress --no-recurse-submodules --rebase --no-rebase -n --stat --no-stat --log[=N] \
          --no-log --squash --commit --no-commit --no-edit --ff --no-ff --ff-only --no-verify --no-verify-signatures --autostash \
-         --no-autostash -X=WORD --strategy-option=WORD --no-gpg-sign --allow-unrelated-histories --all -a --append -f --force -t --tags \
+         --no-autostash -X=STRATEGY --strategy-option=STRATEGY --no-gpg-sign --allow-unrelated-histories --all -a --append -f --force -t --tags \
          --no-tags -p --prune -j[=N] --jobs[=N] --dry-run -k --keep --depth=WORD --shallow-since=WORD --deepen=WORD --unshallow -4 \
          --ipv4 -6 --ipv6 --set-upstream",
     ),

@@ -1,7 +1,7 @@
 //! What `git` reads and writes: folders, files and patterns of them among its operands.
 
 use super::linked::placed;
-use super::reading::scan_subcommand;
+use super::reading::{Scan, scan_subcommand};
 use super::texts::git_subcommand;
 use super::touches::{Touch, file, words};
 use crate::argument::Argument;
@@ -17,6 +17,9 @@ const OF_NAMES: [&str; 6] = ["branch", "for-each-ref", "ls-remote", "push", "sho
 const OF_REFERENCES: [&str; 12] =
     ["describe", "diff", "fetch", "log", "merge", "merge-base", "pull", "rebase", "rev-list", "rev-parse", "shortlog", "show"];
 
+/// TABLE: subcommands of `git` to which `REVISION:PATH` and `:STAGE:PATH` are what a file was.
+const OF_OBJECTS: [&str; 7] = ["archive", "cat-file", "diff", "grep", "log", "ls-tree", "show"];
+
 /// What `git` touches: the folders of `-C`, and operands that may be files or patterns of them.
 pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     let at = git_subcommand(arguments);
@@ -29,9 +32,12 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     if OF_NAMES.contains(&subcommand) {
         return touched;
     }
+    if changes_all(arguments) {
+        touched.push(Touch::File { index: at, path: ".".to_owned(), access: Access::Write });
+    }
     let scanned = scan_subcommand("git", arguments);
-    let behind = |index: &usize| *index > at;
-    let mut operands = scanned.as_ref().map_or_else(|| words(arguments).into_iter().filter(behind).collect(), |scan| scan.operands.clone());
+    touched.extend(scanned.iter().flat_map(lines_of));
+    let mut operands = operands_of(scanned.as_ref(), arguments, at);
     // The first operand of `git grep` is what it looks for, unless an option gives that.
     if subcommand == "grep" && scanned.is_some_and(|scan| !scan.has(&["e", "f"])) && !operands.is_empty() {
         operands.remove(0);
@@ -51,12 +57,58 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
             continue;
         }
         touched.extend(file(arguments, index, access));
+        if OF_OBJECTS.contains(&subcommand) {
+            let paths = text.match_indices(':').filter_map(|(at, _)| text.get(at + 1..));
+            touched.extend(paths.map(|path| Touch::File { index, path: path.to_owned(), access: Access::Read }));
+        }
         touched.extend(behind_magic(text).map(|path| Touch::File { index, path: path.to_owned(), access }));
         if text.contains(['*', '?', '[']) {
             touched.push(Touch::Pattern(behind_magic(text).unwrap_or(text).to_owned()));
         }
     }
     touched
+}
+
+/// Returns the places of the operands behind the subcommand.
+pub(super) fn git_operands(arguments: &[Argument]) -> Vec<usize> {
+    operands_of(scan_subcommand("git", arguments).as_ref(), arguments, git_subcommand(arguments))
+}
+
+fn operands_of(scanned: Option<&Scan>, arguments: &[Argument], at: usize) -> Vec<usize> {
+    let behind = |index: &usize| *index > at;
+    scanned.map_or_else(|| words(arguments).into_iter().filter(behind).collect(), |scan| scan.operands.clone())
+}
+
+/// Returns whether `git` takes away or overwrites whatever has changed in its whole working folder, or what a list names.
+pub(super) fn changes_all(arguments: &[Argument]) -> bool {
+    let at = git_subcommand(arguments);
+    let behind = arguments.get(at + 1..).unwrap_or_default();
+    let has = |letter: char, words: &[&str]| {
+        let is_letter = |text: &str| text.starts_with('-') && !text.starts_with("--") && text.contains(letter);
+        behind.iter().map(|argument| argument.text.as_str()).any(|text| is_letter(text) || words.contains(&text))
+    };
+    let first = behind.first().map_or("", |argument| argument.text.as_str());
+    let is_whole = git_operands(arguments).iter().all(|index| *index == at + 1 && first == "push");
+    // A pattern finds names at any depth, and names in a list may be any.
+    let is_listed = behind.iter().any(|argument| argument.text.starts_with("--pathspec-f") || argument.text.contains(['*', '?', '[']));
+    match arguments.get(at).map_or("", |argument| argument.text.as_str()) {
+        "clean" => (is_whole || is_listed) && !has('n', &["--dry-run"]),
+        "reset" => has('-', &["--hard", "--merge"]),
+        "checkout" => has('f', &["--force"]) || is_listed,
+        "switch" => has('f', &["--force", "--discard-changes"]),
+        "stash" => first == "save" || (first.is_empty() || first.starts_with('-') || first == "push") && (is_whole || is_listed),
+        "rm" | "restore" => is_listed,
+        _ => false,
+    }
+}
+
+/// The files of which `git log -L` shows lines: `1,5:FILE`, `:NAME:FILE`.
+fn lines_of(scan: &Scan) -> impl Iterator<Item = Touch> {
+    let ranges = scan.given.iter().zip(&scan.places).filter(|((name, _), _)| *name == "L");
+    ranges.filter_map(|((_, value), place)| {
+        let path = value.as_ref()?.text.rsplit_once(':')?.1.to_owned();
+        Some(Touch::File { index: *place, path, access: Access::Read })
+    })
 }
 
 /// Returns the path behind the words and signs that `git` takes in front of it: `:(top)x`, `:!x`, `:/x`.

@@ -34,7 +34,7 @@ macro_rules! revisions {
          --cherry-mark --cherry-pick --left-only --right-only --left-right --cherry -g --walk-reflogs --merge --boundary --sparse \
          --simplify-by-decoration --show-pulls --full-history --dense --simplify-merges --ancestry-path[=WORD] --date-order \
          --author-date-order --topo-order --reverse --no-walk[=WORD] --do-walk --full-diff --graph --no-graph --parents --children \
-         --root --relative-date --date=WORD --pretty[=WORD] --format[=WORD] --oneline --abbrev-commit --no-abbrev-commit \
+         --root --relative-date --date=WORD --pretty[=FORMAT] --format[=FORMAT] --oneline --abbrev-commit --no-abbrev-commit \
          --encoding=WORD --expand-tabs[=N] --no-expand-tabs --notes[=WORD] --no-notes --show-notes[=WORD] --no-show-signature \
          --show-linear-break[=WORD] --log-size "
     };
@@ -56,7 +56,7 @@ macro_rules! log {
 /// How references are listed.
 macro_rules! references {
     () => {
-        "--sort=WORD --format=WORD --contains=WORD --no-contains=WORD --merged=WORD --no-merged=WORD --points-at=WORD \
+        "--sort=FORMAT --format=FORMAT --contains=WORD --no-contains=WORD --merged=WORD --no-merged=WORD --points-at=WORD \
          --ignore-case --color[=WORD] --no-color --column[=WORD] --no-column "
     };
 }

@@ -1,6 +1,8 @@
 //! Files that programs touch by other names than their operands: `ln`, `cp` and `mv`, and the folders that builders enter.
 
+use super::archives::extracted_to;
 use super::touches::Touch;
+use super::trees::has;
 use crate::argument::Argument;
 use crate::grammar::Access;
 
@@ -12,13 +14,7 @@ pub(super) fn hidden_targets(arguments: &[Argument]) -> impl Iterator<Item = Tou
 
 /// Returns whether `ln` makes links that hold the paths as they are written, and not as they are seen from the working folder.
 pub(super) fn is_symbolic(arguments: &[Argument]) -> bool {
-    let has = |letter: char, word: &str| {
-        arguments.iter().map(|argument| argument.text.as_str()).any(|text| match text.strip_prefix("--") {
-            Some(long) => !long.is_empty() && word.starts_with(long),
-            None => text.starts_with('-') && text.contains(letter),
-        })
-    };
-    has('s', "symbolic") && !has('r', "relative")
+    has(arguments, &['s'], "symbolic") && !has(arguments, &['r'], "relative")
 }
 
 /// Follows the relative paths that symbolic links hold from the folders in which the links may lie: the last operand, or the folder in which that
@@ -99,7 +95,10 @@ pub(super) fn of_archive(arguments: &[Argument]) -> Vec<Touch> {
         Some(archive) => (!is_read || is_made).then(|| (index, archive.to_owned())),
         None => (index > 0 && !text.starts_with('-') && is_written(&index)).then(|| (index, text.to_owned())),
     };
-    texts().filter_map(file).map(|(index, path)| Touch::File { index, path, access: Access::Write }).collect()
+    let folder =
+        extracted_to(arguments).filter(|index| *index == 0 || arguments.get(*index).is_some_and(|word| word.text.starts_with('-')));
+    let folder = folder.map(|index| (index, ".".to_owned()));
+    texts().filter_map(file).chain(folder).map(|(index, path)| Touch::File { index, path, access: Access::Write }).collect()
 }
 
 /// What a builder enters by an option.

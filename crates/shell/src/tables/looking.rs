@@ -12,7 +12,7 @@ const FIND_PATTERNS: [&str; 10] =
     ["-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-lname", "-ilname", "-regex", "-iregex"];
 
 /// A pattern that finds everything hidden: it stands for one that cannot be told.
-const ANY: &str = ".*";
+pub const HIDDEN_ONES: &str = ".*";
 
 /// A pattern that finds everything but what is hidden: it stands for names that nothing narrows down.
 pub const UNHELD: &str = "*";
@@ -30,7 +30,7 @@ pub(super) fn of_find(arguments: &[Argument]) -> Vec<Touch> {
     for (index, argument) in arguments.iter().enumerate().filter(|(index, _)| is_looked_for(arguments, *index)) {
         let value = text(index + 1);
         touched.push(Touch::Pattern(if argument.text.ends_with("regex") {
-            glob_of_regex(value).unwrap_or_else(|| ANY.to_owned())
+            glob_of_regex(value).unwrap_or_else(|| HIDDEN_ONES.to_owned())
         } else {
             value.to_owned()
         }));
@@ -108,7 +108,7 @@ pub(super) fn of_fd(arguments: &[Argument]) -> Vec<Touch> {
             0 if scan.has(&["F", "fixed-strings"]) => touched.push(Touch::Pattern(argument.text.clone())),
             // It is found anywhere in a name, and hidden files only where that is asked for.
             0 if scan.has(&["H", "hidden", "I", "no-ignore"]) => {
-                touched.push(Touch::Pattern(glob_of_regex(&argument.text).unwrap_or_else(|| ANY.to_owned())));
+                touched.push(Touch::Pattern(glob_of_regex(&argument.text).unwrap_or_else(|| HIDDEN_ONES.to_owned())));
             }
             0 => {}
             _ => touched.extend(file(arguments, *index, Access::Read)),

@@ -17,6 +17,7 @@ mod connecting;
 mod containers;
 mod files;
 mod find;
+mod formatters;
 mod git;
 mod git_files;
 mod git_options;
@@ -50,6 +51,7 @@ mod system;
 mod system_packages;
 mod texts;
 mod touches;
+mod trees;
 mod values;
 mod xargs;
 
@@ -65,14 +67,15 @@ use rustc_hash::FxHashMap;
 use super::argument::Argument;
 pub use builtins::is_refused;
 pub use git::{ASKS, asks, clone_operands};
-pub use looking::{UNHELD, only_names};
+pub use looking::{HIDDEN_ONES, UNHELD, only_names};
 use options::Options;
 pub use outputs::outputs;
 pub use patterns::{braces, chosen_names};
 pub use printing::prints_secrets;
 pub use reading::{COMPUTED, COMPUTED_NAME, LITERAL, OPERAND, SUBCOMMAND, Started, Unlisted, read, subcommand_behind_options};
 pub use texts::{git_subcommand, reads_names, texts};
-pub use touches::{Touch, takes_trees, touched};
+pub use touches::{Touch, touched};
+pub use trees::trees;
 
 /// What is known of a program.
 #[derive(Debug)]
@@ -193,6 +196,10 @@ pub enum Value {
     Written,
     /// `GIT`: a setting of `git`, with its value.
     Git,
+    /// `FORMAT`: how `git` shows something, without a signature, which another program checks. As [`Value::Word`] in the next argument.
+    Format,
+    /// `STRATEGY`: how `git` merges, where files stay in their folders.
+    Strategy,
     /// `REPOSITORY`: `OWNER/NAME` on the usual host.
     Repository,
     /// `CMAKE`: a setting of `cmake`, with its value.

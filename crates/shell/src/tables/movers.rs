@@ -1,10 +1,12 @@
 //! Programs without a table that copy, move and take away files: names that a glob finds by their extension are no harmful options of theirs.
+//!
+//! Left out: `-S`, which makes names of backups.
 
-use super::reading::{LITERAL, Started, Unlisted};
+use super::reading::{LITERAL, OPTION, Started, Unlisted, literal};
 use crate::argument::{Argument, Certainty};
 
 /// TABLE: programs that do nothing but what their names say with the files that they are given, whatever options stand among them.
-const MOVERS: [&str; 4] = ["cp", "mv", "rm", "touch"];
+const MOVERS: [&str; 5] = ["cp", "ln", "mv", "rm", "touch"];
 
 /// Returns whether a program does nothing but what its name says, whatever options stand among its files.
 pub(super) fn is_mover(program: &str) -> bool {
@@ -16,7 +18,14 @@ pub(super) fn is_mover(program: &str) -> bool {
 ///
 /// # Errors
 /// [`Unlisted`] is the first argument that is computed otherwise.
-pub(super) fn movable(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub(super) fn movable(program: &str, arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+    let is_suffix = |text: &str| text.starts_with("--su") || text.starts_with('-') && !text.starts_with("--") && text.contains('S');
+    if let Some(index) = arguments.iter().position(|argument| program != "rm" && is_suffix(&argument.text)) {
+        return Err(Unlisted { index, what: OPTION });
+    }
+    if program == "ln" {
+        return literal(arguments);
+    }
     let is_kind = |argument: &Argument| {
         let extension = argument.text.strip_prefix("*.").unwrap_or_default();
         let is_plain = !extension.is_empty() && extension.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.');

@@ -57,7 +57,7 @@ pub fn read(program: &str, arguments: &[Argument]) -> Result<Vec<Started>, Unlis
         return Err(Unlisted { index: arguments.len(), what: builtins::REFUSED });
     }
     let Some(table) = super::table(program) else {
-        return if is_mover(program) { movable(arguments) } else { literal(arguments) };
+        return if is_mover(program) { movable(program, arguments) } else { literal(arguments) };
     };
     if let Operands::Own(reads) = table.program.operands {
         return reads(arguments);
@@ -310,7 +310,7 @@ impl<'a> Reader<'a> {
         match self.arguments.get(self.at) {
             // Several words: the second is not the value any more.
             Some(value) if value.many => Err(Unlisted { index: self.at, what: COMPUTED }),
-            Some(value) if kind == Value::Word && !is_word(value) => Err(Unlisted { index: self.at, what: VALUE }),
+            Some(value) if matches!(kind, Value::Word | Value::Format) && !is_word(value) => Err(Unlisted { index: self.at, what: VALUE }),
             Some(value) => self.value(name, value, kind),
             None => Ok(()),
         }

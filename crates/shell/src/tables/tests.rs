@@ -99,7 +99,7 @@ fn a_refused_argument_is_told_by_its_place() {
     };
     assert_eq!(place("sed -n -i s/a/b/ x"), 1);
     assert_eq!(place("find . -name x -fls y"), 3);
-    assert_eq!(place("tar xf x.tar"), 0);
+    assert_eq!(place("tar uf x.tar"), 0);
     assert_eq!(place("uniq a b"), 1);
     // What is refused always is told behind all words, so that no entry of a list holds it.
     assert_eq!(place("alias a=b"), 1);

@@ -6,12 +6,15 @@
 //!
 //! Where a word may be a file or the value of an option, it counts as a file.
 
+use super::archives::of_compression;
+use super::formatters::{is_formatter, of_formatter, of_tool};
 use super::git_files::of_git;
 use super::linked::{hidden_targets, is_symbolic, of_archive, of_folder_option, placed, seen_from_link};
 use super::looking::{of_fd, of_find};
 use super::patterns::braces;
 use super::reading::{Scan, scan};
 use super::texts::{git_subcommand, gives_script};
+use super::trees::has;
 use super::{Operands, runs, table};
 use crate::argument::Argument;
 use crate::grammar::Access;
@@ -116,12 +119,13 @@ pub fn touched(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         "git" => touched.extend(of_git(arguments)),
         "fd" | "fdfind" => touched.extend(of_fd(arguments)),
         "make" | "gmake" | "ninja" => touched.extend(of_folder_option(arguments)),
-        "gofmt" => {
-            let writes = arguments.iter().any(|argument| argument.text == "-w");
-            touched.extend(all_words(arguments, if writes { Access::Write } else { Access::Read }));
-        }
         "helm" if arguments.iter().any(|argument| matches!(argument.text.as_str(), "lint" | "template")) => {
             touched.extend(all_words(arguments, Access::Read))
+        }
+        _ if is_formatter(program) => touched.extend(of_formatter(program, arguments)),
+        "npx" | "bunx" => touched.extend(of_tool(arguments, 1)),
+        _ if program.starts_with("python") && arguments.first().is_some_and(|first| first.text == "-m") => {
+            touched.extend(of_tool(arguments, 2));
         }
         _ => touched.extend(of_row(program, arguments)),
     }
@@ -150,7 +154,7 @@ pub(super) fn file(arguments: &[Argument], index: usize, access: Access) -> Opti
 }
 
 /// Every word that is no option, as a file.
-fn all_words(arguments: &[Argument], access: Access) -> Vec<Touch> {
+pub(super) fn all_words(arguments: &[Argument], access: Access) -> Vec<Touch> {
     words(arguments).into_iter().filter_map(|index| file(arguments, index, access)).collect()
 }
 
@@ -176,7 +180,7 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         let is_pattern = |argument: &&Argument| argument.as_known().is_some_and(|text| text.contains(['*', '?', '[']));
         touched.extend(arguments.iter().filter(is_pattern).map(|argument| Touch::Pattern(argument.text.clone())));
     }
-    let mut operands = scanned.as_ref().map_or_else(|| words(arguments), |scan| scan.operands.clone());
+    let mut operands = operands_of(scanned.as_ref(), arguments);
     let last = operands.len().saturating_sub(1);
     let others = if program == "mv" { Access::Write } else { Access::Read };
     let is_mode = |index: &usize| arguments.get(*index).is_some_and(|argument| is_mode(program, &argument.text));
@@ -208,13 +212,41 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     match program {
         "tar" | "gtar" | "bsdtar" => touched.extend(of_archive(arguments)),
         "cp" | "mv" => touched.extend(hidden_targets(arguments)),
+        _ if *kind == Kind::Reads => touched.extend(of_compression(program, arguments)),
         "ln" if is_symbolic(arguments) => seen_from_link(&mut touched),
         _ => {}
+    }
+    if is_linking(program, arguments) {
+        write_through(&mut touched);
     }
     if matches!(program, "cp" | "mv" | "ln" | "install" | "ginstall") {
         touched.extend(placed(arguments, &operands, target));
     }
     touched
+}
+
+/// Notes that what is written to a link is written to its file.
+fn write_through(touched: &mut Vec<Touch>) {
+    let written = |touch: &Touch| match touch {
+        Touch::File { index, path, access: Access::Read } => Some(Touch::File { index: *index, path: path.clone(), access: Access::Write }),
+        _ => None,
+    };
+    let files: Vec<Touch> = touched.iter().filter_map(written).collect();
+    touched.extend(files);
+}
+
+/// Returns the places of the operands of a program.
+pub(super) fn operands(program: &str, arguments: &[Argument]) -> Vec<usize> {
+    operands_of(scan_of(program, arguments).as_ref(), arguments)
+}
+
+fn operands_of(scanned: Option<&Scan>, arguments: &[Argument]) -> Vec<usize> {
+    scanned.map_or_else(|| words(arguments), |scan| scan.operands.clone())
+}
+
+/// Returns whether a program makes other names for its files.
+fn is_linking(program: &str, arguments: &[Argument]) -> bool {
+    program == "ln" || program == "cp" && (has(arguments, &['l', 's'], "link") || has(arguments, &[], "symbolic-link"))
 }
 
 /// Returns whether the first operand of a program is what it searches for, or a script.
@@ -248,7 +280,7 @@ fn is_mode(program: &str, text: &str) -> bool {
 }
 
 /// Returns the folder that `-t` names, in full or shortened, and the place of the argument that ends it.
-fn target(arguments: &[Argument]) -> Option<(usize, String)> {
+pub(super) fn target(arguments: &[Argument]) -> Option<(usize, String)> {
     arguments.iter().enumerate().find_map(|(index, argument)| {
         let text = argument.text.as_str();
         let next = || arguments.get(index + 1).map(|next| (index + 1, next.text.clone()));
@@ -330,23 +362,4 @@ fn files_of_options(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         }
     }
     touched
-}
-
-/// Returns for how many of the first arguments a program takes away or changes all that lies below them. The last operand of `mv` and `cp` is where
-/// things go.
-#[must_use]
-pub fn takes_trees(program: &str, arguments: &[Argument]) -> usize {
-    let has = |letters: &[char], word: &str| {
-        arguments.iter().map(|argument| argument.text.as_str()).any(|text| match text.strip_prefix("--") {
-            Some(long) => !long.is_empty() && word.starts_with(long),
-            None => text.starts_with('-') && text.contains(letters),
-        })
-    };
-    match program {
-        "mv" => arguments.len().saturating_sub(1),
-        "cp" if has(&['r', 'R', 'a'], "recursive") || has(&[], "archive") => arguments.len().saturating_sub(1),
-        "rm" if has(&['r', 'R'], "recursive") => arguments.len(),
-        "chmod" | "chown" | "chgrp" | "chattr" if has(&['R'], "recursive") => arguments.len(),
-        _ => 0,
-    }
 }

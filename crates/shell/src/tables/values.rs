@@ -52,6 +52,8 @@ pub fn holds(kind: Value, value: &Argument) -> bool {
         Value::Below => value.as_known().is_some_and(is_below),
         Value::Git => value.as_known().and_then(|text| text.split_once('=')).is_some_and(|(name, value)| is_git_setting(name, Some(value))),
         Value::Written => value.as_known().is_some_and(|text| !text.is_empty() && !text.starts_with('-')),
+        Value::Format => value.as_known().is_some_and(|text| !shows_signature(text)),
+        Value::Strategy => value.as_known().is_some_and(is_strategy),
         Value::Repository => value.as_known().is_some_and(is_repository),
         Value::Cmake => value.as_known().is_some_and(is_cmake_setting),
         Value::Text | Value::Next | Value::Word | Value::Shell | Value::Sed => false,
@@ -88,6 +90,20 @@ pub fn is_git_setting(name: &str, value: Option<&str>) -> bool {
     let is_row = |row: &str| if row.ends_with('.') { name.starts_with(row) } else { name == row };
     let Some((_, values)) = GIT.iter().find(|(row, _)| is_row(row)) else { return false };
     values.contains(&"*") || value.is_some_and(|value| values.contains(&value))
+}
+
+/// Returns whether a format of `git` shows who signed something: `%G?`, `%+GK`, `%(signature)`.
+fn shows_signature(format: &str) -> bool {
+    let behind = format.split('%').skip(1).map(|rest| rest.strip_prefix(['+', '-', ' ']).unwrap_or(rest));
+    format.contains("signature") || behind.into_iter().any(|rest| rest.starts_with('G'))
+}
+
+/// Returns whether a text is an option of a merge. Left out is `subtree`, which writes into a folder of its own choice.
+fn is_strategy(text: &str) -> bool {
+    const STRATEGIES: &str = "diff-algorithm find-renames histogram ignore-all-space ignore-cr-at-eol ignore-space-at-eol ignore-space-change \
+         minimal no-renames no-renormalize ours patience rename-threshold renormalize theirs";
+    let name = text.split('=').next().unwrap_or_default();
+    STRATEGIES.split_ascii_whitespace().any(|strategy| strategy == name)
 }
 
 /// Returns whether a text is `OWNER/NAME`, without a host in front.

@@ -1,0 +1,47 @@
+//! Programs that check and rewrite the files that they are given. What they find below a folder is source code by their settings.
+
+use super::touches::{Touch, all_words, touched};
+use crate::argument::Argument;
+use crate::grammar::Access;
+
+/// TABLE: their names, with the options by which they write, or by which they only check where they write without one.
+const ROWS: [(&str, bool, &[&str]); 5] = [
+    ("black isort autopep8 yapf", false, &["--check", "--check-only", "--diff", "-c", "-d"]),
+    ("rustfmt", false, &["--check"]),
+    ("ruff", true, &["--fix", "--unsafe-fixes", "--add-noqa", "format"]),
+    ("clang-format gofmt goimports prettier shfmt", true, &["--write", "-i", "-w"]),
+    ("eslint mypy pylint flake8 stylelint", true, &["--fix"]),
+];
+
+fn row(program: &str) -> Option<&'static (&'static str, bool, &'static [&'static str])> {
+    ROWS.iter().find(|(names, ..)| names.split(' ').any(|name| name == program))
+}
+
+/// Returns whether a program is one of them.
+pub(super) fn is_formatter(program: &str) -> bool {
+    row(program).is_some()
+}
+
+/// The files that it is given.
+pub(super) fn of_formatter(program: &str, arguments: &[Argument]) -> Vec<Touch> {
+    let Some((_, writes, options)) = row(program) else { return Vec::new() };
+    let is_given = arguments.iter().any(|argument| options.contains(&argument.text.as_str()));
+    let mut touched = all_words(arguments, if is_given == *writes { Access::Write } else { Access::Read });
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    touched.retain(|touch| !matches!(touch, Touch::File { index, path, .. } if is_number(path) || *index == 0 && program == "ruff"));
+    touched
+}
+
+/// The files of a tool that another program starts, of which the name stands in front of its arguments.
+pub(super) fn of_tool(arguments: &[Argument], behind: usize) -> Vec<Touch> {
+    let Some(tool) = behind.checked_sub(1).and_then(|at| arguments.get(at)).filter(|tool| is_formatter(&tool.text)) else {
+        return Vec::new();
+    };
+    let mut touched = touched(&tool.text, arguments.get(behind..).unwrap_or_default());
+    touched.iter_mut().for_each(|touch| {
+        if let Touch::File { index, .. } = touch {
+            *index += behind;
+        }
+    });
+    touched
+}

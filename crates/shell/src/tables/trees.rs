@@ -1,0 +1,140 @@
+//! What happens to what lies below the files that programs are given: folders that are copied, moved, linked to, taken away or changed as a whole.
+
+use super::archives::extracted_to;
+use super::git_files::git_operands;
+use super::git_subcommand;
+use super::touches::{operands, target};
+use crate::argument::Argument;
+use crate::files::Below;
+
+/// Returns for each argument what happens to what lies below the file that it names. Where nothing does, the list may be empty.
+#[must_use]
+pub fn trees(program: &str, arguments: &[Argument]) -> Vec<Below> {
+    let all = |below| vec![below; arguments.len()];
+    match program {
+        "mv" | "ln" => moved(arguments, &operands(program, arguments)),
+        "cp" if has(arguments, &['r', 'R', 'a'], "recursive") || has(arguments, &[], "archive") => {
+            moved(arguments, &operands(program, arguments))
+        }
+        "rm" if has(arguments, &['r', 'R'], "recursive") => all(Below::Changes),
+        "chmod" | "chown" | "chgrp" | "chattr" if has(arguments, &['R'], "recursive") => all(Below::Changes),
+        "git" => of_git(arguments),
+        "tar" | "gtar" | "bsdtar" => {
+            let folder = extracted_to(arguments);
+            (0..arguments.len()).map(|at| if Some(at) == folder { Below::Fills } else { Below::Stays }).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns whether an option of one of these letters stands there, or this word in full or shortened.
+pub(super) fn has(arguments: &[Argument], letters: &[char], word: &str) -> bool {
+    arguments.iter().map(|argument| argument.text.as_str()).any(|text| match text.strip_prefix("--") {
+        Some(long) => !long.is_empty() && word.starts_with(long),
+        None => text.starts_with('-') && text.contains(letters),
+    })
+}
+
+/// What is moved, copied or linked to goes to the last operand. If that is no folder yet, what lay below the one source lies below it then.
+fn moved(arguments: &[Argument], operands: &[usize]) -> Vec<Below> {
+    let is_far = |index: &usize| arguments.get(*index).is_some_and(|word| word.text.starts_with(['/', '~']) || word.text.contains(".."));
+    let is_wide =
+        operands.iter().any(is_far) || target(arguments).is_some_and(|(_, path)| path.starts_with(['/', '~']) || path.contains(".."));
+    let mut below = vec![if is_wide { Below::Comes } else { Below::Moves }; arguments.len()];
+    let target = target(arguments).map(|(index, _)| index);
+    let is_there = |text: &str| matches!(text.trim_end_matches('/'), "" | "." | ".." | "~");
+    let is_folder =
+        |index: &usize| target.is_some() || operands.len() > 2 || arguments.get(*index).is_some_and(|word| is_there(&word.text));
+    let is_known = |index: &usize| arguments.get(*index).is_some_and(|word| word.as_known().is_some());
+    if let Some(last) = target.as_ref().or(operands.last()).filter(|last| is_folder(last) && is_known(last))
+        && let Some(place) = below.get_mut(*last)
+    {
+        *place = Below::Stays;
+    }
+    below
+}
+
+/// What `git` changes in the working folder. What it does between commits is no work of the line: branches are made of what has been committed.
+fn of_git(arguments: &[Argument]) -> Vec<Below> {
+    let at = git_subcommand(arguments);
+    let behind = arguments.get(at + 1..).unwrap_or_default();
+    let subcommand = arguments.get(at).map_or("", |argument| argument.text.as_str());
+    let operands = git_operands(arguments);
+    let has_word = |word: &str| behind.iter().any(|argument| argument.text == word);
+    let end = arguments.iter().position(|argument| argument.text == "--");
+    let text = |index: usize| arguments.get(index).map_or("", |argument| argument.text.as_str());
+    // A name with an extension is that of one file.
+    let is_file = |text: &str| text.rsplit('/').next().is_some_and(|name| name.trim_start_matches('.').contains('.')) && !is_pattern(text);
+    let is_path = |text: &str| text.ends_with('/') || text.starts_with([':', '.']) || is_pattern(text);
+    // The first operand of `git checkout` may be a branch.
+    let is_branch = |index: usize| end.is_none_or(|end| index < end) && operands.first() == Some(&index) && !is_path(text(index));
+    let is_tracked: &dyn Fn(usize) -> bool = match subcommand {
+        "mv" => return moved(arguments, &operands),
+        // Twice it takes repositories away too.
+        "clean" if behind.iter().map(|argument| forces(&argument.text)).sum::<usize>() > 1 => {
+            return vec![Below::Changes; arguments.len()];
+        }
+        "rm" if has(behind, &['r'], "") && !has_word("--cached") => &|index| index >= at && !is_file(text(index)),
+        "restore" if has(behind, &['S'], "staged") && !has(behind, &['W'], "worktree") => return Vec::new(),
+        "clean" | "restore" | "stash" => &|index| index >= at && !is_file(text(index)),
+        "checkout" => &|index| index >= at && !is_file(text(index)) && !is_branch(index),
+        "reset" | "switch" => &|index| index == at,
+        _ => return Vec::new(),
+    };
+    (0..arguments.len()).map(|index| if is_tracked(index) { Below::Tracked } else { Below::Stays }).collect()
+}
+
+fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?', '['])
+}
+
+/// Returns how often an argument of `git clean` forces it.
+fn forces(text: &str) -> usize {
+    match text.strip_prefix('-') {
+        Some(letters) if !letters.starts_with('-') => letters.matches('f').count(),
+        _ => usize::from(text == "--force"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn below(line: &str) -> Vec<Below> {
+        let words: Vec<Argument> = line.split(' ').map(Argument::known).collect();
+        trees(&words[0].text, &words[1..])
+    }
+
+    #[test]
+    fn folders_that_are_there_take_what_goes_into_them_by_its_name() {
+        use Below::{Changes, Comes, Moves, Stays, Tracked};
+        for (line, expected) in [
+            ("mv a b", vec![Moves, Moves]),
+            ("mv a .", vec![Moves, Stays]),
+            ("mv a b c", vec![Moves, Moves, Stays]),
+            ("mv -t ../c a", vec![Comes, Stays, Comes]),
+            ("mv -t c a", vec![Moves, Stays, Moves]),
+            ("mv /a b", vec![Comes, Comes]),
+            ("cp a b", vec![]),
+            ("cp -r a b", vec![Moves, Moves, Moves]),
+            ("cp -r a ./", vec![Moves, Moves, Stays]),
+            ("rm -r a", vec![Changes, Changes]),
+            ("rm a", vec![]),
+            ("git mv a b", vec![Moves, Moves, Moves]),
+            ("git clean -fd", vec![Tracked, Tracked]),
+            ("git clean -ffd", vec![Changes, Changes]),
+            ("git checkout main", vec![Tracked, Stays]),
+            ("git checkout -- a.py", vec![Tracked, Tracked, Stays]),
+            ("git restore src a.py", vec![Tracked, Tracked, Stays]),
+            ("git restore --staged .", vec![]),
+            ("git switch -f main", vec![Tracked, Stays, Stays]),
+            ("git checkout src/", vec![Tracked, Tracked]),
+            ("git checkout main -- src", vec![Tracked, Stays, Tracked, Tracked]),
+            ("git checkout -- src", vec![Tracked, Tracked, Tracked]),
+            ("git rm -r --cached a", vec![]),
+            ("git log a", vec![]),
+        ] {
+            assert_eq!(below(line), expected, "{line}");
+        }
+    }
+}
