@@ -332,7 +332,7 @@ fn in_home(text: &str) -> Option<&str> {
 }
 
 #[path = "path_trees.rs"]
-mod trees;
+pub(super) mod trees;
 
 #[cfg(test)]
 #[path = "path_tests.rs"]

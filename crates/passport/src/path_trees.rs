@@ -3,7 +3,7 @@
 use super::super::glob;
 use super::super::links;
 use super::super::shell_glob::ShellGlob;
-use super::{NormalPath, PathSet, Root};
+use super::{NormalPath, PathSet, Root, in_home};
 
 impl PathSet {
     /// Returns whether a place of an entry lies below a path, which may be a glob, as far as the entry is written out. A path that is relative may
@@ -47,19 +47,32 @@ impl PathSet {
 
     /// Returns whether a place that is written as an entry may lie in one of this set, by any name of it.
     pub(crate) fn may_hold(&self, entry: &str) -> bool {
-        let is_open = |part: &str| glob::has_wildcards(part);
-        let holds = |place: &str, entry: &str| {
-            let mut parts = entry.split('/');
-            !place.starts_with('/')
-                || place.split('/').all(|name| parts.next().is_none_or(|part| part == name || is_open(part) || is_open(name)))
-        };
-        let names = links::names_of(&entry.to_ascii_lowercase());
+        let entry = entry.to_ascii_lowercase();
+        let mut names = links::names_of(&entry);
+        names.push(entry.clone());
         self.entries.iter().any(|place| {
             let place = place.to_ascii_lowercase();
-            let place = place.trim_end_matches('/');
-            holds(place, &entry.to_ascii_lowercase()) || names.iter().any(|entry| holds(place, entry))
+            let of_home = || Some(holds(&format!("/{}", in_home(&place)?), entry.strip_prefix('~')?));
+            !place.starts_with('/') || names.iter().any(|name| holds(&place, name)) || of_home().unwrap_or(false)
         })
     }
+}
+
+/// Returns whether a place begins with the names of another one. A wildcard may be any name.
+fn holds(place: &str, entry: &str) -> bool {
+    let mut parts = entry.split('/');
+    let is_open = |part: &str| glob::has_wildcards(part);
+    let place = place.trim_end_matches('/').split('/');
+    place.into_iter().all(|name| parts.next().is_none_or(|part| part == name || is_open(part) || is_open(name)))
+}
+
+/// Returns whether a place belongs to the system, or is a hidden one of a home: no working folder is taken to lie above it.
+pub(crate) fn is_of_system(entry: &str) -> bool {
+    const FOLDERS: [&str; 11] = ["bin", "boot", "dev", "etc", "lib", "lib64", "library", "proc", "run", "sbin", "sys"];
+    let entry = entry.to_ascii_lowercase();
+    let is_hidden = |rest: &str| rest.starts_with('.');
+    let first = entry.strip_prefix('/').and_then(|rest| rest.split('/').next());
+    first.is_some_and(|first| FOLDERS.contains(&first)) || entry.strip_prefix("~/").or_else(|| in_home(&entry)).is_some_and(is_hidden)
 }
 
 /// Returns whether a path ends with names with which an entry for any depth begins, and behind which the entry goes on.

@@ -67,8 +67,10 @@ impl Walk<'_> {
                         below => below,
                     };
                     // `git` may change its whole working folder, which may lie above the folder at hand.
-                    let is_all = below == Below::Tracked && path == ".";
-                    let path = if is_all { path } else { self.directories.resolved(&path) };
+                    if below == Below::Tracked && path == "." {
+                        self.operands.push(FileOperand { below, ..FileOperand::new(path.clone(), access) });
+                    }
+                    let path = self.directories.resolved(&path);
                     let operand = FileOperand { path, access, is_glob, is_found: argument.found, below };
                     if FINDERS.contains(&name) {
                         let searched = FileOperand::new(operand.path.clone(), Access::Write);

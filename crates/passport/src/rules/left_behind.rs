@@ -3,6 +3,7 @@
 
 use bash_commands::Below;
 
+use super::super::path::trees::is_of_system;
 use super::super::path::{NormalPath, PathSet};
 
 /// Folders that builds leave behind, and that lie in no place that is worth blocking.
@@ -54,12 +55,13 @@ pub(super) fn are_built(patterns: &[String]) -> bool {
 /// `allowed` are the allowed places, in one of which the working folder lies.
 pub(super) fn has_blocked(blocked: &PathSet, allowed: Option<&PathSet>, path: &NormalPath, below: Below) -> bool {
     let is_rooted = |entry: &str| entry.starts_with(['/', '~']);
+    let is_tracked = matches!(below, Below::Searched | Below::Tracked);
     let is_near = |entry: &str| {
         let is_here = || allowed.filter(|allowed| allowed.is_elsewhere()).is_none_or(|allowed| allowed.may_hold(entry));
-        !path.is_relative() || !is_rooted(entry) || is_here()
+        !path.is_relative() || !is_rooted(entry) || !(is_tracked && is_of_system(entry)) && is_here()
     };
     let in_repository = |entry: &str| entry.split('/').any(|part| part.eq_ignore_ascii_case(".git"));
-    let counts = |entry: &str| is_near(entry) && (!matches!(below, Below::Searched | Below::Tracked) || !in_repository(entry));
+    let counts = |entry: &str| is_near(entry) && (!is_tracked || !in_repository(entry));
     // What moves is blocked at its new place too, if it is blocked at any depth of all places that may be used.
     let is_left = |entry: &str| {
         let above = entry.split("/**").next().unwrap_or_default();
