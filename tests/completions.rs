@@ -47,6 +47,7 @@ const CASES: &[Case] = &[
         &["tollgate", "tap", "--"],
         &["--thread", "--agent", "--only", "--from-beginning", "--since", "--until", "--end", "--count", "--output"],
     ),
+    (&["tollgate", "mcp-proxy", "--"], &["--server", "--url", "--url-token-file", "--gate", "--token-file", "--thread", "--timeout"]),
     (&["tollgate", "why", "--"], &["--at", "--within", "--agent", "--thread", "--output"]),
     (&["tollgate", "passport", "check", "--format", ""], &["json", "text"]),
     (&["tollgate", "completions", ""], &["bash", "zsh", "fish", "elvish", "powershell"]),

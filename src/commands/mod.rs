@@ -16,6 +16,7 @@ mod eval;
 mod health;
 mod hook;
 mod loops;
+mod mcp_proxy;
 mod passport;
 mod replay;
 mod run;
@@ -91,6 +92,8 @@ enum Command {
     Health(health::HealthArgs),
     /// Ask a server about an event of an agent host that only starts commands; print the settings of a host
     Hook(hook::HookArgs),
+    /// Stand before an MCP server, and ask a server of Tollgate about each call of a tool and each result
+    McpProxy(mcp_proxy::McpProxyArgs),
     /// Play the bundled sample against running workers, as an orchestrator would, and show the verdicts
     Sample(sample::SampleArgs),
     /// Verdicts as they come: lines on a terminal, JSONL in a pipe
@@ -209,6 +212,7 @@ fn run(Cli { common, command }: Cli) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => serve::execute(&args, common.worker_settings()?),
         Command::Health(args) => health::execute(&args, &settings()?),
         Command::Hook(args) => hook::execute(&args),
+        Command::McpProxy(args) => mcp_proxy::execute(args),
         Command::Sample(args) => sample::execute(&args, settings()?, screen),
         Command::Tap(args) => tap::execute(&args, settings()?, screen),
         Command::Why(args) => why::execute(&args, &settings()?, screen),

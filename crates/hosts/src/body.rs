@@ -46,6 +46,22 @@ impl<'d> Members<'d> {
         Ok(Self { value, path: String::new() })
     }
 
+    /// Checks that no reader takes a key for another one of `names`: readers differ in whether they look at case, and a key may be written with
+    /// escapes. `others` says whether the object may have more keys.
+    pub(crate) fn check_keys(&self, names: &[&str], others: bool) -> Result<(), Fault> {
+        let is_clear = |key: Value<'_>| {
+            let source = key.source();
+            let is_name = names.iter().any(|name| name.as_bytes() == source);
+            let is_like_a_name = names.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(source));
+            is_name || others && !is_like_a_name && source.is_ascii() && !source.contains(&b'\\')
+        };
+        if self.value.members().all(|(key, _)| is_clear(key)) {
+            return Ok(());
+        }
+        let fix = format!("write {} as they stand here{}", names.join(", "), if others { "" } else { ", and no other key" });
+        Err(Fault::new(format!("{}keys", self.path), "found a key that readers may take for another one", fix))
+    }
+
     /// Returns whether the object has this member, null or not.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.value.get(name).is_some()
@@ -187,7 +203,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// Returns the arguments of a call that has no arguments.
-    fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self { text: "{}".to_owned(), canonical: b"{}".to_vec() }
     }
 
@@ -220,7 +236,7 @@ fn is_volatile(key: &Value<'_>) -> bool {
 }
 
 /// Returns a value as it is written, a string with its quotes.
-fn source(value: Value<'_>) -> String {
+pub(crate) fn source(value: Value<'_>) -> String {
     let source = String::from_utf8_lossy(value.source());
     if value.shape() == Shape::String { format!("\"{source}\"") } else { source.into_owned() }
 }

@@ -14,6 +14,7 @@ pub mod ext_mcp;
 mod gemini_cli;
 mod hook;
 mod litellm;
+pub mod mcp;
 mod nested;
 mod opa;
 mod ruling;

@@ -6,6 +6,7 @@
 //! | `readings` | that each host reads each answer as it is meant |
 //! | `garbage` | that no other body passes |
 //! | `ext_mcp` | agentgateway's messages, byte by byte |
+//! | `mcp` | frames of MCP, one after the other |
 //! | `conversations` | wires with the gate behind them: repeats, retries, results |
 #![allow(
     clippy::unwrap_used,
@@ -19,6 +20,7 @@
 mod conversations;
 mod ext_mcp;
 mod garbage;
+mod mcp;
 mod readings;
 mod recorded;
 mod support;

@@ -3,7 +3,6 @@
 //! Every failure ends with exit code 2, the reason on stderr and nothing on stdout. Every host of [`tollgate_hosts::wires`] blocks on that; most
 //! of them go on after any other failure, and after a hook that takes longer than they wait.
 
-mod ask;
 mod settings;
 
 use std::io::{Read as _, Write as _};
@@ -16,7 +15,9 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
-use ask::Server;
+use serde_json::Value;
+
+use crate::commands::shared::server::Server;
 
 /// The exit code that stops a call at every host.
 const BLOCKED: u8 = 2;
@@ -78,7 +79,7 @@ fn answer(args: &HookArgs) -> anyhow::Result<Vec<u8>> {
     let (sender, answers) = channel();
     let server = args.server.clone();
     std::thread::spawn(move || {
-        let answer = read_request().and_then(|request| server.ask(&path, request, deadline));
+        let answer = read_request().and_then(|request| ask(&server, &path, request, deadline));
         // The command may have ended meanwhile.
         let _ended = sender.send(answer);
     });
@@ -86,6 +87,17 @@ fn answer(args: &HookArgs) -> anyhow::Result<Vec<u8>> {
         Ok(answer) => answer,
         Err(RecvTimeoutError::Timeout) => bail!("{} ms have passed; see --timeout", args.timeout),
         Err(RecvTimeoutError::Disconnected) => bail!("the request was given up; the lines above say why"),
+    }
+}
+
+/// Posts the request of a host and returns the answer, which is a JSON object.
+fn ask(server: &Server, path: &str, request: Vec<u8>, deadline: Instant) -> anyhow::Result<Vec<u8>> {
+    let poster = server.poster(&format!("/v1/hooks/{path}"), deadline.saturating_duration_since(Instant::now()))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime for HTTP")?;
+    let answer = runtime.block_on(poster.post(request)).map_err(|fault| server.fault(&fault.cause))?;
+    match serde_json::from_slice(&answer) {
+        Ok(Value::Object(_)) => Ok(answer),
+        _ => bail!("{}: the answer is no JSON object; is this a server of Tollgate?", server.url),
     }
 }
 

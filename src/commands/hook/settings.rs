@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-use super::ask::{DEFAULT_URL, Server};
 use super::shown;
+use crate::commands::shared::server::{DEFAULT_URL, Server};
 use crate::commands::shared::wrong;
 
 /// The settings of a host.

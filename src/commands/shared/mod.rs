@@ -5,6 +5,7 @@
 //! | `output` | tables, colour, widths and times |
 //! | `controls_file` | controls from a file |
 //! | `process`, `ready`, `hints` | a worker's process, whether it is ready, what to do next |
+//! | `server` | the server of Tollgate that a command asks |
 //! | `verdict_filter` | which verdicts are meant |
 //! | `interrupt`, `interrupt_input` | Ctrl-C, and lines that end with it |
 
@@ -22,6 +23,7 @@ mod interrupt_input;
 pub(super) mod output;
 pub(super) mod process;
 pub(super) mod ready;
+pub(super) mod server;
 mod verdict_filter;
 
 pub(super) use controls_file::apply_controls;

@@ -54,12 +54,9 @@ impl Connection {
 
     /// Sends a request and returns the body of the answer, with the connection if it can be used again.
     pub(super) async fn ask(mut self, request: Request<Full<Bytes>>, bytes_max: usize) -> (Result<Vec<u8>, Fault>, Option<Self>) {
-        let response = match self.sender.try_send_request(request).await {
+        let response = match self.begin(request).await {
             Ok(response) => response,
-            Err(mut error) => {
-                let was_written = error.take_message().is_none();
-                return (Err(self.fault_of_head(error.error(), was_written)), None);
-            }
+            Err(fault) => return (Err(fault), None),
         };
         self.is_pooled = true;
         if response.status() == StatusCode::OK {
@@ -70,6 +67,15 @@ impl Connection {
         let fault = Fault::Status(response.status().as_u16());
         let is_drained = matches!(tokio::time::timeout(DRAIN_MAX, read(response, bytes_max)).await, Ok(Ok(_)));
         (Err(fault), is_drained.then_some(self))
+    }
+
+    /// Sends a request and returns the answer, whose body is still to be read over this connection.
+    pub(super) async fn begin(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Fault> {
+        let sent = self.sender.try_send_request(request).await;
+        sent.map_err(|mut error| {
+            let was_written = error.take_message().is_none();
+            self.fault_of_head(error.error(), was_written)
+        })
     }
 
     /// Returns the fault when no head of an answer came.

@@ -8,7 +8,7 @@
 //! | [`breaker`] | when a server is left alone: a state machine without a clock |
 //! | `fault` | what can go wrong, which error it is, whether to ask again |
 //! | `pool`, `connection`, `tls` | connections, kept alive |
-//! | `post` | posting without queue and breaker, to a collector of traces |
+//! | `post` | posting without queue and breaker: to a collector of traces, and from commands |
 //! | `target` | URL and headers, checked once |
 //! | `meters` | metrics and log |
 //!
@@ -29,7 +29,7 @@ mod target;
 mod tls;
 
 pub use endpoint::Endpoint;
-pub use post::{PostFault, Poster};
+pub use post::{PostFault, Poster, Stream};
 pub use servers::PolicyServers;
 
 use tollgate_core::decide::guardrail::HttpSettings;

@@ -103,7 +103,8 @@ impl Pool {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn connect(&self) -> Result<Connection, Fault> {
+    /// Returns a new connection.
+    pub(super) async fn connect(&self) -> Result<Connection, Fault> {
         let stream = self.connector.clone().call(self.target.uri.clone()).await;
         let stream = stream.map_err(|error| Fault::NotConnected(causes(&error)))?;
         #[cfg(feature = "tls")]

@@ -1,12 +1,15 @@
-//! Posting to one URL over the connections and with the TLS of policy servers, for the other part of the worker that speaks HTTP.
+//! Posting to one URL over the connections and with the TLS of policy servers, for other parts that speak HTTP.
 
 use std::time::Duration;
 
+use hyper::body::Incoming;
+use hyper::{HeaderMap, Method, Response};
 use tokio::time::timeout;
 
 use tollgate_core::decide::guardrail::HttpSettings;
 
 use super::EndpointError;
+use super::connection::Connection;
 use super::fault::Fault;
 use super::pool::Pool;
 
@@ -16,6 +19,14 @@ pub struct Poster {
     pool: Pool,
     timeout: Duration,
     answer_bytes_max: usize,
+}
+
+/// An answer whose body comes in pieces. The connection is closed with it.
+#[derive(Debug)]
+pub struct Stream {
+    /// The answer: its status, its headers, and its body, which is still to be read.
+    pub answer: Response<Incoming>,
+    _connection: Connection,
 }
 
 /// Why a post was not answered with status 200. It holds nothing of what was posted or answered.
@@ -52,6 +63,20 @@ impl Poster {
             }
         });
         posted.await.unwrap_or(Err(Fault::TimedOut { had_time: true })).map_err(|fault| PostFault::of(&fault))
+    }
+
+    /// Sends a request with more headers over a connection of its own, and returns the answer whatever its status is. The timeout holds for the
+    /// connection alone: an answer may begin and go on at any time.
+    pub async fn open(&self, method: Method, headers: HeaderMap, body: Vec<u8>) -> Result<Stream, PostFault> {
+        let mut request = self.pool.target().request(body.into());
+        *request.method_mut() = method;
+        request.headers_mut().extend(headers);
+        let opened = async {
+            let mut connection = self.pool.connect().await?;
+            let answer = connection.begin(request).await?;
+            Ok(Stream { answer, _connection: connection })
+        };
+        opened.await.map_err(|fault| PostFault::of(&fault))
     }
 }
 
