@@ -133,7 +133,7 @@ PARTS = (
     Part("kafka", True, True, 9, "every case on a real Kafka, a short chaos run, two faults of three brokers, alerts on a real Prometheus", kafka),
     Part("lint", True, False, 5, "format and clippy, as every part does before it begins", lint),
     Part("units", True, False, 5, "unit, property, golden and snapshot tests, the corpora of the fuzz targets, the attacks", units),
-    Part("python", True, True, 1, "the Python client: the cases of every client, faults, LangChain's agents, the quickstart's snippets", python),
+    Part("python", True, True, 1, "the Python client: the cases of every client, faults, LangChain's agents, the quickstart's snippets, the proxy in front of MCP servers", python),
     Part("typescript", False, True, 2, "the TypeScript client and its adapters, in the real frameworks and on the real program", typescript),
     Part("faults", False, True, 12, "the other faults of three brokers, one of each kind, and both stages while brokers fail", faults),
     Part("chaos", False, True, 8, "300 kills of workers and of the broker, and 60 in both stages", chaos),

@@ -1,5 +1,7 @@
 """What the tests share."""
 
+import os
+
 import pytest
 from fake_gate import FakeGate
 
@@ -9,3 +11,14 @@ def fake():
     gate = FakeGate()
     yield gate
     gate.close()
+
+
+@pytest.fixture
+def program():
+    """The program that `TOLLGATE_BIN` names. The suite runs with `CI` set; there a missing program is a failure."""
+    found = os.environ.get("TOLLGATE_BIN")
+    if not found:
+        if os.environ.get("CI"):
+            pytest.fail("`TOLLGATE_BIN` names no program: build `tollgate` and set it")
+        pytest.skip("`TOLLGATE_BIN` names no program")
+    return found
