@@ -129,12 +129,20 @@ def typescript(run):
     return run.command("typescript", "the TypeScript client", "clients/typescript/run", environment=environment)
 
 
+def example(language):
+    """Returns the part of a program in examples, which has a script of its own."""
+    environment = {"TOLLGATE_BIN": str(TARGET / "debug/tollgate")}
+    return lambda run: run.command(language, f"the {language} program", f"examples/{language}/run", environment=environment)
+
+
 PARTS = (
     Part("kafka", True, True, 9, "every case on a real Kafka, a short chaos run, two faults of three brokers, alerts on a real Prometheus", kafka),
     Part("lint", True, False, 5, "format and clippy, as every part does before it begins", lint),
     Part("units", True, False, 5, "unit, property, golden and snapshot tests, the corpora of the fuzz targets, the attacks", units),
     Part("python", True, True, 1, "the Python client: the cases of every client, faults, LangChain's agents, the quickstart's snippets, the proxy in front of MCP servers", python),
     Part("typescript", False, True, 2, "the TypeScript client and its adapters, in the real frameworks and on the real program", typescript),
+    Part("go", False, True, 1, "the Go program: the cases of every client, a real gate, the page that shows it", example("go")),
+    Part("java", False, True, 2, "the Java program with Spring's ReplyingKafkaTemplate, on the embedded broker", example("java")),
     Part("faults", False, True, 12, "the other faults of three brokers, one of each kind, and both stages while brokers fail", faults),
     Part("chaos", False, True, 8, "300 kills of workers and of the broker, and 60 in both stages", chaos),
     Part("bench", False, False, 1, "the benchmarks' own tests, and a baseline that decides as the gate does", bench),

@@ -257,8 +257,12 @@ impl Body {
             let line: Vec<u8> = self.bytes.drain(..=end).collect();
             if let Some(data) = line.strip_prefix(b"data:") {
                 self.event.extend_from_slice(data);
-            } else if line.trim_ascii().is_empty() && !self.event.is_empty() {
-                return Some(std::mem::take(&mut self.event));
+            } else if line.trim_ascii().is_empty() {
+                let event = std::mem::take(&mut self.event);
+                // Some servers begin a stream with an event that has no data.
+                if !event.trim_ascii().is_empty() {
+                    return Some(event);
+                }
             }
         }
         None

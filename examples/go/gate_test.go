@@ -1,0 +1,173 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// conformanceCase is a case of clients/conformance, whose README says what each member means.
+type conformanceCase struct {
+	Name      string
+	OnFailure string `json:"on_failure"`
+	Call      struct {
+		Method     string
+		Thread     string          `json:"thread_id"`
+		Tool       string          `json:"tool_name"`
+		Arguments  json.RawMessage `json:"tool_input"`
+		Call       string          `json:"tool_call_id"`
+		Result     string
+		Failed     bool
+		Response   json.RawMessage
+		ResponseID string `json:"response_id"`
+	}
+	Answer struct {
+		Fault   string
+		Status  int
+		Headers map[string]string
+		Body    json.RawMessage
+		Text    *string
+	}
+	Sent   json.RawMessage
+	Expect map[string]any
+}
+
+func ask(gate *Gate, c conformanceCase) Verdict {
+	call := c.Call
+	switch call.Method {
+	case "tool_call":
+		return gate.ToolCall(call.Thread, "", call.Call, call.Tool, call.Arguments)
+	case "tool_result":
+		return gate.ToolResult(call.Thread, "", call.Call, call.Tool, call.Result, call.Failed)
+	default:
+		return gate.ModelResponse(call.Thread, "", call.ResponseID, call.Response)
+	}
+}
+
+// serve answers as a case says, and keeps the event that came.
+func serve(t *testing.T, c conformanceCase) (string, *any) {
+	var sent any
+	released := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		body, _ := io.ReadAll(request.Body)
+		json.Unmarshal(body, &sent)
+		switch c.Answer.Fault {
+		case "silent":
+			<-released
+		case "cut":
+			panic(http.ErrAbortHandler)
+		}
+		for name, value := range c.Answer.Headers {
+			writer.Header().Set(name, value)
+		}
+		writer.WriteHeader(c.Answer.Status)
+		text := string(c.Answer.Body)
+		if c.Answer.Text != nil {
+			text = *c.Answer.Text
+		}
+		id, _ := sent.(map[string]any)["event_id"].(string)
+		io.WriteString(writer, strings.ReplaceAll(text, "{event_id}", id))
+	}))
+	t.Cleanup(func() { close(released); server.Close() })
+	if c.Answer.Fault == "refused" {
+		server.Listener.Close()
+	}
+	return server.URL, &sent
+}
+
+func TestConformance(t *testing.T) {
+	asked := 0
+	for _, file := range []string{"verdicts", "faults"} {
+		text, err := os.ReadFile("../../clients/conformance/" + file + ".json")
+		var cases []conformanceCase
+		if err != nil || json.Unmarshal(text, &cases) != nil {
+			t.Fatal("clients/conformance cannot be read: ", err)
+		}
+		for _, c := range cases {
+			if c.OnFailure == "open" && c.Expect["allows_execution"] == true {
+				continue // This program never fails open.
+			}
+			asked++
+			t.Run(c.Name, func(t *testing.T) {
+				url, sent := serve(t, c)
+				deadline := 10 * time.Second
+				if c.Answer.Fault == "silent" {
+					deadline = 200 * time.Millisecond
+				}
+				verdict, _ := json.Marshal(ask(NewGate(url, "", deadline), c))
+				var found, wanted map[string]any
+				json.Unmarshal(verdict, &found)
+				for name, value := range c.Expect {
+					if !reflect.DeepEqual(found[name], value) {
+						t.Errorf("%s: found %v, expected %v", name, found[name], value)
+					}
+				}
+				if json.Unmarshal(c.Sent, &wanted) == nil && wanted != nil && !reflect.DeepEqual(*sent, any(wanted)) {
+					t.Errorf("sent %v, expected %v", *sent, wanted)
+				}
+				if string(c.Sent) == "null" && *sent != nil {
+					t.Errorf("sent %v, expected nothing", *sent)
+				}
+			})
+		}
+	}
+	if asked < 25 {
+		t.Errorf("%d cases were asked", asked)
+	}
+}
+
+func TestAnswersThatReadTwoWays(t *testing.T) {
+	event := map[string]any{"event_id": "/c/call", "thread_id": "t", "type": "tool_call"}
+	allow := `{"event_id":"/c/call","thread_id":"t","type":"tool_call","action":"allow","allows_execution":true,"code":"allow"`
+	if !read(200, []byte(allow+"}"), event).AllowsExecution {
+		t.Error("an allowance is read")
+	}
+	for _, rest := range []string{`,"action":"allow"}`, `,"Action":"allow"}`, `}{}`, ``, `} x`} {
+		if verdict := read(200, []byte(allow+rest), event); verdict.Code != "verdict_unreadable" {
+			t.Errorf("%s: %v", rest, verdict)
+		}
+	}
+}
+
+func TestThePageShowsThisProgram(t *testing.T) {
+	page, _ := os.ReadFile("../../docs/go.md")
+	program, _ := os.ReadFile("main.go")
+	_, body, found := strings.Cut(string(program), "// run asks")
+	if lines := strings.Count(string(page), "\n"); !found || !strings.Contains(string(page), "// run asks"+body) || lines > 60 {
+		t.Errorf("docs/go.md (%d lines) shows another program", lines)
+	}
+}
+
+// TestTheProgramAsksARealGate runs the program against `tollgate dev`, which denies the tool bash.
+func TestTheProgramAsksARealGate(t *testing.T) {
+	program := os.Getenv("TOLLGATE_BIN")
+	if program == "" {
+		t.Fatal("TOLLGATE_BIN names no program: build tollgate, and set it")
+	}
+	free, _ := net.Listen("tcp", "127.0.0.1:0")
+	address := free.Addr().String()
+	free.Close()
+	dev := exec.Command(program, "dev", "--http", address, "--port", "0")
+	if err := dev.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { dev.Process.Kill(); dev.Wait() }()
+	gate := NewGate("http://"+address, "", 30*time.Second)
+	// Until the gate is ready there is no verdict of its own.
+	for gate.ToolCall("ready", "", "c", "ls", json.RawMessage("{}")).DecidedBy == "client" {
+		time.Sleep(50 * time.Millisecond)
+	}
+	output, err := exec.Command("go", "run", ".", "http://"+address).Output()
+	lines := strings.Split(string(output), "\n")
+	if err != nil || len(lines) != 3 || lines[0] != "README.md" || !strings.Contains(lines[1], "oap.tool_not_allowed") {
+		t.Errorf("%v: %q", err, output)
+	}
+}

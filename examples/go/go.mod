@@ -1,0 +1,3 @@
+module tollgate.example/agent
+
+go 1.19

@@ -1,0 +1,87 @@
+import com.fasterxml.jackson.core.StreamReadFeature;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.serialization.StringDeserializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+import org.springframework.kafka.core.DefaultKafkaConsumerFactory;
+import org.springframework.kafka.core.DefaultKafkaProducerFactory;
+import org.springframework.kafka.listener.ContainerProperties;
+import org.springframework.kafka.listener.KafkaMessageListenerContainer;
+import org.springframework.kafka.requestreply.ReplyingKafkaTemplate;
+import org.springframework.kafka.support.TopicPartitionOffset;
+import org.springframework.kafka.support.TopicPartitionOffset.SeekPosition;
+
+/** Asks Tollgate over Kafka. One gate serves all threads of a process, and reads a partition of the reply topic that no other process reads. */
+final class Gate implements AutoCloseable {
+    /** What an agent acts on. */
+    record Verdict(boolean allowsExecution, boolean shouldHalt, String code, String textForAgent, String guidance) {
+        static Verdict denied(String code) {
+            return new Verdict(false, true, code, "Tollgate gave no verdict: " + code, "");
+        }
+    }
+
+    /** Other readers take the last of two equal keys; this one refuses them. */
+    static final JsonMapper JSON = JsonMapper.builder().enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
+            .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS).build();
+
+    private final ReplyingKafkaTemplate<String, String, String> kafka;
+    private final Duration deadline;
+
+    Gate(String brokers, String replyTopic, int replyPartition, Duration deadline) throws InterruptedException {
+        var client = Map.<String, Object>of("bootstrap.servers", brokers);
+        // Without this bound a send waits a minute for a broker that is away.
+        var sender = Map.<String, Object>of("bootstrap.servers", brokers, "max.block.ms", deadline.toMillis());
+        var replies = new ContainerProperties(new TopicPartitionOffset(replyTopic, replyPartition, SeekPosition.END));
+        var consumer = new DefaultKafkaConsumerFactory<>(client, new StringDeserializer(), new StringDeserializer());
+        var producer = new DefaultKafkaProducerFactory<>(sender, new StringSerializer(), new StringSerializer());
+        this.kafka = new ReplyingKafkaTemplate<>(producer, new KafkaMessageListenerContainer<>(consumer, replies));
+        this.deadline = deadline;
+        kafka.start();
+        if (!kafka.waitForAssignment(deadline)) {
+            throw new IllegalStateException("replies: found no partition " + replyPartition + " to read; create the topic " + replyTopic);
+        }
+    }
+
+    /** Returns the verdict of an event, or a denial if there is none. The thread's id is the record's key, so that its events stay in order. */
+    Verdict ask(ObjectNode event) {
+        var record = new ProducerRecord<>("agent.events", event.path("thread_id").asText(), event.toString());
+        try {
+            var reply = kafka.sendAndReceive(record, deadline).get(deadline.toMillis(), TimeUnit.MILLISECONDS);
+            return read(reply.value(), event);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            return Verdict.denied("interrupted");
+        } catch (Exception failed) {
+            return Verdict.denied("deadline_exceeded");
+        }
+    }
+
+    /** Takes a text for a verdict only if it is the verdict of this event, and its action and its flag agree. */
+    static Verdict read(String text, JsonNode event) {
+        try {
+            var verdict = JSON.readTree(text);
+            var runs = Set.of("allow", "warn").contains(verdict.path("action").asText());
+            var isOfEvent = verdict.path("event_id").equals(event.path("event_id")) && verdict.path("thread_id").equals(event.path("thread_id"));
+            if (!isOfEvent || !verdict.path("allows_execution").isBoolean() || verdict.path("allows_execution").asBoolean() != runs) {
+                return Verdict.denied("verdict_unreadable");
+            }
+            var instead = verdict.path("synthetic_result").asText(verdict.path("message").asText());
+            return new Verdict(runs, verdict.path("should_halt").asBoolean(true), verdict.path("code").asText(), instead, verdict.path("guidance").asText());
+        } catch (Exception unreadable) {
+            return Verdict.denied("verdict_unreadable");
+        }
+    }
+
+    @Override
+    public void close() {
+        kafka.stop();
+        kafka.destroy();
+    }
+}
