@@ -31,6 +31,9 @@ final class Gate implements AutoCloseable {
     static final JsonMapper JSON = JsonMapper.builder().enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
             .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS).build();
 
+    /** How long the first connection to the brokers may take. */
+    private static final Duration START = Duration.ofSeconds(60);
+
     private final ReplyingKafkaTemplate<String, String, String> kafka;
     private final Duration deadline;
 
@@ -44,7 +47,8 @@ final class Gate implements AutoCloseable {
         this.kafka = new ReplyingKafkaTemplate<>(producer, new KafkaMessageListenerContainer<>(consumer, replies));
         this.deadline = deadline;
         kafka.start();
-        if (!kafka.waitForAssignment(deadline)) {
+        if (!kafka.waitForAssignment(START)) {
+            close(); // Its threads would keep the process alive.
             throw new IllegalStateException("replies: found no partition " + replyPartition + " to read; create the topic " + replyTopic);
         }
     }
