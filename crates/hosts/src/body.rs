@@ -62,6 +62,16 @@ impl<'d> Members<'d> {
         Err(Fault::new(format!("{}keys", self.path), "found a key that readers may take for another one", fix))
     }
 
+    /// Checks that no two keys differ in their case alone: some readers take one of them for the other.
+    pub(crate) fn check_case(&self) -> Result<(), Fault> {
+        let mut keys: Vec<_> = self.value.members().map(|(key, _)| key.text_bytes().to_ascii_lowercase()).collect();
+        keys.sort_unstable();
+        if keys.windows(2).all(|pair| pair.first() != pair.last()) {
+            return Ok(());
+        }
+        Err(Fault::new(format!("{}keys", self.path), "found two keys that differ in their case alone", "write each key once"))
+    }
+
     /// Returns whether the object has this member, null or not.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.value.get(name).is_some()

@@ -46,12 +46,12 @@ struct State {
     listener: Option<JoinHandle<()>>,
 }
 
-/// What the headers of a post are made of.
+/// The request that a post holds; a notification or an answer has no id.
 struct Head {
     id: Option<Value>,
     method: String,
-    name: Option<String>,
-    version: Option<String>,
+    /// The headers that repeat parts of the frame.
+    headers: HeaderMap,
 }
 
 impl Http {
@@ -95,7 +95,8 @@ impl Http {
 
     /// Posts a frame and hands on the frames of the answer.
     async fn exchange(&self, head: &Head, line: Vec<u8>, frames: &Sender<Line>) -> anyhow::Result<()> {
-        let headers = head.headers(&self.state().headers);
+        let mut headers = self.state().headers.clone();
+        headers.extend(head.headers.clone());
         let stream = self.poster.open(Method::POST, headers, line).await.map_err(|fault| anyhow!(fault.cause))?;
         let status = stream.answer.status();
         if !status.is_success() {
@@ -108,9 +109,8 @@ impl Http {
         while let Some(frame) = body.next().await? {
             let parsed: Value = serde_json::from_slice(&frame).unwrap_or_default();
             is_answered |= parsed.get("method").is_none() && head.id.is_some() && parsed.get("id") == head.id.as_ref();
-            if let Some(version) = parsed.pointer("/result/protocolVersion").and_then(Value::as_str).filter(|_| head.method == "initialize")
-            {
-                insert(&mut self.state().headers, VERSION, version);
+            if head.method == "initialize" {
+                insert(&mut self.state().headers, VERSION, parsed.pointer("/result/protocolVersion").and_then(Value::as_str));
             }
             frames.send(Some(frame)).await?;
         }
@@ -165,9 +165,9 @@ impl Http {
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// Inserts a header, if a header can hold the value.
-fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
+/// Inserts a header, if there is a value that a header can hold.
+fn insert(headers: &mut HeaderMap, name: HeaderName, value: Option<&str>) {
+    if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
         headers.insert(name, value);
     }
 }
@@ -176,27 +176,17 @@ impl Head {
     /// Reads a frame that the session has passed.
     fn of(line: &[u8]) -> Self {
         let frame: Value = serde_json::from_slice(line).unwrap_or_default();
-        let text = |place: &str| frame.pointer(place).and_then(Value::as_str).map(str::to_owned);
-        let method = text("/method");
-        Self {
-            id: frame.get("id").filter(|_| method.is_some()).cloned(),
-            method: method.unwrap_or_default(),
-            name: text("/params/name").or_else(|| text("/params/uri")),
-            version: text("/params/_meta/io.modelcontextprotocol~1protocolVersion"),
+        let text = |place: &str| frame.pointer(place).and_then(Value::as_str);
+        let mut headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"))]);
+        for (name, value) in [
+            (VERSION, text("/params/_meta/io.modelcontextprotocol~1protocolVersion")),
+            (HeaderName::from_static("mcp-method"), text("/method")),
+            (HeaderName::from_static("mcp-name"), text("/params/name").or_else(|| text("/params/uri"))),
+        ] {
+            insert(&mut headers, name, value);
         }
-    }
-
-    fn headers(&self, session: &HeaderMap) -> HeaderMap {
-        let mut headers = session.clone();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        let own = [(VERSION, self.version.as_deref()), (HeaderName::from_static("mcp-name"), self.name.as_deref())];
-        let method = (HeaderName::from_static("mcp-method"), Some(self.method.as_str()).filter(|method| !method.is_empty()));
-        for (name, value) in own.into_iter().chain([method]) {
-            if let Some(value) = value {
-                insert(&mut headers, name, value);
-            }
-        }
-        headers
+        let method = text("/method").unwrap_or_default().to_owned();
+        Self { id: frame.get("id").filter(|_| !method.is_empty()).cloned(), method, headers }
     }
 
     /// Answers a request in the server's place.

@@ -146,7 +146,10 @@ impl Session {
         let params = body.object("params")?;
         params.check_keys(&["name", "arguments"], true)?;
         let tool = format!("mcp__{}__{}", self.server, params.text("name")?);
-        let arguments = if params.get("arguments").is_some() { params.arguments("arguments")? } else { Arguments::none() };
+        let arguments = match params.get("arguments") {
+            Some(_) => params.object("arguments")?.check_case().and_then(|()| params.arguments("arguments"))?,
+            None => Arguments::none(),
+        };
         if let Some(stopped) = &self.stopped {
             return Ok(Step::Answer(blocked(&id, stopped)));
         }
