@@ -13,6 +13,7 @@ import pytest
 from fake_gate import allowed, blocked
 from mcp import Client, StdioServerParameters, types
 from test_real_gate import free_port, serves
+from test_real_gate import url as url  # The fixture.
 
 SERVER = str(pathlib.Path(__file__).with_name("mcp_server.py"))
 
@@ -39,12 +40,12 @@ def server(request, runs):
         process.kill()
 
 
-def words(program, gate, server):
-    return [program, "mcp-proxy", "--server", "files", "--thread", "t", "--timeout", "2000", "--gate", gate, *server]
+def words(program, gate, server, timeout=60_000):
+    return [program, "mcp-proxy", "--server", "files", "--thread", "t", "--timeout", str(timeout), "--gate", gate, *server]
 
 
-def client(program, gate, server, mode="auto", **callbacks):
-    command, *args = words(program, gate, server)
+def client(program, gate, server, mode="auto", timeout=60_000, **callbacks):
+    command, *args = words(program, gate, server, timeout)
     return Client(StdioServerParameters(command=command, args=args, env=dict(os.environ)), mode=mode, **callbacks)
 
 
@@ -131,7 +132,8 @@ def test_no_call_runs_without_a_verdict(program, fake, runs, fault):
         return (503 if fault == "status" else 200, {}, bodies[fault]) if fault in bodies else None
 
     async def converse():
-        async with client(program, fake.url, ["--", sys.executable, SERVER]) as session:
+        timeout = 300 if fault == "silent" else 60_000
+        async with client(program, fake.url, ["--", sys.executable, SERVER], timeout=timeout) as session:
             return await session.call_tool("read", {"path": "/a"})
 
     fake.answer = answer
@@ -140,6 +142,16 @@ def test_no_call_runs_without_a_verdict(program, fake, runs, fault):
     result = asyncio.run(converse())
     assert (result.is_error, ran(runs)) == (True, [])
     assert texts(result)[0].startswith("Tollgate gave no verdict: ")
+
+
+def test_a_real_gate_refuses_the_call_that_repeats(program, url, runs):
+    async def converse():
+        async with client(program, url, ["--", sys.executable, SERVER]) as session:
+            return [await session.call_tool("read", {}) for _ in range(3)]
+
+    first, second, third = asyncio.run(converse())
+    assert all(result.is_error for result in (first, second, third))
+    assert "same_call_fails_denied" in texts(third)[0] and "same_call_fails_denied" not in str(texts(first) + texts(second))
 
 
 def frame(**members):
