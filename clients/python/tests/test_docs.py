@@ -1,43 +1,49 @@
-"""Runs the snippets of the quickstart page."""
+"""Runs the snippets of the quickstart page, each with a gate that blocks calls."""
 
+import importlib
 import pathlib
 import re
 
+import pytest
 from fake_gate import allowed, blocked
-from langchain_core.messages import AIMessage
-from test_langchain import Model, call
 
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/python.md"
-LANGCHAIN, LOOP = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+SCREEN_LINES = 60
+CHAPTERS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE.read_text(), re.DOTALL | re.MULTILINE))
+HOSTS = {"LangChain": "langchain", "OpenAI Agents SDK": "openai_agents"}
 
 
-def test_the_page_fits_a_screen():
-    assert len(PAGE.read_text().splitlines()) <= 60
+def snippet(chapter):
+    return re.search(r"```python\n(.*?)```", CHAPTERS[chapter], re.DOTALL)[1]
 
 
-def test_langchain_shows_why_a_call_is_blocked(fake, monkeypatch, capsys):
+@pytest.fixture(autouse=True)
+def address(fake, monkeypatch):
     monkeypatch.setenv("TOLLGATE_URL", fake.url)
+
+
+def test_every_chapter_fits_a_screen_and_has_its_test():
+    assert max(len(text.splitlines()) for text in CHAPTERS.values()) <= SCREEN_LINES
+    assert set(CHAPTERS) == {*HOSTS, "A loop of your own"}
+
+
+@pytest.mark.parametrize("chapter", HOSTS)
+def test_a_framework_shows_why_a_call_is_blocked(fake, capsys, chapter):
     fake.decide = lambda event: blocked(event) if event["type"] == "tool_call" else allowed(event)
-    model = Model(messages=iter([AIMessage("", tool_calls=[call("bash")]), AIMessage("done")]))
-
-    def bash() -> str:
-        """Runs a command."""
-        raise AssertionError("a blocked tool ran")
-
-    exec(LANGCHAIN, {"model": model, "tools": [bash]})
-    assert capsys.readouterr().out == "blocked: tool_denied\n"
+    ran = []
+    exec(snippet(chapter), importlib.import_module(f"hosts.{HOSTS[chapter]}").names_of_snippet(ran))
+    assert "blocked: tool_denied" in capsys.readouterr().out and ran == []
+    assert len(fake.of_type("tool_call")) == 1
 
 
-def test_a_loop_tells_of_an_allowed_call(fake, monkeypatch, capsys):
-    monkeypatch.setenv("TOLLGATE_URL", fake.url)
+def test_a_loop_tells_of_an_allowed_call(fake, capsys):
     fake.decide = lambda event: allowed(event, **({"guidance": "Careful."} if event["type"] == "tool_result" else {}))
-    exec(LOOP, {})
+    exec(snippet("A loop of your own"), {})
     assert capsys.readouterr().out == "Careful.\n"
     assert [event["type"] for event in fake.events] == ["turn_start", "tool_call", "tool_result", "turn_end"]
 
 
-def test_a_loop_shows_why_a_call_is_blocked(fake, monkeypatch, capsys):
-    monkeypatch.setenv("TOLLGATE_URL", fake.url)
+def test_a_loop_shows_why_a_call_is_blocked(fake, capsys):
     fake.decide = blocked
-    exec(LOOP, {})
+    exec(snippet("A loop of your own"), {})
     assert capsys.readouterr().out == "blocked: tool_denied\n"

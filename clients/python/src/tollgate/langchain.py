@@ -18,11 +18,10 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command
 from typing_extensions import NotRequired
 
-from ._async import AsyncGate
+from ._adapter import Asker, guided, safety_of
 from ._core.events import Scope, Who
 from ._core.sanitise import sanitise_message
-from ._core.verdict import Verdict, denial
-from ._sync import Gate
+from ._core.verdict import Verdict
 
 ToolAnswer = ToolMessage | Command[Any]
 
@@ -61,26 +60,23 @@ class TollgateMiddleware(AgentMiddleware[TollgateState, Any, Any]):
         who: Who | None = None,
     ) -> None:
         super().__init__()
-        self._who = who or Who()
-        self._gate = Gate(url, token=token, deadline=deadline, on_failure=on_failure)
-        self._async_gate = AsyncGate(url, token=token, deadline=deadline, on_failure=on_failure)
+        self._asker = Asker(url, token=token, deadline=deadline, on_failure=on_failure, who=who)
 
     @property
     def counts(self) -> dict[str, int]:
         """Returns how often the client decided itself, by `open:CODE` and `closed:CODE`."""
-        both = (self._gate.counts, self._async_gate.counts)
-        return {code: sum(counts.get(code, 0) for counts in both) for code in {**both[0], **both[1]}}
+        return self._asker.counts
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Begins a turn."""
         begun = _begin(runtime)
-        _quietly(lambda: self._gate.boundary(self._scope(begun), "turn_start"))
+        self._asker.tell(lambda: self._scope(begun), "turn_start")
         return begun
 
     async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Begins a turn."""
         begun = _begin(runtime)
-        await _aquietly(lambda: self._async_gate.boundary(self._scope(begun), "turn_start"))
+        await self._asker.atell(lambda: self._scope(begun), "turn_start")
         return begun
 
     @hook_config(can_jump_to=["end"])
@@ -96,28 +92,19 @@ class TollgateMiddleware(AgentMiddleware[TollgateState, Any, Any]):
     def after_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Asks for the response, and takes the calls out of a response whose calls must not run."""
         last = _last(state)
-        return _kept(
-            last,
-            _safely(
-                "model_response", lambda: self._gate.model_response(self._scope(state), message=message_to_dict(last), response_id=last.id)
-            ),
-        )
+        seen = {"message": message_to_dict(last), "response_id": last.id}
+        return _kept(last, self._asker.ask("model_response", lambda: self._scope(state), **seen))
 
     async def aafter_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Asks for the response, and takes the calls out of a response whose calls must not run."""
         last = _last(state)
-        return _kept(
-            last,
-            await _asafely(
-                "model_response",
-                lambda: self._async_gate.model_response(self._scope(state), message=message_to_dict(last), response_id=last.id),
-            ),
-        )
+        seen = {"message": message_to_dict(last), "response_id": last.id}
+        return _kept(last, await self._asker.aask("model_response", lambda: self._scope(state), **seen))
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolAnswer]) -> ToolAnswer:
         """Asks before the tool runs, and for its result."""
         call = _Call(request)
-        asked = _safely("tool_call", lambda: self._gate.tool_call(self._scope(call.state), call.name, call.args, tool_call_id=call.id))
+        asked = self._asker.ask("tool_call", lambda: self._scope(call.state), call.name, call.args, tool_call_id=call.id)
         if not asked.allows_execution:
             return call.stopped(asked)
         try:
@@ -125,17 +112,15 @@ class TollgateMiddleware(AgentMiddleware[TollgateState, Any, Any]):
         except GraphBubbleUp:
             raise
         except Exception as error:
-            failure = str(error)
-            _safely("tool_result", lambda: self._gate.tool_result(self._scope(call.state), call.name, failure, **call.more(True)))
+            self._asker.ask("tool_result", lambda: self._scope(call.state), call.name, str(error), **call.more(True))
             raise
         text, failed = call.result_of(answer)
-        told = _safely("tool_result", lambda: self._gate.tool_result(self._scope(call.state), call.name, text, **call.more(failed)))
-        return call.told(answer, told)
+        return call.told(answer, self._asker.ask("tool_result", lambda: self._scope(call.state), call.name, text, **call.more(failed)))
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolAnswer]]) -> ToolAnswer:
         """Asks before the tool runs, and for its result."""
-        call, gate = _Call(request), self._async_gate
-        asked = await _asafely("tool_call", lambda: gate.tool_call(self._scope(call.state), call.name, call.args, tool_call_id=call.id))
+        call = _Call(request)
+        asked = await self._asker.aask("tool_call", lambda: self._scope(call.state), call.name, call.args, tool_call_id=call.id)
         if not asked.allows_execution:
             return call.stopped(asked)
         try:
@@ -143,25 +128,24 @@ class TollgateMiddleware(AgentMiddleware[TollgateState, Any, Any]):
         except GraphBubbleUp:
             raise
         except Exception as error:
-            failure = str(error)
-            await _asafely("tool_result", lambda: gate.tool_result(self._scope(call.state), call.name, failure, **call.more(True)))
+            await self._asker.aask("tool_result", lambda: self._scope(call.state), call.name, str(error), **call.more(True))
             raise
         text, failed = call.result_of(answer)
-        told = await _asafely("tool_result", lambda: gate.tool_result(self._scope(call.state), call.name, text, **call.more(failed)))
+        told = await self._asker.aask("tool_result", lambda: self._scope(call.state), call.name, text, **call.more(failed))
         return call.told(answer, told)
 
     def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Ends the turn."""
-        _quietly(lambda: self._gate.boundary(self._scope(state), "turn_end"))
+        self._asker.tell(lambda: self._scope(state), "turn_end")
         return None
 
     async def aafter_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Ends the turn."""
-        await _aquietly(lambda: self._async_gate.boundary(self._scope(state), "turn_end"))
+        await self._asker.atell(lambda: self._scope(state), "turn_end")
         return None
 
     def _scope(self, state: Any) -> Scope:
-        scope = Scope(state["tollgate_thread"], state["tollgate_turn"], False, self._who)
+        scope = Scope(state["tollgate_thread"], state["tollgate_turn"], False, self._asker.who)
         return scope.child(state["tollgate_child"]) if state.get("tollgate_child") else scope
 
 
@@ -198,25 +182,15 @@ class _Call:
     def told(self, answer: ToolAnswer, verdict: Verdict) -> ToolAnswer:
         """Returns the answer with the gate's guidance, and with the halt if the run should end."""
         message = self.message_of(answer)
-        guided = (
-            message.model_copy(update={"content": _appended(message.content, verdict.guidance)})
-            if message and verdict.guidance
-            else message
-        )
+        told = message.model_copy(update={"content": guided(message.content, verdict)}) if message else message
         halt = {"tollgate_halt": verdict.code} if verdict.should_halt else {}
         if isinstance(answer, Command):
             if not isinstance(answer.update, dict):
                 return answer
-            messages = [guided if each is message else each for each in answer.update.get("messages", ())]
+            messages = [told if each is message else each for each in answer.update.get("messages", ())]
             update = {**answer.update, **({"messages": messages} if messages else {}), **halt}
             return Command(graph=answer.graph, update=update, resume=answer.resume, goto=answer.goto)
-        return Command(update={"messages": [guided], **halt}) if halt else cast(ToolMessage, guided)
-
-
-def _appended(content: Any, guidance: str) -> Any:
-    if isinstance(content, list):
-        return [*content, {"type": "text", "text": guidance}]
-    return f"{content}\n\n{guidance}"
+        return Command(update={"messages": [told], **halt}) if halt else cast(ToolMessage, told)
 
 
 def _begin(runtime: Any) -> dict[str, Any]:
@@ -238,41 +212,7 @@ def _kept(last: AIMessage, verdict: Verdict) -> dict[str, Any] | None:
     """Returns the update after a response: without the calls if they must not run."""
     if verdict.allows_execution:
         return None
-    safety = verdict.safety or {
-        "detector": "tollgate",
-        "reason_field": "code",
-        "reason_value": verdict.code,
-        "user_message": verdict.message,
-    }
     data = message_to_dict(last)
-    cleaned = sanitise_message(data, safety)["data"]
+    cleaned = sanitise_message(data, safety_of(verdict))["data"]
     changed = {name: value for name, value in cleaned.items() if name in type(last).model_fields and value != data["data"].get(name)}
     return {"messages": [last.model_copy(update=changed)]}
-
-
-def _failure(kind: str, error: Exception) -> Verdict:
-    return denial({"type": kind}, "adapter_error", f"the adapter cannot ask the gate ({type(error).__name__})")
-
-
-def _safely(kind: str, ask: Callable[[], Verdict]) -> Verdict:
-    """Returns the verdict, or a denial if asking raises: LangChain must never take an error for an allowance."""
-    try:
-        return ask()
-    except Exception as error:
-        return _failure(kind, error)
-
-
-async def _asafely(kind: str, ask: Callable[[], Awaitable[Verdict]]) -> Verdict:
-    try:
-        return await ask()
-    except Exception as error:
-        return _failure(kind, error)
-
-
-def _quietly(publish: Callable[[], None]) -> None:
-    """Publishes a boundary; the calls of a run that cannot be named are denied later, each with a reason."""
-    _safely("turn", lambda: cast(Verdict, publish()))
-
-
-async def _aquietly(publish: Callable[[], Awaitable[None]]) -> None:
-    await _asafely("turn", cast(Callable[[], Awaitable[Verdict]], publish))

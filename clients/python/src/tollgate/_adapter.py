@@ -1,0 +1,176 @@
+"""What the adapters of all hosts share: asking without ever raising, the open turn, and the texts for agent and user."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from typing import Any, Literal, cast
+
+from ._async import AsyncGate
+from ._core.events import Scope, Who
+from ._core.verdict import Verdict, denial
+from ._sync import Gate
+from ._turn import new_turn
+
+Kind = Literal["tool_call", "tool_result", "model_response"]
+CHILD_BYTES_MAX = 64
+log = logging.getLogger("tollgate")
+_open: ContextVar[Scope | None] = ContextVar("tollgate_open_turn", default=None)
+
+
+class Unaskable(RuntimeError):
+    """An event that cannot be asked for. The message holds none of the host's data, and says what to do."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Asker:
+    """Asks for one host, from threads and from event loops. What cannot be asked is denied: a host may take an error for an allowance.
+
+    The settings are those of `Gate`. Raises `ValueError` for a setting that can have no meaning.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        token: str | None = None,
+        deadline: float = 2.0,
+        on_failure: Literal["closed", "open"] = "closed",
+        who: Who | None = None,
+    ) -> None:
+        self.who = who or Who()
+        self._gate = Gate(url, token=token, deadline=deadline, on_failure=on_failure)
+        self._async_gate = AsyncGate(url, token=token, deadline=deadline, on_failure=on_failure)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Returns how often the client decided itself, by `open:CODE` and `closed:CODE`."""
+        both = (self._gate.counts, self._async_gate.counts)
+        return {code: sum(counts.get(code, 0) for counts in both) for code in {**both[0], **both[1]}}
+
+    def ask(self, kind: Kind, scope: Callable[[], Scope], *event: Any, **fields: Any) -> Verdict:
+        """Returns the verdict of an event, whose fields are those of the method `kind` of `Gate`."""
+        try:
+            return cast(Verdict, getattr(self._gate, kind)(scope(), *event, **fields))
+        except Exception as error:
+            return _failure(kind, error)
+
+    async def aask(self, kind: Kind, scope: Callable[[], Scope], *event: Any, **fields: Any) -> Verdict:
+        """Returns the verdict of an event, whose fields are those of the method `kind` of `AsyncGate`."""
+        try:
+            return cast(Verdict, await getattr(self._async_gate, kind)(scope(), *event, **fields))
+        except Exception as error:
+            return _failure(kind, error)
+
+    def tell(self, scope: Callable[[], Scope], kind: Literal["turn_start", "turn_end"]) -> None:
+        """Publishes a boundary; the calls of a turn that has no valid name are denied later, each with its reason."""
+        try:
+            self._gate.boundary(scope(), kind)
+        except Exception as error:
+            _failure(kind, error)
+
+    async def atell(self, scope: Callable[[], Scope], kind: Literal["turn_start", "turn_end"]) -> None:
+        """Publishes a boundary; the calls of a turn that has no valid name are denied later, each with its reason."""
+        try:
+            await self._async_gate.boundary(scope(), kind)
+        except Exception as error:
+            _failure(kind, error)
+
+    @contextmanager
+    def turn(self, thread_id: str, *, turn_id: str | None = None, who: Who | None = None) -> Iterator[Scope]:
+        """Opens a turn of a thread: all agents that run inside belong to the turn. Give a turn's id again to resume the turn.
+
+        Raises `ValueError` for an id that is too long or no text.
+        """
+        scope = new_turn(thread_id, turn_id, who or self.who)
+        self.tell(lambda: scope, "turn_start")
+        with _inside(scope):
+            yield scope
+        self.tell(lambda: scope, "turn_end")
+
+    @asynccontextmanager
+    async def aturn(self, thread_id: str, *, turn_id: str | None = None, who: Who | None = None) -> AsyncIterator[Scope]:
+        """Opens a turn of a thread: all agents that run inside belong to the turn. Give a turn's id again to resume the turn.
+
+        Raises `ValueError` for an id that is too long or no text.
+        """
+        scope = new_turn(thread_id, turn_id, who or self.who)
+        await self.atell(lambda: scope, "turn_start")
+        with _inside(scope):
+            yield scope
+        await self.atell(lambda: scope, "turn_end")
+
+
+def open_turn() -> Scope:
+    """Returns the scope of the turn that is open here.
+
+    Raises `Unaskable` if no turn is open.
+    """
+    scope = _open.get()
+    if scope is None:
+        raise Unaskable("no_turn", "no turn is open: run the agent inside `turn(thread_id)`")
+    return scope
+
+
+@contextmanager
+def subagent(name: str | None) -> Iterator[None]:
+    """Runs what is inside as a subagent of the open turn, if a turn is open: its thread is `<thread>/<name>`."""
+    scope = _open.get()
+    if scope is None or not name:
+        yield
+        return
+    with _inside(scope.child(child_name(name))):
+        yield
+
+
+def child_name(name: str) -> str:
+    """Returns the name of a subagent as it stands in the id of its thread: a long name becomes a hash."""
+    return (
+        name
+        if len(name.encode("utf-8", "replace")) <= CHILD_BYTES_MAX
+        else hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:16]
+    )
+
+
+@contextmanager
+def _inside(scope: Scope) -> Iterator[None]:
+    token = _open.set(scope)
+    try:
+        yield
+    finally:
+        _open.reset(token)
+
+
+def _failure(kind: str, error: Exception) -> Verdict:
+    """Returns the denial of what could not be asked. Only the texts of our own errors are free of the host's data."""
+    if isinstance(error, Unaskable):
+        return denial({"type": kind}, error.code, str(error))
+    log.warning("the adapter cannot ask the gate (%s)", type(error).__name__)
+    return denial({"type": kind}, "adapter_error", f"the adapter cannot ask the gate ({type(error).__name__})")
+
+
+def guided(text: Any, verdict: Verdict) -> Any:
+    """Returns a tool's result with the gate's guidance behind it."""
+    if not verdict.guidance:
+        return text
+    if isinstance(text, list):
+        return [*text, {"type": "text", "text": verdict.guidance}]
+    return f"{text}\n\n{verdict.guidance}"
+
+
+def stop_text(verdict: Verdict) -> str:
+    """Returns the text for the user whose response, call or run was stopped."""
+    text = (verdict.safety or {}).get("user_message")
+    return text if isinstance(text, str) and text else verdict.message or verdict.code
+
+
+def safety_of(verdict: Verdict) -> Mapping[str, Any]:
+    """Returns why a response was stopped; the adapter's own words if the gate gave no reason."""
+    fallback = {"detector": "tollgate", "reason_field": "code", "reason_value": verdict.code, "user_message": stop_text(verdict)}
+    return verdict.safety or fallback

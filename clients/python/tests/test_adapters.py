@@ -1,0 +1,79 @@
+"""Runs the cases of all adapters in each host that is installed."""
+
+import importlib
+import json
+import pathlib
+
+import pytest
+from fake_gate import allowed, blocked
+from hosts import Run
+
+HOSTS = ("langchain", "openai_agents")
+CASES = json.loads((pathlib.Path(__file__).resolve().parents[2] / "conformance/adapters.json").read_text())
+
+
+@pytest.fixture(params=HOSTS)
+def host(request):
+    return importlib.import_module(f"hosts.{request.param}")
+
+
+def decide_as(case):
+    """Returns how the gate decides in a case."""
+
+    def decide(event):
+        if event.get("tool_call_id") in case.get("blocked", ()) and event["type"] == "tool_call":
+            return blocked(event)
+        return allowed(event, **case.get("gate", {}).get(event["type"], {}))
+
+    return decide
+
+
+def fail_as(fake, case):
+    """Returns how the gate answers in a case whose gate fails for events of one type."""
+
+    def answer(events):
+        if events[0]["type"] != case["fault_of"]:
+            return fake.usual(events[0], events)
+        if case["fault"] == "silent":
+            fake.released.wait()
+        return (200, {}, "<html>") if case["fault"] == "garbage" else None
+
+    return answer
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_case(fake, host, case, monkeypatch):
+    if case.get("needs") in host.LACKS:
+        assert case["needs"] in host.__doc__, "a host that lacks something says so"
+        return
+    fake.decide = decide_as(case)
+    if case.get("fault") == "refused":
+        fake.server.server_close()
+    elif case.get("fault") == "raises":
+        monkeypatch.setattr(host.BREAKS, broken)
+    elif "fault" in case:
+        fake.answer = fail_as(fake, case)
+    settings = {
+        "url": fake.url,
+        "deadline": 0.5 if case.get("fault") in ("silent", "cut") else 20.0,
+        "on_failure": case.get("on_failure", "closed"),
+    }
+    seen = host.converse_with(Run(settings, case.get("calls", [{"id": "c1", "value": 3}])))
+    check(case["expect"], seen, fake, host)
+
+
+def broken(*_, **__):
+    raise KeyError("secret")
+
+
+def check(expect, seen, fake, host):
+    assert sorted(seen.ran) == expect["ran"] and "secret" not in str(seen)
+    for name in ("replies", "text"):
+        if name in expect:
+            assert getattr(seen, name) == expect[name]
+    for ident, text in expect.get("read", {}).items():
+        assert text in seen.read[ident]
+    if "asked" in expect:
+        kinds = [event["type"] for event in fake.events if not event["type"].startswith("turn_")]
+        assert kinds == [kind for kind in expect["asked"] if kind not in host.LACKS]
+        assert {event["thread_id"] for event in fake.events} == {"t"} and len({event["turn_id"] for event in fake.events}) == 1
