@@ -10,7 +10,7 @@ from fake_gate import allowed, blocked
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/python.md"
 SCREEN_LINES = 60
 CHAPTERS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE.read_text(), re.DOTALL | re.MULTILINE))
-HOSTS = {"LangChain": "langchain", "OpenAI Agents SDK": "openai_agents"}
+HOSTS = {"Claude Agent SDK": "claude_agent", "LangChain": "langchain", "OpenAI Agents SDK": "openai_agents"}
 
 
 def snippet(chapter):
@@ -28,10 +28,10 @@ def test_every_chapter_fits_a_screen_and_has_its_test():
 
 
 @pytest.mark.parametrize("chapter", HOSTS)
-def test_a_framework_shows_why_a_call_is_blocked(fake, capsys, chapter):
+def test_a_framework_shows_why_a_call_is_blocked(fake, capsys, monkeypatch, chapter):
     fake.decide = lambda event: blocked(event) if event["type"] == "tool_call" else allowed(event)
     ran = []
-    exec(snippet(chapter), importlib.import_module(f"hosts.{HOSTS[chapter]}").names_of_snippet(ran))
+    exec(snippet(chapter), importlib.import_module(f"hosts.{HOSTS[chapter]}").names_of_snippet(ran, monkeypatch))
     assert "blocked: tool_denied" in capsys.readouterr().out and ran == []
     assert len(fake.of_type("tool_call")) == 1
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Seen:
-    """What came of a run: the values that the tool worked on, what the model read of each call, and the last text."""
+    """What came of a run: the values that the tool worked on, what the model read of each call, the last text, and the thread's id."""
 
     ran: list = field(default_factory=list)
     read: dict = field(default_factory=dict)
     replies: int = 0
     text: str = ""
+    thread: str = "t"
 
 
 @dataclass

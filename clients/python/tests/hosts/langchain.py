@@ -47,5 +47,5 @@ def converse_with(run, make=TollgateMiddleware):
     return seen
 
 
-def names_of_snippet(ran):
+def names_of_snippet(ran, _):
     return {"model": model_that_calls({"id": "c1", "value": 1}), "tools": [work_on(ran)]}

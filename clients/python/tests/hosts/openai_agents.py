@@ -66,5 +66,5 @@ def converse_with(run):
     return asyncio.run(converse(run))
 
 
-def names_of_snippet(ran):
+def names_of_snippet(ran, _):
     return {"model": ScriptedModel([[call("c1", 1)], [said("done")]]), "tools": [work_on(ran)]}
