@@ -90,7 +90,7 @@ class Asker:
         """
         scope = new_turn(thread_id, turn_id, who or self.who)
         self.tell(lambda: scope, "turn_start")
-        with _inside(scope):
+        with inside(scope):
             yield scope
         self.tell(lambda: scope, "turn_end")
 
@@ -102,7 +102,7 @@ class Asker:
         """
         scope = new_turn(thread_id, turn_id, who or self.who)
         await self.atell(lambda: scope, "turn_start")
-        with _inside(scope):
+        with inside(scope):
             yield scope
         await self.atell(lambda: scope, "turn_end")
 
@@ -125,7 +125,7 @@ def subagent(name: str | None) -> Iterator[None]:
     if scope is None or not name:
         yield
         return
-    with _inside(scope.child(child_name(name))):
+    with inside(scope.child(child_name(name))):
         yield
 
 
@@ -138,8 +138,14 @@ def child_name(name: str) -> str:
     )
 
 
+def outer_turn() -> Scope | None:
+    """Returns the scope of the turn that is open here, if any: an agent that begins here is a subagent of that turn."""
+    return _open.get()
+
+
 @contextmanager
-def _inside(scope: Scope) -> Iterator[None]:
+def inside(scope: Scope) -> Iterator[None]:
+    """Opens a turn for what is inside, without publishing its boundaries."""
     token = _open.set(scope)
     try:
         yield

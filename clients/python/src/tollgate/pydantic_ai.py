@@ -1,0 +1,142 @@
+"""The gate in front of the tools of Pydantic AI: `Agent(model, capabilities=[TollgateCapability()])`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+from pydantic_ai import RunContext, ToolDefinition
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import AgentRunError, ApprovalRequired, CallDeferred
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart, ToolReturn
+from pydantic_ai.models import ModelRequestContext
+from pydantic_core import to_jsonable_python
+
+from ._adapter import Asker, guided, inside, outer_turn, safety_of, stop_text, subagent
+from ._core.events import Scope, Who
+from ._core.sanitise import sanitise_response
+from ._core.verdict import Verdict
+
+
+class Halt(AgentRunError):
+    """A verdict that ends the run. `verdict` says why."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(stop_text(verdict))
+        self.verdict = verdict
+
+
+class TollgateCapability(AbstractCapability[Any]):
+    """Asks the gate for each response, call and result. A halt ends the run with `Halt`.
+
+    The settings are those of `Gate`. The thread is the run's `conversation_id`; an agent that runs inside a tool of another agent is the
+    thread `<thread>/<id of the call>`. Raises `ValueError` for a setting that can have no meaning.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        token: str | None = None,
+        deadline: float = 2.0,
+        on_failure: Literal["closed", "open"] = "closed",
+        who: Who | None = None,
+    ) -> None:
+        self._asker = Asker(url, token=token, deadline=deadline, on_failure=on_failure, who=who)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Returns how often the client decided itself, by `open:CODE` and `closed:CODE`."""
+        return self._asker.counts
+
+    async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> Any:
+        """Runs an agent as a turn of its thread."""
+        await self._asker.atell(lambda: self._turn(ctx), "turn_start")
+        try:
+            scope = self._turn(ctx)
+        except ValueError:
+            return await handler()
+        with inside(scope):
+            result = await handler()
+        await self._asker.atell(lambda: scope, "turn_end")
+        return result
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """Takes the calls out of a response whose calls must not run."""
+        (body,) = ModelMessagesTypeAdapter.dump_python([response], mode="json")
+        verdict = await self._asker.aask(
+            "model_response",
+            lambda: self._turn(ctx),
+            response=body,
+            response_id=response.provider_response_id,
+            provider=response.provider_name,
+        )
+        if verdict.allows_execution:
+            return response
+        safety = {name: value for name, value in safety_of(verdict).items() if name != "user_message"}
+        (kept,) = ModelMessagesTypeAdapter.validate_python([sanitise_response(body, safety)])
+        return replace(response, parts=[*kept.parts, TextPart(stop_text(verdict))])
+
+    async def wrap_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], handler: Any
+    ) -> Any:
+        """Asks before the tool runs, and for its result."""
+        given = _plain(args)
+        event = {"tool_input": given, "tool_call_id": call.tool_call_id}
+        asked = await self._asker.aask("tool_call", lambda: self._scope(ctx, call), call.tool_name, **event)
+        if asked.should_halt:
+            raise Halt(asked)
+        if not asked.allows_execution:
+            return asked.text_for_agent
+        try:
+            with subagent(call.tool_call_id):
+                result = await handler(args)
+        except (ApprovalRequired, CallDeferred):
+            raise
+        except Exception as error:
+            told = await self._result(ctx, call, {**event, "failed": True}, str(error))
+            if told.should_halt:
+                raise Halt(told) from error
+            raise
+        told = await self._result(ctx, call, event, _plain(result.return_value if isinstance(result, ToolReturn) else result))
+        if told.should_halt:
+            raise Halt(told)
+        return _told(result, told)
+
+    async def _result(self, ctx: RunContext[Any], call: ToolCallPart, event: dict[str, Any], result: Any) -> Verdict:
+        return await self._asker.aask("tool_result", lambda: self._scope(ctx, call), call.tool_name, result, **event)
+
+    def _turn(self, ctx: RunContext[Any]) -> Scope:
+        """Returns the turn of a run. A name that the contract cannot hold is refused when the first call is asked for."""
+        return outer_turn() or Scope(str(ctx.conversation_id), str(ctx.run_id), False, self._asker.who)
+
+    def _scope(self, ctx: RunContext[Any], call: ToolCallPart) -> Scope:
+        """Returns the turn of a call. A call that was deferred belongs to the run whose response asked for it, so that it counts once."""
+        calls = (
+            (message.run_id, part) for message in reversed(ctx.messages) if isinstance(message, ModelResponse) for part in message.parts
+        )
+        found = (run for run, part in calls if isinstance(part, ToolCallPart) and part.tool_call_id == call.tool_call_id)
+        scope = self._turn(ctx)
+        return scope if scope.is_subagent else replace(scope, turn_id=next(found, None) or scope.turn_id)
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value as JSON holds it, or the value itself, for which the client then names what JSON cannot hold."""
+    try:
+        return to_jsonable_python(value)
+    except Exception:
+        return value
+
+
+def _told(result: Any, verdict: Verdict) -> Any:
+    """Returns a result with the gate's guidance: behind a text, and beside any other value."""
+    if not verdict.guidance:
+        return result
+    if isinstance(result, str):
+        return guided(result, verdict)
+    if not isinstance(result, ToolReturn):
+        return ToolReturn(result, content=verdict.guidance)
+    content = [result.content] if isinstance(result.content, str) else list(result.content or ())
+    return replace(result, content=[*content, verdict.guidance])
