@@ -8,7 +8,7 @@ import pytest
 from fake_gate import allowed, blocked
 from hosts import Run
 
-HOSTS = ("claude_agent", "langchain", "openai_agents", "pydantic_ai")
+HOSTS = ("claude_agent", "google_adk", "langchain", "openai_agents", "pydantic_ai")
 
 
 def load(name):

@@ -10,7 +10,13 @@ from fake_gate import allowed, blocked
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/python.md"
 SCREEN_LINES = 60
 CHAPTERS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE.read_text(), re.DOTALL | re.MULTILINE))
-HOSTS = {"Claude Agent SDK": "claude_agent", "LangChain": "langchain", "OpenAI Agents SDK": "openai_agents", "Pydantic AI": "pydantic_ai"}
+HOSTS = {
+    "Claude Agent SDK": "claude_agent",
+    "LangChain": "langchain",
+    "OpenAI Agents SDK": "openai_agents",
+    "Pydantic AI": "pydantic_ai",
+    "Google ADK": "google_adk",
+}
 
 
 def snippet(chapter):

@@ -143,6 +143,11 @@ def outer_turn() -> Scope | None:
     return _open.get()
 
 
+def enter(scope: Scope | None) -> None:
+    """Opens a turn until another call of this function, for hosts that call before and after what they run."""
+    _open.set(scope)
+
+
 @contextmanager
 def inside(scope: Scope) -> Iterator[None]:
     """Opens a turn for what is inside, without publishing its boundaries."""
@@ -159,6 +164,16 @@ def _failure(kind: str, error: Exception) -> Verdict:
         return denial({"type": kind}, error.code, str(error))
     log.warning("the adapter cannot ask the gate (%s)", type(error).__name__)
     return denial({"type": kind}, "adapter_error", f"the adapter cannot ask the gate ({type(error).__name__})")
+
+
+def plain(value: Any) -> Any:
+    """Returns a value of a host with pydantic as JSON holds it; another value stays, so that the client names what JSON cannot hold."""
+    from pydantic_core import to_jsonable_python
+
+    try:
+        return to_jsonable_python(value)
+    except Exception:
+        return value
 
 
 def guided(text: Any, verdict: Verdict) -> Any:

@@ -26,7 +26,7 @@ from agents import (
 from openai.types.responses import ResponseOutputItem, ResponseOutputMessage, ResponseOutputText
 from pydantic import TypeAdapter
 
-from ._adapter import Asker, Unaskable, guided, open_turn, safety_of, stop_text, subagent
+from ._adapter import Asker, Unaskable, guided, open_turn, plain, safety_of, stop_text, subagent
 from ._bodies import Body, collect_bodies, http_client
 from ._core.events import Scope, Who
 from ._core.sanitise import sanitise_response
@@ -116,7 +116,7 @@ class Tollgate:
         context = data.context
         failed = data.output == default_tool_error_function(context, Exception()) or None
         fields = {"tool_input": context.tool_arguments, "tool_call_id": context.tool_call_id, "failed": failed}
-        verdict = await self._asker.aask("tool_result", lambda: _scope(data), context.tool_name, _sendable(data.output), **fields)
+        verdict = await self._asker.aask("tool_result", lambda: _scope(data), context.tool_name, plain(data.output), **fields)
         if verdict.should_halt:
             return cast(ToolGuardrailFunctionOutput, Halt(verdict))
         told = Reject(guided(data.output, verdict), verdict) if verdict.guidance else Allow()
@@ -130,10 +130,6 @@ def _scope(data: ToolInputGuardrailData) -> Scope:
         text = "`RunConfig(model=…)` replaces the guarded model, whose responses the gate has to see: give the model to the agent"
         raise Unaskable("response_unseen", text)
     return open_turn()
-
-
-def _sendable(output: Any) -> Any:
-    return output if output is None or isinstance(output, (str, int, float, list, dict)) else str(output)
 
 
 def _as_subagent(invoke: Callable[[Any, str], Awaitable[Any]]) -> Callable[[Any, str], Awaitable[Any]]:

@@ -10,9 +10,8 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import AgentRunError, ApprovalRequired, CallDeferred
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart, ToolReturn
 from pydantic_ai.models import ModelRequestContext
-from pydantic_core import to_jsonable_python
 
-from ._adapter import Asker, guided, inside, outer_turn, safety_of, stop_text, subagent
+from ._adapter import Asker, guided, inside, outer_turn, plain, safety_of, stop_text, subagent
 from ._core.events import Scope, Who
 from ._core.sanitise import sanitise_response
 from ._core.verdict import Verdict
@@ -83,7 +82,7 @@ class TollgateCapability(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], handler: Any
     ) -> Any:
         """Asks before the tool runs, and for its result."""
-        given = _plain(args)
+        given = plain(args)
         event = {"tool_input": given, "tool_call_id": call.tool_call_id}
         asked = await self._asker.aask("tool_call", lambda: self._scope(ctx, call), call.tool_name, **event)
         if asked.should_halt:
@@ -100,7 +99,7 @@ class TollgateCapability(AbstractCapability[Any]):
             if told.should_halt:
                 raise Halt(told) from error
             raise
-        told = await self._result(ctx, call, event, _plain(result.return_value if isinstance(result, ToolReturn) else result))
+        told = await self._result(ctx, call, event, plain(result.return_value if isinstance(result, ToolReturn) else result))
         if told.should_halt:
             raise Halt(told)
         return _told(result, told)
@@ -120,14 +119,6 @@ class TollgateCapability(AbstractCapability[Any]):
         found = (run for run, part in calls if isinstance(part, ToolCallPart) and part.tool_call_id == call.tool_call_id)
         scope = self._turn(ctx)
         return scope if scope.is_subagent else replace(scope, turn_id=next(found, None) or scope.turn_id)
-
-
-def _plain(value: Any) -> Any:
-    """Returns a value as JSON holds it, or the value itself, for which the client then names what JSON cannot hold."""
-    try:
-        return to_jsonable_python(value)
-    except Exception:
-        return value
 
 
 def _told(result: Any, verdict: Verdict) -> Any:
