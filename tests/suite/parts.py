@@ -124,6 +124,20 @@ def python(run):
     return run.command("python", "the Python client", *words, environment={"TOLLGATE_BIN": str(TARGET / "debug/tollgate")})
 
 
+# Frameworks whose dependencies contradict those of the others.
+APART = ("crewai",)
+
+
+def frameworks(run):
+    client = TOP / "clients/python"
+    steps = []
+    for host in APART:
+        files = [str(client / "tests" / name) for name in (f"test_{host}.py", "test_adapters.py", "test_docs.py")]
+        words = [str(TARGET / f"{host}-venv/bin/python"), "-m", "pytest", "-q", "--rootdir", str(client), "-c", str(client / "pyproject.toml"), *files]
+        steps += run.command("frameworks", f"the Python client in {host}", *words, environment={"TOLLGATE_TEST_HOST": host})
+    return steps
+
+
 def typescript(run):
     environment = {"TOLLGATE_BIN": str(TARGET / "debug/tollgate")}
     return run.command("typescript", "the TypeScript client", "clients/typescript/run", environment=environment)
@@ -139,7 +153,8 @@ PARTS = (
     Part("kafka", True, True, 9, "every case on a real Kafka, a short chaos run, two faults of three brokers, alerts on a real Prometheus", kafka),
     Part("lint", True, False, 5, "format and clippy, as every part does before it begins", lint),
     Part("units", True, False, 5, "unit, property, golden and snapshot tests, the corpora of the fuzz targets, the attacks", units),
-    Part("python", True, True, 1, "the Python client: the cases of every client, faults, LangChain's agents, the quickstart's snippets, the proxy in front of MCP servers", python),
+    Part("python", True, True, 4, "the Python client over HTTP and Kafka: the cases of every client and adapter, faults, real frameworks, the proxy for MCP servers, the snippets", python),
+    Part("frameworks", False, True, 3, "the Python client in frameworks that take an environment of their own", frameworks),
     Part("typescript", False, True, 2, "the TypeScript client and its adapters, in the real frameworks and on the real program", typescript),
     Part("go", False, True, 1, "the Go program: the cases of every client, a real gate, the page that shows it", example("go")),
     Part("java", False, True, 2, "the Java program with Spring's ReplyingKafkaTemplate, on the embedded broker", example("java")),

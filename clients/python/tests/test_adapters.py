@@ -6,9 +6,7 @@ import pathlib
 
 import pytest
 from fake_gate import allowed, blocked
-from hosts import Run
-
-HOSTS = ("claude_agent", "google_adk", "langchain", "openai_agents", "pydantic_ai")
+from hosts import HERE, Run
 
 
 def load(name):
@@ -23,18 +21,23 @@ def lacks(host, case):
     return case.get("needs") in host.LACKS and case["needs"] in host.__doc__
 
 
-PAIRS = [(host, case) for host in map(load, HOSTS) for case in CASES if not lacks(host, case)]
+PAIRS = [(host, case) for host in map(load, HERE) for case in CASES if not lacks(host, case)]
 
 
 def decide_as(case):
     """Returns how the gate decides in a case."""
 
     def decide(event):
-        if event.get("tool_call_id") in case.get("blocked", ()) and event["type"] == "tool_call":
+        if event["type"] == "tool_call" and value_of(event) in case.get("blocked", ()):
             return blocked(event)
         return allowed(event, **case.get("gate", {}).get(event["type"], {}))
 
     return decide
+
+
+def value_of(call):
+    given = call["tool_input"] if "tool_input" in call else json.loads(call["arguments"])
+    return given["value"]
 
 
 def fail_as(fake, case):

@@ -1,6 +1,22 @@
 """Hosts: each runs a short conversation of a fake model in a real framework behind the gate, so that all run the same cases."""
 
+import os
 from dataclasses import dataclass, field
+
+CHAPTERS = {
+    "LangChain": "langchain",
+    "OpenAI Agents SDK": "openai_agents",
+    "Claude Agent SDK": "claude_agent",
+    "Pydantic AI": "pydantic_ai",
+    "Google ADK": "google_adk",
+    "CrewAI": "crewai",
+}
+"""The drivers, by the chapters of the page."""
+APART = ("crewai",)
+"""Hosts whose dependencies contradict those of the others: each has an environment of its own, which names it in TOLLGATE_TEST_HOST."""
+ALONE = os.environ.get("TOLLGATE_TEST_HOST")
+HERE = [ALONE] if ALONE else [host for host in CHAPTERS.values() if host not in APART]
+"""The hosts of this environment."""
 
 
 @dataclass
