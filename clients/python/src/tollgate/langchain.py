@@ -26,7 +26,7 @@ from ._core.verdict import Verdict
 ToolAnswer = ToolMessage | Command[Any]
 
 
-def _latest(old: str | None, new: str | None) -> str | None:
+def latest(old: str | None, new: str | None) -> str | None:
     """Returns the newer of two values. Parallel calls may write in one step; an empty text clears the value."""
     return old if new is None else new
 
@@ -34,10 +34,10 @@ def _latest(old: str | None, new: str | None) -> str | None:
 class TollgateState(AgentState[Any]):
     """The state that the middleware keeps: the thread and the turn of the run, and the code of the halt that ends the run."""
 
-    tollgate_thread: NotRequired[Annotated[str | None, PrivateStateAttr, _latest]]
-    tollgate_turn: NotRequired[Annotated[str | None, PrivateStateAttr, _latest]]
-    tollgate_child: NotRequired[Annotated[str | None, PrivateStateAttr, _latest]]
-    tollgate_halt: NotRequired[Annotated[str | None, PrivateStateAttr, _latest]]
+    tollgate_thread: NotRequired[Annotated[str | None, PrivateStateAttr, latest]]
+    tollgate_turn: NotRequired[Annotated[str | None, PrivateStateAttr, latest]]
+    tollgate_child: NotRequired[Annotated[str | None, PrivateStateAttr, latest]]
+    tollgate_halt: NotRequired[Annotated[str | None, PrivateStateAttr, latest]]
 
 
 class TollgateMiddleware(AgentMiddleware[TollgateState, Any, Any]):
@@ -69,13 +69,13 @@ class TollgateMiddleware(AgentMiddleware[TollgateState, Any, Any]):
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Begins a turn."""
-        begun = _begin(runtime)
+        begun = self._begin(runtime)
         self._asker.tell(lambda: self._scope(begun), "turn_start")
         return begun
 
     async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Begins a turn."""
-        begun = _begin(runtime)
+        begun = self._begin(runtime)
         await self._asker.atell(lambda: self._scope(begun), "turn_start")
         return begun
 
@@ -91,15 +91,15 @@ class TollgateMiddleware(AgentMiddleware[TollgateState, Any, Any]):
 
     def after_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Asks for the response, and takes the calls out of a response whose calls must not run."""
-        last = _last(state)
-        seen = {"message": message_to_dict(last), "response_id": last.id}
-        return _kept(last, self._asker.ask("model_response", lambda: self._scope(state), **seen))
+        last = last_answer(state)
+        seen = event_of_answer(last)
+        return kept_answer(last, self._asker.ask("model_response", lambda: self._scope(state), **seen))
 
     async def aafter_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Asks for the response, and takes the calls out of a response whose calls must not run."""
-        last = _last(state)
-        seen = {"message": message_to_dict(last), "response_id": last.id}
-        return _kept(last, await self._asker.aask("model_response", lambda: self._scope(state), **seen))
+        last = last_answer(state)
+        seen = event_of_answer(last)
+        return kept_answer(last, await self._asker.aask("model_response", lambda: self._scope(state), **seen))
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolAnswer]) -> ToolAnswer:
         """Asks before the tool runs, and for its result."""
@@ -143,6 +143,10 @@ class TollgateMiddleware(AgentMiddleware[TollgateState, Any, Any]):
         """Ends the turn."""
         await self._asker.atell(lambda: self._scope(state), "turn_end")
         return None
+
+    def _begin(self, runtime: Any) -> dict[str, Any]:
+        """Returns the state of a new turn."""
+        return new_turn_state(runtime)
 
     def _scope(self, state: Any) -> Scope:
         scope = Scope(state["tollgate_thread"], state["tollgate_turn"], False, self._asker.who)
@@ -193,7 +197,7 @@ class _Call:
         return Command(update={"messages": [told], **halt}) if halt else cast(ToolMessage, told)
 
 
-def _begin(runtime: Any) -> dict[str, Any]:
+def new_turn_state(runtime: Any) -> dict[str, Any]:
     """Returns the state of a new turn. An agent inside a tool of another agent has a namespace within that of the tool."""
     info = getattr(runtime, "execution_info", None)
     configurable = get_config().get("configurable", {})
@@ -203,12 +207,17 @@ def _begin(runtime: Any) -> dict[str, Any]:
     return {"tollgate_thread": str(thread), "tollgate_turn": str(uuid.uuid4()), "tollgate_child": child, "tollgate_halt": ""}
 
 
-def _last(state: Any) -> AIMessage:
+def last_answer(state: Any) -> AIMessage:
     """Returns the model's last message, which a structured answer may stand behind."""
     return next(message for message in reversed(state["messages"]) if isinstance(message, AIMessage))
 
 
-def _kept(last: AIMessage, verdict: Verdict) -> dict[str, Any] | None:
+def event_of_answer(last: AIMessage) -> dict[str, Any]:
+    """Returns the fields of the event of a response."""
+    return {"message": message_to_dict(last), "response_id": last.id}
+
+
+def kept_answer(last: AIMessage, verdict: Verdict) -> dict[str, Any] | None:
     """Returns the update after a response: without the calls if they must not run."""
     if verdict.allows_execution:
         return None

@@ -10,6 +10,7 @@ CHAPTERS = {
     "Pydantic AI": "pydantic_ai",
     "Google ADK": "google_adk",
     "CrewAI": "crewai",
+    "DeerFlow": "deerflow",
 }
 """The drivers, by the chapters of the page."""
 APART = ("crewai",)
