@@ -125,7 +125,7 @@ def python(run):
 
 
 # Frameworks whose dependencies contradict those of the others.
-APART = ("crewai",)
+APART = ("crewai", "hermes")
 
 
 def frameworks(run):
@@ -154,7 +154,7 @@ PARTS = (
     Part("lint", True, False, 5, "format and clippy, as every part does before it begins", lint),
     Part("units", True, False, 5, "unit, property, golden and snapshot tests, the corpora of the fuzz targets, the attacks", units),
     Part("python", True, True, 4, "the Python client over HTTP and Kafka: the cases of every client and adapter, faults, real frameworks, the proxy for MCP servers, the snippets", python),
-    Part("frameworks", False, True, 3, "the Python client in frameworks that take an environment of their own", frameworks),
+    Part("frameworks", False, True, 6, "the Python client in frameworks that take an environment of their own", frameworks),
     Part("typescript", False, True, 2, "the TypeScript client and its adapters, in the real frameworks and on the real program", typescript),
     Part("go", False, True, 1, "the Go program: the cases of every client, a real gate, the page that shows it", example("go")),
     Part("java", False, True, 2, "the Java program with Spring's ReplyingKafkaTemplate, on the embedded broker", example("java")),

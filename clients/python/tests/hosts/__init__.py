@@ -11,9 +11,10 @@ CHAPTERS = {
     "Google ADK": "google_adk",
     "CrewAI": "crewai",
     "DeerFlow": "deerflow",
+    "Hermes": "hermes",
 }
 """The drivers, by the chapters of the page."""
-APART = ("crewai",)
+APART = ("crewai", "hermes")
 """Hosts whose dependencies contradict those of the others: each has an environment of its own, which names it in TOLLGATE_TEST_HOST."""
 ALONE = os.environ.get("TOLLGATE_TEST_HOST")
 HERE = [ALONE] if ALONE else [host for host in CHAPTERS.values() if host not in APART]
