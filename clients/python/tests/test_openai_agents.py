@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 import threading
 
 import pytest
@@ -13,10 +14,12 @@ from agents import (
     RunConfig,
     Runner,
     RunState,
+    ToolInputGuardrailTripwireTriggered,
     WebSearchTool,
     function_tool,
     handoff,
 )
+from agents.mcp import MCPServerStdio
 from agents.testing import ScriptedModel
 from fake_gate import FakeGate, allowed, blocked
 from hosts import Run
@@ -126,6 +129,48 @@ def test_guarding_twice_asks_once(fake):
     agent = Agent(name="a", model=ScriptedModel([[call("c1", 1)], [said("done")]]), tools=[work_on([])])
     run(gate, gate.guard(gate.guard(agent)))
     assert len(fake.of_type("tool_call")) == 1
+
+
+MCP = """
+from mcp.server import MCPServer
+
+server = MCPServer("work")
+
+
+@server.tool()
+def work(value: int) -> str:
+    return f"worked on {value}"
+
+
+server.run("stdio")
+"""
+
+
+@pytest.mark.parametrize("may_run", [True, False])
+def test_a_tool_of_an_mcp_server_is_gated_once_though_agents_share_the_server(fake, may_run):
+    fake.decide = lambda event: blocked(event) if event["type"] == "tool_call" and not may_run else allowed(event)
+
+    async def inside():
+        async with MCPServerStdio(params={"command": sys.executable, "args": ["-c", MCP]}, client_session_timeout_seconds=60) as server:
+            gate, model = Tollgate(fake.url), ScriptedModel([[call("c1", 1)], [said("done")]])
+            gate.guard(Agent(name="b", model=ScriptedModel([]), mcp_servers=[server]))
+            agent = gate.guard(Agent(name="a", model=model, mcp_servers=[server]))
+            async with gate.turn("t"):
+                await Runner.run(agent, "go")
+            return str(model.calls[-1].input[-1]["output"])
+
+    read = asyncio.run(inside())
+    assert ("worked on 1" if may_run else "blocked: tool_denied") in read
+    assert len(fake.of_type("tool_call")) == 1 and len(fake.of_type("tool_result")) == may_run
+
+
+def test_a_turn_that_a_halt_ends_is_published_to_its_end(fake):
+    fake.decide = lambda event: blocked(event, should_halt=True) if event["type"] == "tool_call" else allowed(event)
+    gate = Tollgate(fake.url)
+    agent = gate.guard(Agent(name="a", model=ScriptedModel([[call("c1", 1)]]), tools=[work_on([])]))
+    with pytest.raises(ToolInputGuardrailTripwireTriggered):
+        run(gate, agent)
+    assert fake.events[-1]["type"] == "turn_end"
 
 
 def test_a_failed_tool_is_reported_as_failed(fake):

@@ -64,3 +64,36 @@ def test_a_suppressed_response_stops_its_calls(url):
     with Gate(url, deadline=30) as gate, gate.turn("python-client") as turn:
         assert turn.model_response(response=body, response_id="r").action == "suppress"
         assert turn.tool_call("terminal", {}, tool_call_id="c").code == "suppressed_tool_call"
+
+
+CHUNKS = [
+    {"object": "chat.completion.chunk", "choices": [{"index": 0, "finish_reason": None, "delta": {"tool_calls": [
+        {"index": 0, "id": "c", "type": "function", "function": {"name": "terminal", "arguments": "{"}}]}}]},
+    {"object": "chat.completion.chunk", "choices": [{"index": 0, "finish_reason": "content_filter", "delta": {}}]},
+]  # fmt: skip
+
+
+def cut_off():
+    """Returns responses that a provider cut off, as the adapters send them."""
+    from google.adk.models.llm_response import LlmResponse
+    from google.genai import types
+    from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, ToolCallPart
+
+    from tollgate.google_adk import _native
+
+    part = types.Part(function_call=types.FunctionCall(id="c", name="terminal", args={}))
+    adk = LlmResponse(content=types.Content(role="model", parts=[part]), finish_reason=types.FinishReason.SAFETY)
+    asked = [ToolCallPart("terminal", {}, tool_call_id="c")]
+    response = ModelResponse(parts=asked, finish_reason="content_filter", provider_details={"finish_reason": "content_filter"})
+    incomplete = {"object": "response", "status": "incomplete", "incomplete_details": {"reason": "content_filter"}}
+    incomplete["output"] = [{"type": "function_call", "call_id": "c", "name": "terminal", "arguments": "{"}]
+    (dumped,) = ModelMessagesTypeAdapter.dump_python([response], mode="json")
+    return {"openai_agents": incomplete, "openai_agents, a stream": CHUNKS, "google_adk": _native(adk), "pydantic_ai": dumped}
+
+
+def test_a_real_gate_reads_what_the_adapters_send_of_a_response_that_was_cut_off(url):
+    with Gate(url, deadline=30) as gate:
+        for number, (name, body) in enumerate(cut_off().items()):
+            with gate.turn(f"cut-{number}") as turn:
+                assert turn.model_response(response=body, response_id="r").action == "suppress", name
+                assert turn.tool_call("terminal", {}, tool_call_id="c").code == "suppressed_tool_call", name

@@ -90,9 +90,11 @@ class Asker:
         """
         scope = new_turn(thread_id, turn_id, who or self.who)
         self.tell(lambda: scope, "turn_start")
-        with inside(scope):
-            yield scope
-        self.tell(lambda: scope, "turn_end")
+        try:
+            with inside(scope):
+                yield scope
+        finally:
+            self.tell(lambda: scope, "turn_end")
 
     @asynccontextmanager
     async def aturn(self, thread_id: str, *, turn_id: str | None = None, who: Who | None = None) -> AsyncIterator[Scope]:
@@ -102,9 +104,11 @@ class Asker:
         """
         scope = new_turn(thread_id, turn_id, who or self.who)
         await self.atell(lambda: scope, "turn_start")
-        with inside(scope):
-            yield scope
-        await self.atell(lambda: scope, "turn_end")
+        try:
+            with inside(scope):
+                yield scope
+        finally:
+            await self.atell(lambda: scope, "turn_end")
 
 
 def open_turn() -> Scope:

@@ -81,8 +81,10 @@ class Tollgate:
         agent.model = _GatedModel(model, self._asker)
         agent.tools = [self._tool(tool, provider, ungated) for tool in agent.tools]
         for server in agent.mcp_servers:
-            server.tool_input_guardrails = [self._before, *(server.tool_input_guardrails or ())]
-            server.tool_output_guardrails = [*(server.tool_output_guardrails or ()), self._after]
+            # Agents may share a server.
+            if self._before not in (server.tool_input_guardrails or ()):
+                server.tool_input_guardrails = [self._before, *(server.tool_input_guardrails or ())]
+                server.tool_output_guardrails = [*(server.tool_output_guardrails or ()), self._after]
         for target in agent.handoffs:
             found = target._agent_ref() if isinstance(target, Handoff) and target._agent_ref else target
             if not isinstance(found, Agent):

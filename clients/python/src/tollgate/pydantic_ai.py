@@ -55,10 +55,11 @@ class TollgateCapability(AbstractCapability[Any]):
             scope = self._turn(ctx)
         except ValueError:
             return await handler()
-        with inside(scope):
-            result = await handler()
-        await self._asker.atell(lambda: scope, "turn_end")
-        return result
+        try:
+            with inside(scope):
+                return await handler()
+        finally:
+            await self._asker.atell(lambda: scope, "turn_end")
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
