@@ -138,6 +138,19 @@ def test_an_error_of_a_tool_is_reported_and_raised(fake):
     assert [(event["failed"], event["result"]) for event in fake.of_type("tool_result")] == [(True, "disk")]
 
 
+def test_the_calls_of_a_response_that_cannot_be_read_do_not_run(fake):
+    class Broken:
+        def model_dump(self, **_):
+            raise KeyError("secret")
+
+    plugin, ran, where = TollgatePlugin(fake.url), [], {"session_id": "s", "turn_id": "u", "api_request_id": "q"}
+    with pytest.raises(KeyError):
+        # Hermes goes on with the response that it has.
+        plugin.llm_execution({}, lambda _: Broken(), **where)
+    read = plugin.tool_execution("work", {"value": 1}, work_on(ran), tool_call_id="c1", **where)
+    assert ran == [] and fake.events == [] and "ValueError" in read and "secret" not in read
+
+
 def test_an_answer_of_anthropic_loses_its_calls_too(fake):
     call_block = SimpleNamespace(type="tool_use", id="c1", name="work", input={"value": 1})
     said_block = SimpleNamespace(type="text", text="I work.")

@@ -74,6 +74,23 @@ def test_an_agent_that_is_a_tool_is_a_thread_of_its_own(fake):
     assert {event["thread_id"] for event in fake.of_type("model_response")} == {"t", "t/d1"}
 
 
+def test_an_approved_call_of_an_agent_that_is_a_tool_is_the_same_event(fake):
+    ran, gate = [], Tollgate(fake.url)
+    tool = work_on(ran)
+    tool.needs_approval = True
+    inner = Agent(name="inner", model=ScriptedModel([[call("c9", 7)], [said("inner")]]), tools=[tool])
+    outgoing = call("d1", 0, "delegate")
+    outgoing.arguments = '{"input": "go"}'
+    delegate = inner.as_tool("delegate", "Asks another agent.")
+    outer = gate.guard(Agent(name="outer", model=ScriptedModel([[outgoing], [said("outer")]]), tools=[delegate]))
+    state = run(gate, outer).to_state()
+    assert ran == [] and [event["thread_id"] for event in fake.of_type("tool_call")] == ["t"]
+    state.approve(state.get_interruptions()[0])
+    assert run(gate, outer, state).final_output == "outer" and ran == [7]
+    asked = {(event["thread_id"], event["event_id"]) for event in fake.of_type("tool_call")}
+    assert asked == {("t", "u/d1/call"), ("t/d1", "u/c9/call")}
+
+
 @pytest.mark.parametrize("how", [handoff, lambda agent: agent], ids=["handoff", "agent"])
 def test_the_agent_that_takes_over_is_gated_too(fake, how):
     ran, gate = [], Tollgate(fake.url)
@@ -106,7 +123,14 @@ def test_a_tool_that_the_sdk_does_not_gate_is_refused(fake):
     gate = Tollgate(fake.url)
     with pytest.raises(ValueError, match="web_search"):
         gate.guard(Agent(name="a", model=ScriptedModel([]), tools=[WebSearchTool()]))
-    gate.guard(Agent(name="a", model=ScriptedModel([]), tools=[WebSearchTool()]), ungated={"web_search"})
+    ran = []
+    agent = Agent(name="a", model=ScriptedModel([[call("c1", 1)], [said("done")]]), tools=[work_on(ran), WebSearchTool()])
+    with pytest.raises(ValueError, match="web_search"):
+        gate.guard(agent)
+    # An agent that was refused is gated as a whole the next time.
+    fake.decide = lambda event: blocked(event) if event["type"] == "tool_call" else allowed(event)
+    run(gate, gate.guard(agent, ungated={"web_search"}))
+    assert ran == [] and len(fake.of_type("tool_call")) == 1
 
 
 def test_a_run_without_a_turn_runs_no_tool_and_says_so(fake):

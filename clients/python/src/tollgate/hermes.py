@@ -96,7 +96,7 @@ class TollgatePlugin:
             return _without_calls(self._last[turn], self._halts[turn], keeps_text=False)
         response = next_call(request)
         self._last[turn] = response
-        body = _body(response)
+        body = _readable(response)
         asked = self._ask("model_response", where, response=body, response_id=body.get("id") if isinstance(body, dict) else None)
         if asked.allows_execution:
             return response
@@ -145,6 +145,14 @@ class TollgatePlugin:
         if task:
             self._tasks[task] = scope
         return scope
+
+
+def _readable(response: Any) -> Any:
+    """Returns the body of a response, or None, which the client refuses to ask for."""
+    try:
+        return _body(response)
+    except Exception:
+        return None
 
 
 def _body(value: Any) -> Any:

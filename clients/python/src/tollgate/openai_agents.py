@@ -75,33 +75,25 @@ class Tollgate:
         without the gate: the SDK runs no guardrail for tools that are no functions.
         Raises `ValueError` for another tool that is no function, and for a hand-over whose agent is not known.
         """
-        if isinstance(agent.model, _GatedModel):
-            return agent
-        model = agent.model if isinstance(agent.model, Model) else (provider or MultiProvider()).get_model(agent.model)
-        agent.model = _GatedModel(model, self._asker)
-        agent.tools = [self._tool(tool, provider, ungated) for tool in agent.tools]
-        for server in agent.mcp_servers:
-            # Agents may share a server.
-            if self._before not in (server.tool_input_guardrails or ()):
-                server.tool_input_guardrails = [self._before, *(server.tool_input_guardrails or ())]
-                server.tool_output_guardrails = [*(server.tool_output_guardrails or ()), self._after]
-        for target in agent.handoffs:
-            found = target._agent_ref() if isinstance(target, Handoff) and target._agent_ref else target
-            if not isinstance(found, Agent):
-                raise ValueError(f"a hand-over of agent `{agent.name}` names no agent: make it with `handoff(agent)`")
-            self.guard(found, provider=provider, ungated=ungated)
+        reached: list[Agent[Any]] = []
+        _reach(agent, ungated, reached)
+        # Nothing changes before all tools and hand-overs are known to be gated.
+        for each in reached:
+            model = each.model if isinstance(each.model, Model) else (provider or MultiProvider()).get_model(each.model)
+            each.model = _GatedModel(model, self._asker)
+            each.tools = [self._tool(tool) if isinstance(tool, FunctionTool) else tool for tool in each.tools]
+            for server in each.mcp_servers:
+                # Agents may share a server.
+                if self._before not in (server.tool_input_guardrails or ()):
+                    server.tool_input_guardrails = [self._before, *(server.tool_input_guardrails or ())]
+                    server.tool_output_guardrails = [*(server.tool_output_guardrails or ()), self._after]
         return agent
 
-    def _tool(self, tool: Any, provider: ModelProvider | None, ungated: Collection[str]) -> Any:
-        if not isinstance(tool, FunctionTool):
-            if tool.name in ungated:
-                return tool
-            raise ValueError(f"tool `{tool.name}` is no function, so it cannot be gated: leave it out, or name it in `ungated`")
+    def _tool(self, tool: FunctionTool) -> FunctionTool:
         gated = copy.copy(tool)
         gated.tool_input_guardrails = [self._before, *(tool.tool_input_guardrails or ())]
         gated.tool_output_guardrails = [*(tool.tool_output_guardrails or ()), self._after]
         if tool._is_agent_tool:
-            self.guard(tool._agent_instance, provider=provider, ungated=ungated)
             gated.on_invoke_tool = _as_subagent(tool.on_invoke_tool)
         return gated
 
@@ -121,8 +113,25 @@ class Tollgate:
         verdict = await self._asker.aask("tool_result", lambda: _scope(data), context.tool_name, plain(data.output), **fields)
         if verdict.should_halt:
             return cast(ToolGuardrailFunctionOutput, Halt(verdict))
-        told = Reject(guided(data.output, verdict), verdict) if verdict.guidance else Allow()
+        told = Reject(guided(str(data.output), verdict), verdict) if verdict.guidance else Allow()
         return cast(ToolGuardrailFunctionOutput, told)
+
+
+def _reach(agent: Agent[Any], ungated: Collection[str], reached: list[Agent[Any]]) -> None:
+    """Adds an agent and the agents that it reaches, without those that are gated already."""
+    if isinstance(agent.model, _GatedModel) or any(agent is each for each in reached):
+        return
+    reached.append(agent)
+    for tool in agent.tools:
+        if not isinstance(tool, FunctionTool) and tool.name not in ungated:
+            raise ValueError(f"tool `{tool.name}` is no function, so it cannot be gated: leave it out, or name it in `ungated`")
+        if isinstance(tool, FunctionTool) and tool._is_agent_tool:
+            _reach(tool._agent_instance, ungated, reached)
+    for target in agent.handoffs:
+        found = target._agent_ref() if isinstance(target, Handoff) and target._agent_ref else target
+        if not isinstance(found, Agent):
+            raise ValueError(f"a hand-over of agent `{agent.name}` names no agent: make it with `handoff(agent)`")
+        _reach(found, ungated, reached)
 
 
 def _scope(data: ToolInputGuardrailData) -> Scope:
