@@ -4,6 +4,7 @@ import os
 
 import pytest
 from fake_gate import FakeGate
+from fake_kafka import FakeKafka
 from hosts import CHAPTERS, HERE
 
 # The tests of a host that this environment does not have run in the environment of that host.
@@ -26,3 +27,10 @@ def program():
             pytest.fail("`TOLLGATE_BIN` names no program: build `tollgate` and set it")
         pytest.skip("`TOLLGATE_BIN` names no program")
     return found
+
+
+@pytest.fixture
+def fake_kafka():
+    gate = FakeKafka()
+    yield gate
+    gate.close()

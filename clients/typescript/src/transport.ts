@@ -10,6 +10,9 @@ const ATTEMPTS_MAX = 3;
 /** The pause before the second attempt; it doubles. */
 const PAUSE_MS = 50;
 
+/** With less time than this left, the gate is not asked again, in milliseconds. */
+const LEAST_MS = 20;
+
 /** The answer to a request may have this many bytes for each event. */
 const ANSWER_BYTES_MAX = 1_048_576;
 
@@ -121,7 +124,14 @@ function retryAfter(response: Response): number | undefined {
   return /^\d{1,6}$/.test(header) ? Number(header) * 1000 : undefined;
 }
 
-type Attempt = { answer: unknown } | { failure: Failure; retryMs: number | undefined };
+/** `retry` is the least pause before the next attempt, in milliseconds; `now` if the gate has waited already; undefined where none helps. */
+type Attempt = { answer: unknown } | { failure: Failure; retry: number | "now" | undefined };
+
+/** Returns the least pause after an HTTP status that is an error. After 504 the same events are asked about again. */
+function retryOf(response: Response): number | "now" | undefined {
+  if (isBusy(response.status)) return retryAfter(response) ?? PAUSE_MS;
+  return response.status === 504 ? "now" : undefined;
+}
 
 async function attempt(endpoint: Endpoint, body: string, count: number, limit: Limit): Promise<Attempt> {
   const headers: Record<string, string> = { accept: "application/json", "content-type": "application/json" };
@@ -136,19 +146,19 @@ async function attempt(endpoint: Endpoint, body: string, count: number, limit: L
   if (response.status === 202) return { answer: undefined };
   if (response.status === 200) {
     if (answer !== undefined) return { answer };
-    return { failure: new Failure("verdict_unreadable", "the answer is no JSON: is a proxy between client and gate?"), retryMs: undefined };
+    return { failure: new Failure("verdict_unreadable", "the answer is no JSON: is a proxy between client and gate?"), retry: undefined };
   }
-  return { failure: failureOf(response.status, answer), retryMs: isBusy(response.status) ? (retryAfter(response) ?? PAUSE_MS) : undefined };
+  return { failure: failureOf(response.status, answer), retry: retryOf(response) };
 }
 
 async function attemptOrFailure(endpoint: Endpoint, body: string, count: number, limit: Limit): Promise<Attempt> {
   try {
     return await attempt(endpoint, body, count, limit);
   } catch (error) {
-    if (error instanceof Failure) return { failure: error, retryMs: undefined };
-    if (limit.signal.aborted) return { failure: limitReached(limit), retryMs: undefined };
+    if (error instanceof Failure) return { failure: error, retry: undefined };
+    if (limit.signal.aborted) return { failure: limitReached(limit), retry: undefined };
     // The error's own text may hold the URL with what a user put into it.
-    return { failure: new Failure("gate_unreachable", "the connection to the gate failed; is it running, and is `url` right?"), retryMs: PAUSE_MS };
+    return { failure: new Failure("gate_unreachable", "the connection to the gate failed; is it running, and is `url` right?"), retry: PAUSE_MS };
   }
 }
 
@@ -163,12 +173,13 @@ export async function post(endpoint: Endpoint, body: string, count: number, limi
   for (let made = 1, pauseMs = PAUSE_MS; ; made += 1, pauseMs *= 2) {
     const outcome = await attemptOrFailure(endpoint, body, count, limit);
     if ("answer" in outcome) return outcome.answer;
-    const wait = outcome.retryMs === undefined ? Infinity : Math.max(outcome.retryMs, pauseMs);
-    if (made >= ATTEMPTS_MAX || wait >= remaining(limit)) throw outcome.failure;
-    await pause(wait, limit);
+    const { retry, failure } = outcome;
+    const wait = retry === undefined ? Infinity : retry === "now" ? 0 : Math.max(retry, pauseMs);
+    if (made >= ATTEMPTS_MAX || wait + LEAST_MS > remaining(limit)) throw failure;
+    if (wait > 0) await pause(wait, limit);
     if (limit.signal.aborted) {
       limit.caller?.throwIfAborted();
-      throw outcome.failure;
+      throw failure;
     }
   }
 }

@@ -20,7 +20,8 @@ interface Case {
   name: string;
   call: { method: AskingType } & ToolResult;
   on_failure?: FailureMode;
-  answer: Answer;
+  answer?: Answer;
+  answers?: Answer[];
   sent?: Record<string, unknown> | null;
   expect: Record<string, unknown>;
 }
@@ -28,9 +29,11 @@ interface Case {
 const METHODS = { model_response: "modelResponse", tool_call: "toolCall", tool_result: "toolResult" } as const;
 const CASES = ["verdicts", "faults"].flatMap((name) => JSON.parse(readFileSync(`${PACKAGE}/../conformance/${name}.json`, "utf8")) as Case[]);
 
-/** Returns a fault that answers as the case says. */
-function answering({ fault, status, headers, body, text }: Answer): Fault {
+/** Returns a fault that gives the case's answers in turn, and the last one from then on. */
+function answering(answers: readonly Answer[]): Fault {
+  let given = 0;
   return (response, request) => {
+    const { fault, status, headers, body, text } = answers[Math.min(given++, answers.length - 1)] ?? {};
     if (fault === "cut") response.destroy();
     if (fault !== undefined) return true;
     const { event_id } = request.body as Received;
@@ -41,20 +44,20 @@ function answering({ fault, status, headers, body, text }: Answer): Fault {
 }
 
 test("there are cases", () => {
-  assert.ok(CASES.length >= 28);
+  assert.ok(CASES.length >= 30);
 });
 
-for (const { name, call, on_failure, answer, sent, expect } of CASES) {
+for (const { name, call, on_failure, answer, answers, sent, expect } of CASES) {
   test(`conformance: ${name}`, async () => {
     await using server = await FakeGate.start();
-    server.fault = answering(answer);
-    const url = answer.fault === "refused" ? "http://127.0.0.1:1" : server.url;
+    server.fault = answering(answers ?? [answer ?? {}]);
+    const url = answer?.fault === "refused" ? "http://127.0.0.1:1" : server.url;
     // Only a gate that is silent is waited for.
-    const deadlineMs = answer.fault === "silent" ? 150 : 4000;
+    const deadlineMs = answer?.fault === "silent" ? 150 : 4000;
     const gate = new Gate({ url, deadlineMs, onFailure: on_failure ?? "closed", log: () => undefined });
     const { method, ...event } = call;
     const verdict = await gate[METHODS[method]](event);
-    for (const [field, value] of Object.entries(expect)) assert.deepEqual(verdict[field as keyof Verdict], value, `${field}: ${JSON.stringify(verdict)}`);
+    for (const [field, value] of Object.entries(expect)) assert.deepEqual(verdict[field as keyof Verdict] ?? null, value, `${field}: ${JSON.stringify(verdict)}`);
     if (sent === null) assert.equal(server.requests.length, 0);
     else if (sent !== undefined) assert.deepEqual(server.events[0], sent);
   });

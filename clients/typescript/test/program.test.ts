@@ -113,7 +113,7 @@ test("agents are gated by the program itself over HTTP", async (context) => {
   assert.partialDeepStrictEqual(verdict, { action: "allow", event_id: "u1/c1/call", thread_id: "t1" });
   const repeated = await gate.toolCall(call);
   assert.deepEqual(repeated, verdict, "a repeat gets the same verdict");
-  const both = await gate.toolCalls([{ ...call, tool_call_id: "c2" }, { ...call, tool_call_id: "c3", tool_name: "bash" }]);
+  const both = await gate.toolCalls([{ ...call, tool_call_id: "c2", tool_input: { path: "b" } }, { ...call, tool_call_id: "c3", tool_name: "bash" }]);
   assert.deepEqual(both.map(({ tool_call_id, code }) => [tool_call_id, code]), [["c2", "allow"], ["c3", "oap.tool_not_allowed"]]);
   assert.equal((await gate.toolResult({ ...call, result: "done" })).action, "allow");
   const denied = "Guardrail denied: tool 'bash' was blocked (oap.tool_not_allowed). Reason: tool 'bash' is denied. Choose an alternative approach.";

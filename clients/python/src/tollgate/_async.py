@@ -1,9 +1,10 @@
-"""The gate for asyncio. Each event loop has connections of its own, so that the gate outlives a loop that was closed."""
+"""The gate for asyncio. It outlives event loops: what belongs to a loop is kept by loop."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
 import weakref
 from collections.abc import AsyncIterator, Sequence
@@ -12,21 +13,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ._core import client as core
 from ._core.client import ToolCall
-from ._core.events import Event, Scope, Who, encode
-from ._core.exchange import ANSWER_BYTES_MAX, Answer, Fault, Outcome, Send, exchange
-from ._core.verdict import Verdict
-from ._core.wire import PATH, fault_of, headers_of, too_long, trace_headers
+from ._core.events import Event, Scope, Who
+from ._core.verdict import Ruling, Verdict
 from ._turn import AsyncTurn, new_turn
 
 if TYPE_CHECKING:
-    import httpx
+    from ._http import AsyncHttpTransport
+    from ._kafka import AsyncKafkaTransport
+    from .kafka import Kafka
 
 
 class AsyncGate:
     """Asks a gate for verdicts, from any number of tasks and event loops. It denies where it gets no verdict, unless
     `on_failure` is `open`.
 
-    `url` and `token` are read from `TOLLGATE_URL` and `TOLLGATE_TOKEN` if they are left out. `deadline` is in seconds and bounds each call.
+    `url` and `token` are read from `TOLLGATE_URL` and `TOLLGATE_TOKEN` if they are left out. With `kafka` the gate is asked over Kafka
+    instead, and `url` and `token` are left out. `deadline` is in seconds and bounds each call.
     `in_flight_max` bounds the requests that wait at once; a further request waits for its place within its own deadline.
     Raises `ValueError` for a setting that can have no meaning.
     """
@@ -36,11 +38,12 @@ class AsyncGate:
         url: str | None = None,
         *,
         token: str | None = None,
+        kafka: Kafka | None = None,
         deadline: float = 2.0,
         on_failure: Literal["closed", "open"] = "closed",
         in_flight_max: int = 256,
     ) -> None:
-        self._settings = core.settings(url, token, deadline, on_failure, in_flight_max)
+        self._settings = core.settings(url, token, kafka, deadline, on_failure, in_flight_max)
         self._ledger = core.Ledger()
         self._is_closed = False
         self._renew()
@@ -48,7 +51,9 @@ class AsyncGate:
     def _renew(self) -> None:
         self._pid = os.getpid()
         self._ledger.renew_lock()
-        self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Loop] = weakref.WeakKeyDictionary()
+        self._lock = threading.Lock()
+        self._places: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
+        self._transport: AsyncHttpTransport | AsyncKafkaTransport | None = None
 
     @property
     def counts(self) -> dict[str, int]:
@@ -113,9 +118,9 @@ class AsyncGate:
     async def close(self) -> None:
         """Closes the connections of the running loop; a closed loop has none. A later call raises `RuntimeError`."""
         self._is_closed = True
-        kept = self._loops.pop(asyncio.get_running_loop(), None)
-        if kept is not None and self._pid == os.getpid():
-            await kept.http.aclose()
+        transport, self._transport = self._transport, None
+        if transport is not None and self._pid == os.getpid():
+            await transport.close()
 
     async def __aenter__(self) -> AsyncGate:
         return self
@@ -133,63 +138,34 @@ class AsyncGate:
         came = self._ledger.settle(await self._run(sent), sent, self._settings.on_failure) if sent else []
         return core.joined(events, came)
 
-    async def _run(self, events: list[Event]) -> Outcome:
-        started, kept = time.monotonic(), self._of_loop()
+    async def _run(self, events: list[Event]) -> list[Ruling]:
+        until, places = time.monotonic() + self._settings.deadline, self._places_of_loop()
         try:
-            await asyncio.wait_for(kept.places.acquire(), self._settings.deadline)
+            await asyncio.wait_for(places.acquire(), self._settings.deadline)
         except (TimeoutError, asyncio.TimeoutError):
             return core.busy(events)
         try:
-            body, headers = encode(events), self._settings.headers() | trace_headers()
-            steps = exchange(events, self._settings.deadline)
-            came: tuple[Answer | Fault | None, float] | None = None
-            while True:
-                try:
-                    step = next(steps) if came is None else steps.send(came)
-                except StopIteration as end:
-                    outcome: Outcome = end.value
-                    return outcome
-                answer = None
-                if isinstance(step, Send):
-                    answer = await self._send(kept.http, body, headers, max(0.001, step.seconds))
-                else:
-                    await asyncio.sleep(step.seconds)
-                came = answer, time.monotonic() - started
+            return await self._open().ask(events, until)
         finally:
-            kept.places.release()
+            places.release()
 
-    def _of_loop(self) -> _Loop:
+    def _places_of_loop(self) -> asyncio.Semaphore:
         loop = asyncio.get_running_loop()
-        if loop not in self._loops:
-            self._loops[loop] = _Loop(self._settings.in_flight_max)
-        return self._loops[loop]
+        if loop not in self._places:
+            self._places[loop] = asyncio.Semaphore(self._settings.in_flight_max)
+        return self._places[loop]
 
-    async def _send(self, http: httpx.AsyncClient, body: bytes, headers: dict[str, str], seconds: float) -> Answer | Fault:
-        import httpx
+    def _open(self) -> AsyncHttpTransport | AsyncKafkaTransport:
+        with self._lock:
+            if self._transport is None:
+                self._transport = self._new_transport()
+            return self._transport
 
-        try:
-            return await asyncio.wait_for(self._exchange(http, body, headers), seconds)
-        except (httpx.HTTPError, OSError, RuntimeError, httpx.InvalidURL, asyncio.TimeoutError) as error:
-            return fault_of(error)
+    def _new_transport(self) -> AsyncHttpTransport | AsyncKafkaTransport:
+        if self._settings.kafka is not None:
+            from ._kafka import AsyncKafkaTransport
 
-    async def _exchange(self, http: httpx.AsyncClient, body: bytes, headers: dict[str, str]) -> Answer | Fault:
-        url = self._settings.url + PATH
-        async with http.stream("POST", url, content=body, headers=headers, timeout=self._settings.deadline) as response:
-            read = bytearray()
-            async for chunk in response.aiter_bytes():
-                read += chunk
-                if len(read) > ANSWER_BYTES_MAX:
-                    return too_long()
-            return Answer(response.status_code, headers_of(response), bytes(read))
+            return AsyncKafkaTransport(self._settings.kafka, self._settings.deadline)
+        from ._http import AsyncHttpTransport
 
-
-class _Loop:
-    """What belongs to one event loop: its connections, and the places of its requests."""
-
-    def __init__(self, in_flight_max: int) -> None:
-        import httpx
-
-        limits = httpx.Limits(max_connections=in_flight_max, max_keepalive_connections=64)
-        # A proxy from the environment must not answer in the gate's place.
-        self.http = httpx.AsyncClient(limits=limits, trust_env=False)
-        self.places = asyncio.Semaphore(in_flight_max)
+        return AsyncHttpTransport(self._settings)

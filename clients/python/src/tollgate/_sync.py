@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ._core import client as core
 from ._core.client import ToolCall
-from ._core.events import Event, Scope, Who, encode
-from ._core.exchange import ANSWER_BYTES_MAX, Answer, Fault, Outcome, Send, exchange
-from ._core.verdict import Verdict
-from ._core.wire import PATH, fault_of, headers_of, too_long, trace_headers
+from ._core.events import Event, Scope, Who
+from ._core.verdict import Ruling, Verdict
 from ._turn import Turn, new_turn
 
 if TYPE_CHECKING:
-    import httpx
+    from ._http import HttpTransport
+    from ._kafka import KafkaTransport
+    from .kafka import Kafka
 
 
 class Gate:
     """Asks a gate for verdicts, from any number of threads. It denies where it gets no verdict, unless `on_failure` is `open`.
 
-    `url` and `token` are read from `TOLLGATE_URL` and `TOLLGATE_TOKEN` if they are left out. `deadline` is in seconds and bounds each call.
+    `url` and `token` are read from `TOLLGATE_URL` and `TOLLGATE_TOKEN` if they are left out. With `kafka` the gate is asked over Kafka
+    instead, and `url` and `token` are left out. `deadline` is in seconds and bounds each call.
     `in_flight_max` bounds the requests that wait at once; a further request waits for its place within its own deadline.
     Raises `ValueError` for a setting that can have no meaning.
     """
@@ -34,11 +35,12 @@ class Gate:
         url: str | None = None,
         *,
         token: str | None = None,
+        kafka: Kafka | None = None,
         deadline: float = 2.0,
         on_failure: Literal["closed", "open"] = "closed",
         in_flight_max: int = 256,
     ) -> None:
-        self._settings = core.settings(url, token, deadline, on_failure, in_flight_max)
+        self._settings = core.settings(url, token, kafka, deadline, on_failure, in_flight_max)
         self._ledger = core.Ledger()
         self._is_closed = False
         self._renew()
@@ -48,7 +50,7 @@ class Gate:
         self._ledger.renew_lock()
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(self._settings.in_flight_max)
-        self._http: httpx.Client | None = None
+        self._transport: HttpTransport | KafkaTransport | None = None
 
     @property
     def counts(self) -> dict[str, int]:
@@ -113,9 +115,9 @@ class Gate:
     def close(self) -> None:
         """Closes the connections. A later call raises `RuntimeError`."""
         self._is_closed = True
-        http, self._http = self._http, None
-        if http is not None and self._pid == os.getpid():
-            http.close()
+        transport, self._transport = self._transport, None
+        if transport is not None and self._pid == os.getpid():
+            transport.close()
 
     def __enter__(self) -> Gate:
         return self
@@ -133,53 +135,26 @@ class Gate:
         came = self._ledger.settle(self._run(sent), sent, self._settings.on_failure) if sent else []
         return core.joined(events, came)
 
-    def _run(self, events: list[Event]) -> Outcome:
-        started, places = time.monotonic(), self._places
+    def _run(self, events: list[Event]) -> list[Ruling]:
+        until, places = time.monotonic() + self._settings.deadline, self._places
         if not places.acquire(timeout=self._settings.deadline):
             return core.busy(events)
         try:
-            body, headers = encode(events), self._settings.headers() | trace_headers()
-            steps = exchange(events, self._settings.deadline)
-            came: tuple[Answer | Fault | None, float] | None = None
-            while True:
-                try:
-                    step = next(steps) if came is None else steps.send(came)
-                except StopIteration as end:
-                    outcome: Outcome = end.value
-                    return outcome
-                answer = None
-                if isinstance(step, Send):
-                    answer = self._send(body, headers, max(0.001, step.seconds))
-                else:
-                    time.sleep(step.seconds)
-                came = answer, time.monotonic() - started
+            return self._open().ask(events, until)
         finally:
             places.release()
 
-    def _client(self) -> httpx.Client:
+    def _open(self) -> HttpTransport | KafkaTransport:
         with self._lock:
-            if self._http is None:
-                import httpx
+            if self._transport is None:
+                self._transport = self._new_transport()
+            return self._transport
 
-                limits = httpx.Limits(max_connections=self._settings.in_flight_max, max_keepalive_connections=64)
-                # A proxy from the environment must not answer in the gate's place.
-                self._http = httpx.Client(limits=limits, trust_env=False)
-            return self._http
+    def _new_transport(self) -> HttpTransport | KafkaTransport:
+        if self._settings.kafka is not None:
+            from ._kafka import KafkaTransport
 
-    def _send(self, body: bytes, headers: dict[str, str], seconds: float) -> Answer | Fault:
-        import httpx
+            return KafkaTransport(self._settings.kafka, self._settings.deadline)
+        from ._http import HttpTransport
 
-        until = time.monotonic() + seconds
-        try:
-            stream = self._client().stream("POST", self._settings.url + PATH, content=body, headers=headers, timeout=seconds)
-            with stream as response:
-                read = bytearray()
-                for chunk in response.iter_bytes():
-                    read += chunk
-                    if len(read) > ANSWER_BYTES_MAX:
-                        return too_long()
-                    if time.monotonic() > until:
-                        raise TimeoutError
-                return Answer(response.status_code, headers_of(response), bytes(read))
-        except (httpx.HTTPError, OSError, RuntimeError, httpx.InvalidURL) as error:
-            return fault_of(error)
+        return HttpTransport(self._settings)

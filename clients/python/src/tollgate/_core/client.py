@@ -9,11 +9,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 from .events import Event, Scope, Unsendable, cut, event_id
-from .exchange import Fault, Outcome
-from .verdict import Verdict, denial, permission
+from .verdict import Fault, Ruling, Verdict, denial, permission
+
+if TYPE_CHECKING:
+    from ..kafka import Kafka
 
 DEFAULT_URL = "http://127.0.0.1:7878"
 LOG_EVERY_SECONDS = 60.0
@@ -33,11 +36,12 @@ class ToolCall:
 class Settings:
     """The settings of a gate.
 
-    Raises `ValueError` for a setting that can have no meaning.
+    Raises `ValueError` for a setting that can have no meaning or no effect.
     """
 
     url: str
     token: str | None
+    kafka: Kafka | None
     deadline: float
     on_failure: Literal["closed", "open"]
     in_flight_max: int
@@ -45,6 +49,8 @@ class Settings:
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
             raise ValueError("`url` begins with neither http:// nor https://: give the address of `tollgate serve`")
+        if not _names_a_host(self.url):
+            raise ValueError("`url` names no host, or a port that is no number: give an address such as http://127.0.0.1:7878")
         if not 0 < self.deadline <= 600:
             raise ValueError("`deadline` is not within 0 to 600: give seconds")
         if self.on_failure not in ("closed", "open"):
@@ -52,18 +58,34 @@ class Settings:
         if self.in_flight_max < 1:
             raise ValueError("`in_flight_max` is below 1: give the number of requests that may wait at once")
 
-    def headers(self) -> dict[str, str]:
-        """Returns the headers of every request; `wait` leaves the gate a tenth of the deadline for the way back."""
-        headers = {"content-type": "application/json", "prefer": f"wait={max(1, int(self.deadline * 900))}"}
-        if self.token:
-            headers["authorization"] = f"Bearer {self.token}"
-        return headers
+
+def _names_a_host(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0 and url.isascii()
+    except ValueError:
+        return False
 
 
-def settings(url: str | None, token: str | None, deadline: float, on_failure: Literal["closed", "open"], in_flight_max: int) -> Settings:
-    """Returns settings; what is left out is read from `TOLLGATE_URL` and `TOLLGATE_TOKEN`."""
+def settings(
+    url: str | None,
+    token: str | None,
+    kafka: Kafka | None,
+    deadline: float,
+    on_failure: Literal["closed", "open"],
+    in_flight_max: int,
+) -> Settings:
+    """Returns settings. Without `kafka`, what is left out of `url` and `token` is read from `TOLLGATE_URL` and `TOLLGATE_TOKEN`.
+
+    Raises `ValueError` if `url` or `token` stands beside `kafka`, where they can have no effect.
+    """
+    if kafka is not None:
+        for name, value in (("url", url), ("token", token)):
+            if value is not None:
+                raise ValueError(f"`{name}` stands beside `kafka`: HTTP or Kafka, leave the other out")
+        return Settings(DEFAULT_URL, None, kafka, deadline, on_failure, in_flight_max)
     url = (url or os.environ.get("TOLLGATE_URL") or DEFAULT_URL).rstrip("/")
-    return Settings(url, token or os.environ.get("TOLLGATE_TOKEN"), deadline, on_failure, in_flight_max)
+    return Settings(url, token or os.environ.get("TOLLGATE_TOKEN"), None, deadline, on_failure, in_flight_max)
 
 
 class Ledger:
@@ -79,12 +101,9 @@ class Ledger:
         """Makes a new lock, in a forked process: a thread of the parent may have held the inherited lock for ever."""
         self._lock = threading.Lock()
 
-    def settle(self, outcome: Outcome, events: list[Event], on_failure: str) -> list[Verdict]:
-        """Returns the verdicts that hold: a fault of the gate allows events if the user chose to fail open; an answer never does."""
-        verdicts = outcome.verdicts
-        if outcome.fault is not None and on_failure == "open":
-            fault = outcome.fault
-            verdicts = [permission(event, fault.code, fault.message) for event in events]
+    def settle(self, rulings: list[Ruling], events: list[Event], on_failure: str) -> list[Verdict]:
+        """Returns the verdicts that hold: a fault of the gate allows an event if the user chose to fail open; an answer never does."""
+        verdicts = [settled(ruling, event, on_failure) for ruling, event in zip(rulings, events, strict=False)]
         for verdict in verdicts:
             if verdict.decided_by == "client":
                 self.count(verdict)
@@ -175,10 +194,17 @@ def mark_cut(verdict: Verdict, was_cut: bool) -> Verdict:
     return replace(verdict, result_was_cut=True) if was_cut else verdict
 
 
-def busy(events: list[Event]) -> Outcome:
-    """Returns the outcome of events for which no place became free within the deadline."""
-    fault = Fault("client_busy", "too many requests wait for the gate: raise `in_flight_max` or ask less at once")
-    return Outcome([denial(event, fault.code, fault.message) for event in events], fault)
+def settled(ruling: Ruling, event: Event, on_failure: str) -> Verdict:
+    """Returns the verdict of a ruling: a fault denies, or allows if the user chose to fail open."""
+    if isinstance(ruling, Verdict):
+        return ruling
+    decide = permission if on_failure == "open" and not ruling.is_refusal else denial
+    return decide(event, ruling.code, ruling.message)
+
+
+def busy(events: list[Event]) -> list[Ruling]:
+    """Returns what came of events for which no place became free within the deadline."""
+    return [Fault("client_busy", "too many requests wait for the gate: raise `in_flight_max` or ask less at once")] * len(events)
 
 
 def split(items: list[Event | Verdict], ledger: Ledger) -> list[Event]:

@@ -1,4 +1,4 @@
-"""The steps of an exchange: send, perhaps wait and send again, and read the answer. The faces carry the steps out."""
+"""The steps of an HTTP exchange: send, perhaps wait and send again, and read the answer. The transports carry the steps out."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from .events import Event
-from .verdict import UnreadableVerdict, Verdict, denial, parse_json, read_verdict
+from .verdict import ALLOWING, Fault, Ruling, UnreadableVerdict, denial, parse_json, read_verdict
 
 TRIES_MAX = 5
 ANSWER_BYTES_MAX = 4_194_304
 RETRY_DEFAULT_SECONDS = 0.1
+LEAST_SECONDS = 0.02
+"""With less time than this left, the gate is not asked again."""
+MARGIN_SECONDS_MAX = 0.1
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,11 @@ class Send:
     """Send the request, and give up after so many seconds."""
 
     seconds: float
+
+    @property
+    def prefer(self) -> str:
+        """Returns the header `Prefer`: the gate waits a little less than the client, so that its answer comes in time."""
+        return f"wait={max(1, int(1000 * (self.seconds - min(self.seconds / 10, MARGIN_SECONDS_MAX))))}"
 
 
 @dataclass(frozen=True)
@@ -37,49 +45,43 @@ class Answer:
     body: bytes
 
 
-@dataclass(frozen=True)
-class Fault:
-    """No answer: `code` says why. A fault that `may_pass` is worth another try."""
-
-    code: str
-    message: str
-    may_pass: bool = False
+Steps = Generator[Send | Pause, "tuple[Answer | Fault | None, float]", "list[Ruling]"]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What came of an exchange: a verdict for each event, or the fault because of which there are no verdicts."""
-
-    verdicts: list[Verdict]
-    fault: Fault | None = None
-
-
-Steps = Generator[Send | Pause, "tuple[Answer | Fault | None, float]", Outcome]
+def late() -> Fault:
+    """Returns the fault of a deadline that passed."""
+    return Fault("deadline_exceeded", "the gate gave no verdict within the deadline")
 
 
 def exchange(events: list[Event], deadline: float) -> Steps:
-    """Yields the steps of an exchange that ends within `deadline` seconds, and returns the outcome.
+    """Yields the steps of an exchange that ends within `deadline` seconds, and returns what came of each event.
 
-    A face answers each step with what came (None after a pause) and with the seconds since the start, so that this function reads no clock.
+    A transport answers each step with what came (None after a pause) and with the seconds since the start: this function reads no clock.
+    A gate that is overloaded, or whose own deadline passed, is asked again under the same event ids, which makes the repeat harmless.
     """
     spent = 0.0
-    last = Fault("deadline_exceeded", "the gate gave no verdict within the deadline")
+    last: list[Ruling] = [late()] * len(events)
     for _ in range(TRIES_MAX):
         came, spent = yield Send(deadline - spent)
         wait = RETRY_DEFAULT_SECONDS
         if isinstance(came, Fault):
-            last = came
+            last = [came] * len(events)
             if not came.may_pass:
                 break
         elif came is not None:
-            if came.status not in (429, 503):
-                return read_answer(came, events)
-            last = Fault("gate_overloaded", f"the gate answered {came.status}: it takes no more events now")
-            wait = _seconds(came.headers.get("retry-after"))
-        if spent + wait >= deadline:
+            if came.status in (429, 503):
+                last = [Fault("gate_overloaded", f"the gate answered {came.status}: it takes no more events now")] * len(events)
+                wait = _seconds(came.headers.get("retry-after"))
+            else:
+                last = read_answer(came, events)
+                if came.status != 504 or not any(isinstance(ruling, Fault) for ruling in last):
+                    break
+                wait = 0.0
+        if spent + wait + LEAST_SECONDS > deadline:
             break
-        _, spent = yield Pause(wait)
-    return Outcome([denial(event, last.code, last.message) for event in events], last)
+        if wait:
+            _, spent = yield Pause(wait)
+    return last
 
 
 def _seconds(text: str | None) -> float:
@@ -90,10 +92,10 @@ def _seconds(text: str | None) -> float:
         return RETRY_DEFAULT_SECONDS
 
 
-def read_answer(answer: Answer, events: list[Event]) -> Outcome:
+def read_answer(answer: Answer, events: list[Event]) -> list[Ruling]:
     """Reads the verdicts of an answer. An answer that is not read, and a status that is no success, never allow an event."""
     if answer.status == 202 and all(event["type"] in ("turn_start", "turn_end") for event in events):
-        return Outcome([])
+        return []
     try:
         value = parse_json(answer.body)
         if answer.status != 200:
@@ -101,23 +103,27 @@ def read_answer(answer: Answer, events: list[Event]) -> Outcome:
         values = value if isinstance(value, list) else [value]
         if len(values) != len(events):
             raise UnreadableVerdict(f"the gate gave {len(values)} verdicts for {len(events)} events")
-        return Outcome([read_verdict(value, event) for value, event in zip(values, events, strict=True)])
+        return [read_verdict(value, event) for value, event in zip(values, events, strict=True)]
     except UnreadableVerdict as error:
         message = f"HTTP {answer.status} of the gate, or of a proxy before the gate, cannot be read: {error}"
-        return Outcome([denial(event, "verdict_unreadable", message) for event in events])
+        return [denial(event, "verdict_unreadable", message) for event in events]
 
 
-def _refused(status: int, value: Any, events: list[Event]) -> Outcome:
-    bodies = value if isinstance(value, list) and len(value) == len(events) else [value] * len(events)
-    verdicts = []
-    for body, event in zip(bodies, events, strict=True):
-        if not isinstance(body, dict):
-            raise UnreadableVerdict("the body is no object")
-        code, message = body.get("code"), body.get("message")
-        if not isinstance(code, str) or not isinstance(message, str):
-            raise UnreadableVerdict("`code` or `message` is no text")
-        if body.get("action") != "block":
-            raise UnreadableVerdict(f"`action` beside status {status} is not `block`")
-        verdicts.append(denial(event, code, message))
-    fault = Fault("deadline_exceeded", "the gate gave no verdict within the deadline") if status == 504 else None
-    return Outcome(verdicts, fault)
+def _refused(status: int, value: Any, events: list[Event]) -> list[Ruling]:
+    is_list = isinstance(value, list) and len(value) == len(events)
+    bodies = value if is_list else [value] * len(events)
+    return [_refused_event(status, body, event, is_list) for body, event in zip(bodies, events, strict=True)]
+
+
+def _refused_event(status: int, body: Any, event: Event, is_list: bool) -> Ruling:
+    if not isinstance(body, dict):
+        raise UnreadableVerdict("the body is no object")
+    code, message = body.get("code"), body.get("message")
+    if not isinstance(code, str) or not isinstance(message, str):
+        raise UnreadableVerdict("`code` or `message` is no text")
+    # Beside an event that waited in vain, a list has the verdicts of the others. A status that is no success allows none of them.
+    if status == 504 and (code == "deadline_exceeded" or (is_list and body.get("action") in ALLOWING)):
+        return late()
+    if body.get("action") != "block":
+        raise UnreadableVerdict(f"`action` beside status {status} is not `block`")
+    return denial(event, code, message)

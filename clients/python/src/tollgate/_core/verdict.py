@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 ACTIONS = ("allow", "warn", "block", "halt", "suppress")
 ALLOWING = ("allow", "warn")
@@ -53,6 +53,23 @@ class Verdict:
     def text_for_agent(self) -> str:
         """Returns the text that stands for the result of a call that may not run."""
         return self.synthetic_result or json.dumps({"error": self.message or self.code, "guardrail": {"code": self.code}})
+
+
+@dataclass(frozen=True)
+class Fault:
+    """No verdict: `code` and `message` say why.
+
+    A fault that `may_pass` is worth another try. A fault that `is_refusal` says that the settings are wrong, and never allows an event.
+    """
+
+    code: str
+    message: str
+    may_pass: bool = False
+    is_refusal: bool = False
+
+
+Ruling: TypeAlias = Verdict | Fault
+"""What came of an event."""
 
 
 def denial(event: Mapping[str, Any], code: str, message: str) -> Verdict:
@@ -125,7 +142,7 @@ def read_verdict(value: Any, event: Mapping[str, Any]) -> Verdict:
     if allows != (action in ALLOWING):
         raise UnreadableVerdict("`allows_execution` contradicts `action`")
     safety = value.get("safety")
-    if (safety is not None and not isinstance(safety, dict)) or (action == "suppress" and not safety):
+    if safety is not None and not isinstance(safety, dict):
         raise UnreadableVerdict(f"`safety` is {shape(safety)}, not an object")
     return Verdict(
         event_id=event["event_id"],
