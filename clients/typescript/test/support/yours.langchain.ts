@@ -1,11 +1,12 @@
-/** A model and tools for the page's example of LangChain: the model calls `bash`, and then repeats what it read. */
+/** A model and tools for the page's example of LangChain: the model calls `bash`, and then repeats what it read; in two runs. */
 
 import { AIMessage, fakeModel, tool } from "langchain";
 import { z } from "zod";
 
-export const model = fakeModel()
-  .respondWithTools([{ name: "bash", args: { command: "ls" }, id: "call-1" }])
-  .respond((messages) => new AIMessage(messages.at(-1)?.text ?? ""));
+const calls = [{ name: "bash", args: { command: "ls" }, id: "call-1" }];
+const repeats = (messages: readonly { text: string }[]): AIMessage => new AIMessage(messages.at(-1)?.text ?? "");
+
+export const model = fakeModel().respondWithTools(calls).respond(repeats).respondWithTools(calls).respond(repeats);
 
 export const tools = [
   tool(
