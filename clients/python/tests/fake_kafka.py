@@ -17,7 +17,7 @@ class FakeKafka:
 
     def __init__(self):
         self.events, self.records = [], []
-        self.decide, self.answer = allowed, None
+        self.decide, self.answer, self.allows_replies = allowed, None, True
         self.released = threading.Event()
         self.broker = Producer({"bootstrap.servers": "127.0.0.1:1", "test.mock.num.brokers": 1, "partitioner": "murmur2_random"})
         for topic in (EVENTS, DECISIONS, REPLIES):
@@ -58,7 +58,7 @@ class FakeKafka:
         if correlation is not None:
             kept.append(("kafka_correlationId", correlation))
         self.broker.produce(DECISIONS, value, record.key(), headers=kept)
-        if "kafka_replyTopic" in headers:
+        if "kafka_replyTopic" in headers and self.allows_replies:
             (number,) = struct.unpack(">i", headers["kafka_replyPartition"])
             self.broker.produce(headers["kafka_replyTopic"].decode(), value, record.key(), partition=number, headers=kept)
         self.broker.flush(5)

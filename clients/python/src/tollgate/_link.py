@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
 import struct
 import threading
 import time
 import uuid
-import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
@@ -28,6 +26,7 @@ RETRY_SECONDS = 0.5
 LOOK_SECONDS = 60.0
 """How often new partitions are looked for."""
 FLUSH_SECONDS = 5.0
+Client = TypeVar("Client", Producer, Consumer)
 Header = tuple[str, str | bytes | None]
 log = logging.getLogger("tollgate.kafka")
 
@@ -54,6 +53,18 @@ def _fault_of(error: KafkaError, where: str) -> Fault:
     return Fault(code, f"{where}: {error.name()}; check `brokers`, and that the brokers run")
 
 
+def _made(kind: Callable[..., Client], properties: dict[str, Any]) -> Client:
+    """Returns a client of Kafka.
+
+    Raises `ValueError` for a property that librdkafka does not take. The text has the property's name, and never its value.
+    """
+    try:
+        return kind(properties, logger=log)
+    except KafkaException as error:
+        names = [name for name in properties if f'"{name}"' in str(error)]
+        raise ValueError(f"`properties`: librdkafka takes no such property or value: {', '.join(names) or error.args[0].name()}") from None
+
+
 class Link:
     """Publishes events and takes verdicts.
 
@@ -71,7 +82,8 @@ class Link:
         self._starts: dict[int, int] = {}
         self._headers: list[Header] = [("content-type", b"application/json")]
         shared = {"log_level": 2, **kafka.properties, "bootstrap.servers": kafka.brokers, "client.id": "tollgate-python"}
-        self._producer = Producer(
+        self._producer = _made(
+            Producer,
             {
                 "linger.ms": 0,
                 **shared,
@@ -81,9 +93,9 @@ class Link:
                 "message.timeout.ms": max(10, int(deadline * 1000)),
                 "error_cb": self._on_error,
             },
-            logger=log,
         )
-        self._consumer = Consumer(
+        self._consumer = _made(
+            Consumer,
             {
                 "group.id": f"tollgate-python-{uuid.uuid4()}",
                 "fetch.queue.backoff.ms": 5,
@@ -92,9 +104,7 @@ class Link:
                 "auto.offset.reset": "latest",
                 "error_cb": self._on_error,
             },
-            logger=log,
         )
-        _links.add(self)
         self._threads = [threading.Thread(target=run, name=f"tollgate-{run.__name__}", daemon=True) for run in (self._deliver, self._read)]
         for thread in self._threads:
             thread.start()
@@ -129,6 +139,7 @@ class Link:
 
     def close(self) -> None:
         """Sends what is left, ends the waits and the threads."""
+        # A forked process has none of these threads. Their frames, which it inherited, keep the two clients from being freed there.
         if self._stop.is_set() or self._pid != os.getpid():
             return
         self._producer.flush(FLUSH_SECONDS)
@@ -136,11 +147,6 @@ class Link:
         self._waits.fail_all(Fault("client_closed", "the gate was closed while the event waited", is_refusal=True))
         for thread in self._threads:
             thread.join()
-
-    def abandon(self) -> None:
-        """Keeps what a forked process inherited from being freed: each client would wait for threads that the fork left behind."""
-        for client in (self._producer, self._consumer):
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(client))
 
     def _publish(self, wait: Wait) -> None:
         for index, (event, key) in enumerate(zip(wait.events, wait.keys, strict=True)):
@@ -273,15 +279,3 @@ class Link:
         starts |= self._starts
         self._consumer.assign([TopicPartition(topic, number, offset) for number, offset in starts.items()])
         self._starts = starts
-
-
-_links: weakref.WeakSet[Link] = weakref.WeakSet()
-
-
-def _abandon() -> None:
-    for link in list(_links):
-        link.abandon()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_abandon)

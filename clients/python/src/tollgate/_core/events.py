@@ -17,6 +17,8 @@ EVENT_ID_BYTES_MAX = 128
 THREAD_ID_BYTES_MAX = 256
 RESULT_CHARACTERS_MAX = 262_144
 """A longer result is sent cut, with the hash of the whole, so that equal results stay equal and others stay different."""
+RESULT_BYTES_MAX = 786_432
+"""What a result may take as JSON in UTF-8: with the rest of its event it fits into a record of Kafka's default size."""
 
 Event = dict[str, Any]
 
@@ -96,13 +98,16 @@ def cut(result: Any) -> tuple[Any, bool]:
     if isinstance(result, (bytes, bytearray)):
         result = bytes(result).decode("utf-8", "replace")
     check(result, "result")
-    if result is None or (isinstance(result, str) and len(result) <= RESULT_CHARACTERS_MAX):
-        return result, False
-    text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, separators=(",", ":"))
-    if len(text) <= RESULT_CHARACTERS_MAX:
+    if result is None:
+        return None, False
+    text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, separators=(",", ":"), default=dict)
+    kept = text[:RESULT_CHARACTERS_MAX]
+    while len(kept) * 6 > RESULT_BYTES_MAX and len(json.dumps(kept, ensure_ascii=False).encode()) > RESULT_BYTES_MAX:
+        kept = kept[: len(kept) // 2]
+    if len(kept) == len(text):
         return result, False
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return f"{text[:RESULT_CHARACTERS_MAX]}\n[cut: {len(text)} characters, sha256:{digest}]", True
+    return f"{kept}\n[cut: {len(text)} characters, sha256:{digest}]", True
 
 
 def check(value: Any, path: str, depth: int = 0) -> None:
