@@ -47,6 +47,15 @@ fn the_chart_is_of_this_version() {
     assert_eq!(chart["appVersion"], workspace_version());
 }
 
+#[test]
+fn the_clients_are_of_this_version() {
+    let version = workspace_version();
+    let python = read("clients/python/pyproject.toml");
+    assert!(python.lines().any(|line| line == format!("version = \"{version}\"")), "clients/python/pyproject.toml");
+    let typescript: serde_json::Value = serde_json::from_str(&read("clients/typescript/package.json")).unwrap();
+    assert_eq!(typescript["version"], version, "clients/typescript/package.json");
+}
+
 /// Returns the commands that a workflow runs, one a line.
 fn commands(path: &str) -> Vec<String> {
     let workflow = yaml::file(path);
