@@ -18,7 +18,7 @@ def fake():
     gate.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def program():
     """The program that `TOLLGATE_BIN` names. The suite runs with `CI` set; there a missing program is a failure."""
     found = os.environ.get("TOLLGATE_BIN")

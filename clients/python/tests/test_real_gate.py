@@ -1,5 +1,7 @@
-"""Asks a real gate: `tollgate dev --http 127.0.0.1:PORT`."""
+"""Asks a real gate over HTTP and over Kafka: `tollgate dev`."""
 
+import asyncio
+import contextlib
 import socket
 import subprocess
 import threading
@@ -7,32 +9,47 @@ import threading
 import httpx
 import pytest
 
-from tollgate import Gate
+from tollgate import AsyncGate, Gate
+from tollgate.kafka import Kafka
 
-
-@pytest.fixture
-def url(program):
-    address = f"127.0.0.1:{free_port()}"
-    command = [program, "dev", "--http", address]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    said = []
-    reader = threading.Thread(target=lambda: said.extend(process.stdout))
-    reader.start()
-    try:
-        while not serves(address):
-            assert process.poll() is None, "".join(said)
-        yield f"http://{address}"
-    finally:
-        process.terminate()
-        process.wait()
-        reader.join()
+LONG = 30.0
 
 
 def free_port():
-    """Returns a port that is free for now."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
+
+
+class Dev:
+    """`tollgate dev` on ports of its own, which stay the same when it is started again."""
+
+    def __init__(self, program):
+        self.program = program
+        self.http, self.kafka = f"127.0.0.1:{free_port()}", free_port()
+
+    def settings(self, kind):
+        """Returns a gate's settings for a way to ask."""
+        if kind == "http":
+            return {"url": f"http://{self.http}"}
+        return {"kafka": Kafka(f"127.0.0.1:{self.kafka}", reply_topic="agent.replies" if kind == "replies" else None)}
+
+    @contextlib.contextmanager
+    def runs(self):
+        """Runs the program until it answers, and ends it."""
+        command = [self.program, "dev", "--http", self.http, "--port", str(self.kafka)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        said = []
+        reader = threading.Thread(target=lambda: said.extend(process.stdout))
+        reader.start()
+        try:
+            while not serves(self.http):
+                assert process.poll() is None, "".join(said)
+            yield
+        finally:
+            process.terminate()
+            process.wait()
+            reader.join()
 
 
 def serves(address):
@@ -45,8 +62,20 @@ def serves(address):
         return False
 
 
-def test_repeated_failures_are_blocked_by_a_real_gate(url):
-    with Gate(url, deadline=30) as gate, gate.turn("python-client") as turn:
+@pytest.fixture(scope="module")
+def running(program):
+    dev = Dev(program)
+    with dev.runs():
+        yield dev
+
+
+@pytest.fixture(params=["http", "replies", "decisions"])
+def kind(request):
+    return request.param
+
+
+def test_repeated_failures_are_blocked_by_a_real_gate(running, kind):
+    with Gate(**running.settings(kind), deadline=LONG) as gate, gate.turn(f"failures-{kind}") as turn:
         verdicts = []
         for number in range(3):
             ident = f"c{number}"
@@ -58,12 +87,48 @@ def test_repeated_failures_are_blocked_by_a_real_gate(url):
     assert verdicts[-1].synthetic_result and verdicts[-1].raw["policy_version"].startswith("sha256:")
 
 
-def test_a_suppressed_response_stops_its_calls(url):
+def test_a_suppressed_response_stops_its_calls(running, kind):
     body = {"choices": [{"finish_reason": "content_filter", "message": {"role": "assistant", "content": "", "tool_calls": []}}]}
     body["choices"][0]["message"]["tool_calls"].append({"id": "c", "type": "function", "function": {"name": "terminal", "arguments": "{"}})
-    with Gate(url, deadline=30) as gate, gate.turn("python-client") as turn:
+    with Gate(**running.settings(kind), deadline=LONG) as gate, gate.turn(f"suppressed-{kind}") as turn:
         assert turn.model_response(response=body, response_id="r").action == "suppress"
         assert turn.tool_call("terminal", {}, tool_call_id="c").code == "suppressed_tool_call"
+
+
+def test_two_hundred_tasks_ask_a_real_gate_at_once(running, kind):
+    async def ask():
+        async with AsyncGate(**running.settings(kind), deadline=LONG) as gate:
+            calls = [gate.tool_call(f"many-{kind}-{number}", "read_file", {"path": "a"}, tool_call_id="c") for number in range(200)]
+            return [verdict.code for verdict in await asyncio.gather(*calls)]
+
+    assert asyncio.run(ask()) == ["allow"] * 200
+
+
+def test_a_long_result_reaches_a_real_gate(running, kind):
+    with Gate(**running.settings(kind), deadline=LONG) as gate, gate.turn(f"long-{kind}") as turn:
+        turn.tool_call("read_file", {"path": "a"}, tool_call_id="c")
+        verdict = turn.tool_result("read_file", "x" * 5_000_000, tool_call_id="c")
+    assert (verdict.code, verdict.result_was_cut) == ("allow", True)
+
+
+def test_a_gate_that_is_down_in_between_blocks_and_answers_again(program, kind):
+    dev = Dev(program)
+    with Gate(**dev.settings(kind), deadline=2) as gate:
+        down = [gate.tool_call("t", "read_file", {}, tool_call_id="before")]
+        with dev.runs():
+            first = answered(gate, "first")
+        down.append(gate.tool_call("t", "read_file", {}, tool_call_id="between"))
+        with dev.runs():
+            second = answered(gate, "second")
+    assert {(verdict.code, verdict.allows_execution) for verdict in down} == {("gate_unreachable", False)}
+    assert (first.code, second.code) == ("allow", "allow")
+
+
+def answered(gate, ident):
+    """Asks until the gate itself answers. The program answers, so this ends."""
+    while (verdict := gate.tool_call("t", "read_file", {}, tool_call_id=ident)).decided_by == "client":
+        pass
+    return verdict
 
 
 CHUNKS = [
@@ -91,8 +156,8 @@ def cut_off():
     return {"openai_agents": incomplete, "openai_agents, a stream": CHUNKS, "google_adk": _native(adk), "pydantic_ai": dumped}
 
 
-def test_a_real_gate_reads_what_the_adapters_send_of_a_response_that_was_cut_off(url):
-    with Gate(url, deadline=30) as gate:
+def test_a_real_gate_reads_what_the_adapters_send_of_a_response_that_was_cut_off(running):
+    with Gate(**running.settings("http"), deadline=LONG) as gate:
         for number, (name, body) in enumerate(cut_off().items()):
             with gate.turn(f"cut-{number}") as turn:
                 assert turn.model_response(response=body, response_id="r").action == "suppress", name
