@@ -6,6 +6,7 @@ import re
 
 import pytest
 from fake_gate import allowed, blocked
+from fake_kafka import REPLIES
 from hosts import CHAPTERS, HERE
 
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/python.md"
@@ -28,7 +29,7 @@ def address(fake, monkeypatch):
 
 def test_every_chapter_fits_a_screen_and_has_its_test():
     assert max(len(text.splitlines()) for text in TEXTS.values()) <= SCREEN_LINES
-    assert set(TEXTS) == {*CHAPTERS, "A loop of your own"}
+    assert set(TEXTS) == {*CHAPTERS, "A loop of your own", "Over Kafka"}
 
 
 @pytest.mark.parametrize("chapter", [chapter for chapter, host in CHAPTERS.items() if host in HERE and "```python" in TEXTS[chapter]])
@@ -51,3 +52,11 @@ def test_a_loop_shows_why_a_call_is_blocked(fake, capsys):
     fake.decide = blocked
     exec(snippet("A loop of your own"), {})
     assert capsys.readouterr().out == "blocked: tool_denied\n"
+
+
+def test_a_call_is_asked_about_over_kafka(fake_kafka, capsys):
+    asked = snippet("Over Kafka")
+    assert asked.count("127.0.0.1:9092") == 1
+    exec(asked.replace('"127.0.0.1:9092"', f'"{fake_kafka.brokers}"'), {})
+    assert capsys.readouterr().out == "allow\n"
+    assert dict(fake_kafka.records[0].headers())["kafka_replyTopic"] == REPLIES.encode()
