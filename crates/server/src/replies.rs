@@ -120,7 +120,7 @@ impl Replies {
                     "reply_partition_missing",
                     format!(
                         "the replies topic {topic} has {} partitions and no partition {number}; create what is missing with `tollgate topics \
-                         apply --execute --all`, or change serve.partition",
+                         apply --execute --optional`, or change serve.partition",
                         found.partitions
                     ),
                 ),
