@@ -1,8 +1,10 @@
 """Tests what the cases cannot say: bounds, forks, loops, turns, logs and the cost of an import."""
 
 import asyncio
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -11,6 +13,7 @@ import pytest
 from fake_gate import allowed, blocked
 
 from tollgate import AsyncGate, Gate, Scope, ToolCall, Who
+from tollgate._core.verdict import denial
 
 
 def test_a_turn_publishes_its_begin_and_end_and_binds_its_calls(fake):
@@ -21,6 +24,19 @@ def test_a_turn_publishes_its_begin_and_end_and_binds_its_calls(fake):
     assert {event["turn_id"] for event in fake.events} == {"u"} and {event["agent_id"] for event in fake.events} == {"a"}
     assert (fake.events[2]["thread_id"], fake.events[2]["is_subagent"]) == ("t/child", True)
     assert fake.events[1]["event_id"] == "u/c/call"
+
+
+def test_a_call_without_an_id_gets_one(fake):
+    with Gate(fake.url) as gate:
+        for _ in range(2):
+            gate.tool_call("t", "bash", {})
+        gate.tool_result("t", "bash", "done")
+    ids = [event["tool_call_id"] for event in fake.events]
+    assert len(set(ids)) == 3 and [event["event_id"] for event in fake.events] == [
+        f"/{ids[0]}/call",
+        f"/{ids[1]}/call",
+        f"/{ids[2]}/result",
+    ]
 
 
 def test_a_turn_that_raises_still_ends(fake):
@@ -116,6 +132,48 @@ def test_no_more_requests_wait_than_the_bound_and_the_next_is_denied_within_its_
     assert fake.open_max == 2
 
 
+def test_an_answer_that_drips_for_ever_ends_at_the_deadline():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip():
+            with contextlib.suppress(OSError):
+                connection, _ = server.accept()
+                while True:
+                    connection.sendall(b"H")
+                    threading.Event().wait(0.01)
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        with Gate(f"http://127.0.0.1:{server.getsockname()[1]}", deadline=0.5) as gate:
+            assert gate.tool_call("t", "bash", {}).code == "deadline_exceeded"
+        thread.join()
+
+
+def test_waiting_for_a_place_counts_into_the_deadline(fake, monkeypatch):
+    class Places:
+        def acquire(self, timeout):
+            now[0] += 1.5
+            return True
+
+        def release(self):
+            pass
+
+    class Transport:
+        def ask(self, events, until):
+            left.append(until - now[0])
+            return [denial(event, "told", "") for event in events]
+
+        def close(self):
+            pass
+
+    now, left = [100.0], []
+    monkeypatch.setattr("tollgate._sync.time.monotonic", lambda: now[0])
+    with Gate(fake.url, deadline=2) as gate:
+        gate._places, gate._transport = Places(), Transport()
+        assert gate.tool_call("t", "bash", {}).code == "told"
+    assert left == [0.5]
+
+
 def test_two_hundred_calls_wait_at_once_in_one_loop(fake):
     everyone = threading.Barrier(200)
 
@@ -202,3 +260,9 @@ def test_importing_the_package_imports_no_http_library():
     probe = "import sys, tollgate; print([name for name in ('httpcore', 'asyncio', 'confluent_kafka', 'uuid') if name in sys.modules])"
     out = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "['uuid']"
+
+
+def test_importing_the_package_takes_less_than_150_ms_of_computing():
+    probe = "import time; before = time.process_time(); import tollgate; print(time.process_time() - before)"
+    took = [float(subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout) for _ in range(3)]
+    assert min(took) < 0.15

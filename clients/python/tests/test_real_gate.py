@@ -104,6 +104,12 @@ def test_two_hundred_tasks_ask_a_real_gate_at_once(running, kind):
     assert asyncio.run(ask()) == ["allow"] * 200
 
 
+def test_a_call_without_an_id_is_decided(running, kind):
+    with Gate(**running.settings(kind), deadline=LONG) as gate:
+        assert gate.tool_call(f"no-id-{kind}", "read_file", {"path": "a"}).code == "allow"
+        assert gate.tool_result(f"no-id-{kind}", "read_file", "text", tool_input={"path": "a"}).code == "allow"
+
+
 def test_a_long_result_reaches_a_real_gate(running, kind):
     with Gate(**running.settings(kind), deadline=LONG) as gate, gate.turn(f"long-{kind}") as turn:
         turn.tool_call("read_file", {"path": "a"}, tool_call_id="c")

@@ -88,7 +88,10 @@ class Link:
                 "linger.ms": 0,
                 **shared,
                 "acks": "all",
-                "enable.idempotence": True,
+                # Order takes one request at a time. Idempotence would take the sequence of all events: it breaks off for good when an event
+                # is given up at its deadline. An event that is sent twice counts once, because of its id.
+                "enable.idempotence": False,
+                "max.in.flight.requests.per.connection": 1,
                 "partitioner": "murmur2_random",
                 "message.timeout.ms": max(10, int(deadline * 1000)),
                 "error_cb": self._on_error,

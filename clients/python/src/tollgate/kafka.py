@@ -15,6 +15,8 @@ OURS = (
     "enable.auto.commit",
     "enable.idempotence",
     "error_cb",
+    "max.in.flight",
+    "max.in.flight.requests.per.connection",
     "message.timeout.ms",
     "delivery.timeout.ms",
     "metadata.broker.list",

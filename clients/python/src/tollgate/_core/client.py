@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from .events import Event, Scope, Unsendable, cut, event_id
+from .events import Event, Scope, Unsendable, cut, event_id, new_id
 from .verdict import Fault, Ruling, Verdict, denial, permission
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ log = logging.getLogger("tollgate")
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call that a model asks for. `tool_input` is an object, or the JSON text that a provider sent."""
+    """A call that a model asks for. `tool_input` is an object, or the JSON text that a provider sent.
+
+    `tool_call_id` ties a result to its call. Left out, it is a new id, and a repeat of the call counts as another call.
+    """
 
     tool_name: str
     tool_input: Mapping[str, Any] | str | None = None
@@ -130,7 +133,8 @@ def scope_of(thread: Scope | str) -> Scope:
 
 def call_event(scope: Scope, call: ToolCall) -> Event | Verdict:
     """Returns the event of a call, or a denial if JSON cannot hold the arguments."""
-    name = event_id(scope, call.tool_call_id, "call")
+    call_id = call.tool_call_id or new_id()
+    name = event_id(scope, call_id, "call")
     given = {"arguments": call.tool_input} if isinstance(call.tool_input, str) else {"tool_input": call.tool_input}
     return _event_or_denial(
         scope,
@@ -138,14 +142,15 @@ def call_event(scope: Scope, call: ToolCall) -> Event | Verdict:
         name,
         "arguments_unsendable",
         tool_name=call.tool_name,
-        tool_call_id=call.tool_call_id,
+        tool_call_id=call_id,
         **given,
     )
 
 
 def result_event(scope: Scope, call: ToolCall, result: Any, failed: bool | None) -> tuple[Event | Verdict, bool]:
     """Returns the event of a result, or a denial if JSON cannot hold the result; and whether the result was cut."""
-    name = event_id(scope, call.tool_call_id, "result")
+    call_id = call.tool_call_id or new_id()
+    name = event_id(scope, call_id, "result")
     given = {"arguments": call.tool_input} if isinstance(call.tool_input, str) else {"tool_input": call.tool_input}
     try:
         result, was_cut = cut(result)
@@ -158,7 +163,7 @@ def result_event(scope: Scope, call: ToolCall, result: Any, failed: bool | None)
         name,
         "result_unsendable",
         tool_name=call.tool_name,
-        tool_call_id=call.tool_call_id,
+        tool_call_id=call_id,
         result=result,
         failed=failed,
         **given,

@@ -80,10 +80,15 @@ class Scope:
         return event
 
 
+def new_id() -> str:
+    """Returns an id that no other call has."""
+    return str(uuid.uuid4())
+
+
 def event_id(scope: Scope, name: str | None, suffix: str) -> str:
     """Returns the id of an event: the same for a repeat of the same call in the same turn, else a new id."""
     if not name:
-        return f"{uuid.uuid4()}/{suffix}"
+        return f"{new_id()}/{suffix}"
     found = f"{scope.turn_id or ''}/{name}/{suffix}"
     if len(found.encode("utf-8", "surrogatepass")) <= EVENT_ID_BYTES_MAX:
         return found
