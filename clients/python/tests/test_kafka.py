@@ -182,6 +182,24 @@ def test_a_gate_outlives_a_loop_that_was_closed_while_a_call_waited(fake_kafka, 
     asyncio.run(gate.close())
 
 
+def test_a_verdict_for_a_loop_that_is_closed_changes_nothing(fake_kafka, kafka):
+    fake_kafka.answer = lambda _: []
+    gate, loop = AsyncGate(kafka=kafka, deadline=LONG), asyncio.new_event_loop()
+
+    async def published():
+        while not fake_kafka.events:
+            await asyncio.sleep(0.01)
+
+    call = loop.create_task(gate.tool_call("t", "bash", {}, tool_call_id="a"))
+    loop.run_until_complete(published())
+    loop.close()
+    event = fake_kafka.events[0]
+    fake_kafka.publish(fake_kafka.records[0], event, json.dumps(allowed(event)).encode())
+    fake_kafka.answer = None
+    assert asyncio.run(gate.tool_call("t", "bash", {}, tool_call_id="b")).code == "allow" and not call.done()
+    asyncio.run(gate.close())
+
+
 def test_two_gates_share_a_partition(fake_kafka):
     shared = at(fake_kafka, reply_topic=REPLIES, reply_partition=0)
     with Gate(kafka=shared, deadline=LONG) as one, Gate(kafka=shared, deadline=LONG) as other:
