@@ -19,6 +19,9 @@ const ANSWER_BYTES_MAX = 1_048_576;
 /** What the gate's own wait leaves of the deadline, so that its answer comes before the client gives up: a tenth, but no more than this. */
 const MARGIN_MS_MAX = 100;
 
+/** The gate refuses a request that asks for a longer wait; after it, the gate is asked again. */
+const GATE_WAIT_MS_MAX = 60_000;
+
 /** Texts of an error that are handed on are cut at this many UTF-16 units. */
 const MESSAGE_UNITS_MAX = 1024;
 
@@ -138,7 +141,8 @@ async function attempt(endpoint: Endpoint, body: string, count: number, limit: L
   (await endpoint.inject)(headers);
   if (endpoint.token !== undefined) headers["authorization"] = `Bearer ${await endpoint.token()}`;
   const left = remaining(limit);
-  headers["prefer"] = `wait=${Math.max(1, Math.floor(left - Math.min(left / 10, MARGIN_MS_MAX)))}`;
+  const wait = Math.floor(left - Math.min(left / 10, MARGIN_MS_MAX));
+  headers["prefer"] = `wait=${Math.min(Math.max(1, wait), GATE_WAIT_MS_MAX)}`;
   // A redirect would carry the event to another host.
   const init: RequestInit = { method: "POST", headers, body, signal: limit.signal, redirect: "manual" };
   const response = await endpoint.fetch(new URL("v1/events", endpoint.url), init);

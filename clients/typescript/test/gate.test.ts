@@ -219,6 +219,12 @@ test("the gate is told to answer before the client gives up", async () => {
   assert.ok(wait > 0 && wait <= 1900, String(wait));
 });
 
+test("the gate is never asked to wait for longer than it would", async () => {
+  await using server = await FakeGate.start();
+  await new Gate({ url: server.url, deadlineMs: 600_000 }).toolCall({ thread_id: "t", tool_call_id: "c", tool_name: "bash", tool_input: {} });
+  assert.equal(server.requests[0]?.headers.prefer, "wait=60000");
+});
+
 test("what JSON cannot hold is not asked about, and the message names place and shape only", async () => {
   await using server = await FakeGate.start();
   const gate = gateTo(server);

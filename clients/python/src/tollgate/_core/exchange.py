@@ -15,6 +15,8 @@ RETRY_DEFAULT_SECONDS = 0.1
 LEAST_SECONDS = 0.02
 """With less time than this left, the gate is not asked again."""
 MARGIN_SECONDS_MAX = 0.1
+GATE_WAIT_MS_MAX = 60_000
+"""The gate refuses a request that asks for a longer wait; after it, the gate is asked again."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,8 @@ class Send:
     @property
     def prefer(self) -> str:
         """Returns the header `Prefer`: the gate waits a little less than the client, so that its answer comes in time."""
-        return f"wait={max(1, int(1000 * (self.seconds - min(self.seconds / 10, MARGIN_SECONDS_MAX))))}"
+        wait = int(1000 * (self.seconds - min(self.seconds / 10, MARGIN_SECONDS_MAX)))
+        return f"wait={min(max(1, wait), GATE_WAIT_MS_MAX)}"
 
 
 @dataclass(frozen=True)
