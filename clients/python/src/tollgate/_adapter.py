@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypedDict, cast
 
 from ._async import AsyncGate
 from ._core.events import Scope, Who
@@ -29,6 +29,15 @@ class Unaskable(RuntimeError):
         self.code = code
 
 
+class AskerSettings(TypedDict, total=False):
+    """The settings of an adapter besides the address: those of `Gate`, and for whom the agents act."""
+
+    token: str | None
+    deadline: float
+    on_failure: Literal["closed", "open"]
+    who: Who | None
+
+
 class Asker:
     """Asks for one host, from threads and from event loops. What cannot be asked is denied: a host may take an error for an allowance.
 
@@ -44,7 +53,7 @@ class Asker:
         on_failure: Literal["closed", "open"] = "closed",
         who: Who | None = None,
     ) -> None:
-        self.who = who or Who()
+        self.who, self.deadline = who or Who(), deadline
         self._gate = Gate(url, token=token, deadline=deadline, on_failure=on_failure)
         self._async_gate = AsyncGate(url, token=token, deadline=deadline, on_failure=on_failure)
 
@@ -111,6 +120,17 @@ class Asker:
             await self.atell(lambda: scope, "turn_end")
 
 
+class Adapter:
+    """What the adapters of all hosts have."""
+
+    _asker: Asker
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Returns how often the client decided itself, by `open:CODE` and `closed:CODE`."""
+        return self._asker.counts
+
+
 def open_turn() -> Scope:
     """Returns the scope of the turn that is open here.
 
@@ -168,34 +188,3 @@ def _failure(kind: str, error: Exception) -> Verdict:
         return denial({"type": kind}, error.code, str(error))
     log.warning("the adapter cannot ask the gate (%s)", type(error).__name__)
     return denial({"type": kind}, "adapter_error", f"the adapter cannot ask the gate ({type(error).__name__})")
-
-
-def plain(value: Any) -> Any:
-    """Returns a value of a host with pydantic as JSON holds it; another value stays, so that the client names what JSON cannot hold."""
-    from pydantic_core import to_jsonable_python
-
-    try:
-        return to_jsonable_python(value)
-    except Exception:
-        return value
-
-
-def guided(text: Any, verdict: Verdict) -> Any:
-    """Returns a tool's result with the gate's guidance behind it."""
-    if not verdict.guidance:
-        return text
-    if isinstance(text, list):
-        return [*text, {"type": "text", "text": verdict.guidance}]
-    return f"{text}\n\n{verdict.guidance}"
-
-
-def stop_text(verdict: Verdict) -> str:
-    """Returns the text for the user whose response, call or run was stopped."""
-    text = (verdict.safety or {}).get("user_message")
-    return text if isinstance(text, str) and text else verdict.message or verdict.code
-
-
-def safety_of(verdict: Verdict) -> Mapping[str, Any]:
-    """Returns why a response was stopped; the adapter's own words if the gate gave no reason."""
-    fallback = {"detector": "tollgate", "reason_field": "code", "reason_value": verdict.code, "user_message": stop_text(verdict)}
-    return verdict.safety or fallback

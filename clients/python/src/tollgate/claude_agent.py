@@ -6,13 +6,17 @@ Claude Code shows its hooks no response of the model, so that the gate does not 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from claude_agent_sdk import HookMatcher
 
-from ._adapter import Asker, child_name, stop_text
-from ._core.events import Scope, Who
+from ._adapter import Adapter, Asker, AskerSettings, child_name
+from ._answers import stop_text
+from ._core.events import Scope
 from ._core.verdict import Verdict
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 TEXT_CHARACTERS_MAX = 10_000
 """Claude Code writes a longer text of a hook to a file, which the model may not read."""
@@ -22,29 +26,16 @@ MARGIN_SECONDS = 5.0
 Answer = dict[str, Any]
 
 
-class TollgateHooks:
+class TollgateHooks(Adapter):
     """Asks the gate for each call and result of Claude Code, its subagents and its MCP servers. A hook that fails blocks the call.
 
     The settings are those of `Gate`. The thread is the session, and a subagent is the thread `<session>/<agent id>`.
     Raises `ValueError` for a setting that can have no meaning.
     """
 
-    def __init__(
-        self,
-        url: str | None = None,
-        *,
-        token: str | None = None,
-        deadline: float = 2.0,
-        on_failure: Literal["closed", "open"] = "closed",
-        who: Who | None = None,
-    ) -> None:
-        self._asker = Asker(url, token=token, deadline=deadline, on_failure=on_failure, who=who)
-        self._timeout = deadline + MARGIN_SECONDS
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Returns how often the client decided itself, by `open:CODE` and `closed:CODE`."""
-        return self._asker.counts
+    def __init__(self, url: str | None = None, **settings: Unpack[AskerSettings]) -> None:
+        self._asker = Asker(url, **settings)
+        self._timeout = self._asker.deadline + MARGIN_SECONDS
 
     @property
     def hooks(self) -> dict[Any, list[HookMatcher]]:

@@ -11,14 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from crewai.hooks import register_after_tool_call_hook, register_before_llm_call_hook, register_before_tool_call_hook
 from crewai.hooks.dispatch import HookAborted
 
-from ._adapter import Asker, child_name, enter, guided, open_turn, outer_turn, plain, stop_text
+from ._adapter import Adapter, Asker, AskerSettings, child_name, enter, open_turn, outer_turn
+from ._answers import guided, plain, stop_text
 from ._core.events import Scope, Who
 from ._core.verdict import Verdict
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @dataclass(frozen=True)
@@ -34,29 +38,16 @@ class _Call:
 _call: ContextVar[_Call | None] = ContextVar("tollgate_crewai_call", default=None)
 
 
-class TollgateHooks:
+class TollgateHooks(Adapter):
     """Asks the gate for each call and result of all crews of the process. A halt ends the run with CrewAI's `HookAborted`.
 
     The settings are those of `Gate`. A crew or agent that runs inside a tool, as a delegation does, is the thread `<thread>/<call>`.
     Raises `ValueError` for a setting that can have no meaning.
     """
 
-    def __init__(
-        self,
-        url: str | None = None,
-        *,
-        token: str | None = None,
-        deadline: float = 2.0,
-        on_failure: Literal["closed", "open"] = "closed",
-        who: Who | None = None,
-    ) -> None:
-        self._asker = Asker(url, token=token, deadline=deadline, on_failure=on_failure, who=who)
+    def __init__(self, url: str | None = None, **settings: Unpack[AskerSettings]) -> None:
+        self._asker = Asker(url, **settings)
         self._halts: dict[tuple[str, str | None], Verdict] = {}
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Returns how often the client decided itself, by `open:CODE` and `closed:CODE`."""
-        return self._asker.counts
 
     def install(self) -> None:
         """Registers the hooks for all crews that are made from now on. Install them last, so that they see the final arguments."""

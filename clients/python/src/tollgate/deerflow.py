@@ -15,7 +15,7 @@ from langchain.agents.middleware.types import PrivateStateAttr
 from langchain_core.messages import AIMessage
 from typing_extensions import NotRequired
 
-from ._adapter import Asker, Unaskable
+from ._adapter import Adapter, Asker, Unaskable
 from ._core.events import Scope, Who
 from ._core.verdict import Verdict
 from .langchain import TollgateMiddleware as LangChainMiddleware
@@ -47,7 +47,7 @@ class Decision:
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
-class TollgateProvider:
+class TollgateProvider(Adapter):
     """A guardrail provider of DeerFlow. It never raises, so that `fail_closed: false` does not let a call run.
 
     The settings are those of `Gate`; DeerFlow gives `framework` besides. Raises `ValueError` for a setting that can have no meaning.
@@ -67,11 +67,6 @@ class TollgateProvider:
     ) -> None:
         self._asker = _shared(url, token=token, deadline=deadline, on_failure=on_failure)
         self._tenant_id = tenant_id
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Returns how often the client decided itself, by `open:CODE` and `closed:CODE`."""
-        return self._asker.counts
 
     def evaluate(self, request: Any) -> Decision:
         """Returns whether a call may run."""

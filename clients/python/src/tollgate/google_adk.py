@@ -5,23 +5,27 @@ Put the plugin first: a plugin before it that answers in the place of a model hi
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins import BasePlugin
 from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 
-from ._adapter import Asker, Unaskable, child_name, enter, outer_turn, plain, safety_of, stop_text
-from ._core.events import Scope, Who
+from ._adapter import Adapter, Asker, AskerSettings, Unaskable, child_name, enter, outer_turn
+from ._answers import plain, safety_of, stop_text
+from ._core.events import Scope
 from ._core.sanitise import sanitise_response
 from ._core.verdict import Verdict
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 GUIDANCE = "tollgate_guidance"
 """The member of a tool's result that holds the gate's guidance."""
 
 
-class TollgatePlugin(BasePlugin):
+class TollgatePlugin(Adapter, BasePlugin):
     """Asks the gate for each response, call and result of all agents of a runner. After a halt no model is asked again.
 
     The settings are those of `Gate`. The thread is the session, and the turn the invocation; an agent that is a tool is the thread
@@ -29,24 +33,11 @@ class TollgatePlugin(BasePlugin):
     Raises `ValueError` for a setting that can have no meaning.
     """
 
-    def __init__(
-        self,
-        url: str | None = None,
-        *,
-        token: str | None = None,
-        deadline: float = 2.0,
-        on_failure: Literal["closed", "open"] = "closed",
-        who: Who | None = None,
-    ) -> None:
+    def __init__(self, url: str | None = None, **settings: Unpack[AskerSettings]) -> None:
         super().__init__(name="tollgate")
-        self._asker = Asker(url, token=token, deadline=deadline, on_failure=on_failure, who=who)
+        self._asker = Asker(url, **settings)
         self._halts: dict[tuple[str, str | None], Verdict] = {}
         self._calls: dict[tuple[str, str | None], Scope | None] = {}
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Returns how often the client decided itself, by `open:CODE` and `closed:CODE`."""
-        return self._asker.counts
 
     async def before_run_callback(self, *, invocation_context: Any) -> None:
         """Begins a turn."""

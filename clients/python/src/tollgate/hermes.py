@@ -10,12 +10,16 @@ import json
 import uuid
 from collections import OrderedDict
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ._adapter import Asker, Unaskable, child_name, guided, plain, safety_of, stop_text
+from ._adapter import Asker, AskerSettings, Unaskable, child_name
+from ._answers import guided, plain, safety_of, stop_text
 from ._core.events import Scope, Who
 from ._core.sanitise import sanitise_response
 from ._core.verdict import Verdict, denial
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 KEPT_MAX = 1024
 """How many turns, responses and subagents are remembered; the oldest is forgotten."""
@@ -42,19 +46,10 @@ class TollgatePlugin:
     The settings are those of `Gate`. The thread is the session, and a subagent is the thread `<session of the parent>/<session>`.
     """
 
-    def __init__(
-        self,
-        url: str | None = None,
-        *,
-        token: str | None = None,
-        deadline: float = 2.0,
-        on_failure: Literal["closed", "open"] = "closed",
-        who: Who | None = None,
-    ) -> None:
-        self._who = who or Who()
+    def __init__(self, url: str | None = None, **settings: Unpack[AskerSettings]) -> None:
         self._asker: Asker | None = None
         try:
-            self._asker = Asker(url, token=token, deadline=deadline, on_failure=on_failure)
+            self._asker = Asker(url, **settings)
         except ValueError as error:
             self._fault = str(error)
         self._parents, self._tasks = _Kept(), _Kept()
@@ -123,15 +118,16 @@ class TollgatePlugin:
     def _ask(
         self, kind: Literal["tool_call", "tool_result", "model_response"], where: dict[str, Any], *event: Any, **fields: Any
     ) -> Verdict:
-        if self._asker is None:
+        asker = self._asker
+        if asker is None:
             return denial({"type": kind}, "settings_invalid", f"the gate's settings have no meaning: {self._fault}")
-        return self._asker.ask(kind, lambda: self._scope(where), *event, **fields)
+        return asker.ask(kind, lambda: self._scope(where, asker.who), *event, **fields)
 
     def _note(self, where: dict[str, Any], verdict: Verdict) -> None:
         if verdict.should_halt:
             self._halts[where.get("session_id"), where.get("turn_id")] = verdict
 
-    def _scope(self, where: dict[str, Any]) -> Scope:
+    def _scope(self, where: dict[str, Any], who: Who) -> Scope:
         """Returns the turn of an event. A call that a script makes carries no session, but the task of the script's own call."""
         session, task = where.get("session_id"), where.get("task_id")
         if not session:
@@ -141,7 +137,7 @@ class TollgatePlugin:
             return known
         parent = self._parents.get(session)
         turn = where.get("turn_id") or None
-        scope = Scope(parent, turn, False, self._who).child(child_name(session)) if parent else Scope(session, turn, False, self._who)
+        scope = Scope(parent, turn, False, who).child(child_name(session)) if parent else Scope(session, turn, False, who)
         if task:
             self._tasks[task] = scope
         return scope

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, hook_config
 from langchain.agents.middleware.types import PrivateStateAttr, ToolCallRequest
@@ -18,10 +18,14 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command
 from typing_extensions import NotRequired
 
-from ._adapter import Asker, guided, safety_of
-from ._core.events import Scope, Who
+from ._adapter import Adapter, Asker, AskerSettings
+from ._answers import guided, safety_of
+from ._core.events import Scope
 from ._core.sanitise import sanitise_message
 from ._core.verdict import Verdict
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 ToolAnswer = ToolMessage | Command[Any]
 
@@ -40,7 +44,7 @@ class TollgateState(AgentState[Any]):
     tollgate_halt: NotRequired[Annotated[str | None, PrivateStateAttr, latest]]
 
 
-class TollgateMiddleware(AgentMiddleware[TollgateState, Any, Any]):
+class TollgateMiddleware(Adapter, AgentMiddleware[TollgateState, Any, Any]):
     """Asks the gate for each response, call and result. It denies where it gets no verdict, unless `on_failure` is `open`.
 
     The settings are those of `Gate`. The thread is the run's `thread_id`; an unnamed run is a thread of its own, and an agent that
@@ -50,22 +54,9 @@ class TollgateMiddleware(AgentMiddleware[TollgateState, Any, Any]):
 
     state_schema = TollgateState
 
-    def __init__(
-        self,
-        url: str | None = None,
-        *,
-        token: str | None = None,
-        deadline: float = 2.0,
-        on_failure: Literal["closed", "open"] = "closed",
-        who: Who | None = None,
-    ) -> None:
+    def __init__(self, url: str | None = None, **settings: Unpack[AskerSettings]) -> None:
         super().__init__()
-        self._asker = Asker(url, token=token, deadline=deadline, on_failure=on_failure, who=who)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Returns how often the client decided itself, by `open:CODE` and `closed:CODE`."""
-        return self._asker.counts
+        self._asker = Asker(url, **settings)
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Begins a turn."""

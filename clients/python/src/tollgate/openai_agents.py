@@ -6,7 +6,7 @@ import copy
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from agents import (
     Agent,
@@ -26,40 +26,31 @@ from agents import (
 from openai.types.responses import ResponseOutputItem, ResponseOutputMessage, ResponseOutputText
 from pydantic import TypeAdapter
 
-from ._adapter import Asker, Unaskable, guided, open_turn, plain, safety_of, stop_text, subagent
+from ._adapter import Adapter, Asker, AskerSettings, Unaskable, open_turn, subagent
+from ._answers import guided, plain, safety_of, stop_text
 from ._bodies import Body, collect_bodies, http_client
 from ._core.events import Scope, Who
 from ._core.sanitise import sanitise_response
 from ._core.verdict import Verdict
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _ITEMS: TypeAdapter[list[ResponseOutputItem]] = TypeAdapter(list[ResponseOutputItem])
 __all__ = ["Tollgate", "http_client"]
 Allow, Reject, Halt = (getattr(ToolGuardrailFunctionOutput, name) for name in ("allow", "reject_content", "raise_exception"))
 
 
-class Tollgate:
+class Tollgate(Adapter):
     """Asks the gate for the responses, calls and results of guarded agents. A halt ends the run with the SDK's tripwire exception.
 
     The settings are those of `Gate`. Raises `ValueError` for a setting that can have no meaning.
     """
 
-    def __init__(
-        self,
-        url: str | None = None,
-        *,
-        token: str | None = None,
-        deadline: float = 2.0,
-        on_failure: Literal["closed", "open"] = "closed",
-        who: Who | None = None,
-    ) -> None:
-        self._asker = Asker(url, token=token, deadline=deadline, on_failure=on_failure, who=who)
+    def __init__(self, url: str | None = None, **settings: Unpack[AskerSettings]) -> None:
+        self._asker = Asker(url, **settings)
         self._before: ToolInputGuardrail[Any] = ToolInputGuardrail(self._called, name="tollgate")
         self._after: ToolOutputGuardrail[Any] = ToolOutputGuardrail(self._returned, name="tollgate")
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Returns how often the client decided itself, by `open:CODE` and `closed:CODE`."""
-        return self._asker.counts
 
     def turn(self, thread_id: str, *, turn_id: str | None = None, who: Who | None = None) -> AbstractAsyncContextManager[Scope]:
         """Opens a turn of a thread, in which guarded agents run. Give a turn's id again to resume the turn.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import RunContext, ToolDefinition
 from pydantic_ai.capabilities import AbstractCapability
@@ -11,10 +11,14 @@ from pydantic_ai.exceptions import AgentRunError, ApprovalRequired, CallDeferred
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart, ToolReturn
 from pydantic_ai.models import ModelRequestContext
 
-from ._adapter import Asker, guided, inside, outer_turn, plain, safety_of, stop_text, subagent
-from ._core.events import Scope, Who
+from ._adapter import Adapter, Asker, AskerSettings, inside, outer_turn, subagent
+from ._answers import guided, plain, safety_of, stop_text
+from ._core.events import Scope
 from ._core.sanitise import sanitise_response
 from ._core.verdict import Verdict
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Halt(AgentRunError):
@@ -25,28 +29,15 @@ class Halt(AgentRunError):
         self.verdict = verdict
 
 
-class TollgateCapability(AbstractCapability[Any]):
+class TollgateCapability(Adapter, AbstractCapability[Any]):
     """Asks the gate for each response, call and result. A halt ends the run with `Halt`.
 
     The settings are those of `Gate`. The thread is the run's `conversation_id`; an agent that runs inside a tool of another agent is the
     thread `<thread>/<id of the call>`. Raises `ValueError` for a setting that can have no meaning.
     """
 
-    def __init__(
-        self,
-        url: str | None = None,
-        *,
-        token: str | None = None,
-        deadline: float = 2.0,
-        on_failure: Literal["closed", "open"] = "closed",
-        who: Who | None = None,
-    ) -> None:
-        self._asker = Asker(url, token=token, deadline=deadline, on_failure=on_failure, who=who)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Returns how often the client decided itself, by `open:CODE` and `closed:CODE`."""
-        return self._asker.counts
+    def __init__(self, url: str | None = None, **settings: Unpack[AskerSettings]) -> None:
+        self._asker = Asker(url, **settings)
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: Any) -> Any:
         """Runs an agent as a turn of its thread."""

@@ -1,0 +1,39 @@
+"""What the adapters make of a host's values for the gate, and of a verdict for the agent and the user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ._core.verdict import Verdict
+
+
+def plain(value: Any) -> Any:
+    """Returns a value of a host with pydantic as JSON holds it; another value stays, so that the client names what JSON cannot hold."""
+    from pydantic_core import to_jsonable_python
+
+    try:
+        return to_jsonable_python(value)
+    except Exception:
+        return value
+
+
+def guided(text: Any, verdict: Verdict) -> Any:
+    """Returns a tool's result with the gate's guidance behind it."""
+    if not verdict.guidance:
+        return text
+    if isinstance(text, list):
+        return [*text, {"type": "text", "text": verdict.guidance}]
+    return f"{text}\n\n{verdict.guidance}"
+
+
+def stop_text(verdict: Verdict) -> str:
+    """Returns the text for the user whose response, call or run was stopped."""
+    text = (verdict.safety or {}).get("user_message")
+    return text if isinstance(text, str) and text else verdict.message or verdict.code
+
+
+def safety_of(verdict: Verdict) -> Mapping[str, Any]:
+    """Returns why a response was stopped; the adapter's own words if the gate gave no reason."""
+    fallback = {"detector": "tollgate", "reason_field": "code", "reason_value": verdict.code, "user_message": stop_text(verdict)}
+    return verdict.safety or fallback
