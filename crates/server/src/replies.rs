@@ -199,6 +199,21 @@ pub struct Contact {
     shared: Arc<Shared>,
 }
 
+impl Contact {
+    /// Notes whether the broker that leads the partition can be reached.
+    fn reaches(&self, is_up: bool) {
+        match self.shared.condition() {
+            // Whether replies arrive and the partition is the server's own is for the reader of claims to say.
+            Condition::CutOff { code: "kafka_unreachable", .. } if is_up => self.shared.set(Condition::Starting),
+            Condition::Ready if !is_up => {
+                let why = format!("the broker that leads partition {} of {} cannot be reached", self.partition.0, self.topic);
+                self.shared.set(Condition::CutOff { code: "kafka_unreachable", why });
+            }
+            _ => {}
+        }
+    }
+}
+
 impl Callbacks for Contact {
     fn statistics(&self, json: &[u8]) {
         let Some(statistics) = statistics(json) else { return };
@@ -206,14 +221,7 @@ impl Callbacks for Contact {
         let Some(partition) = partition else { return };
         self.shared.metrics.serve_reply_lag.set(partition.consumer_lag.max(0));
         let is_up = statistics.brokers.values().any(|broker| broker.nodeid == partition.leader && broker.state == "UP");
-        match self.shared.condition() {
-            Condition::CutOff { code: "kafka_unreachable", .. } if is_up => self.shared.set(Condition::Ready),
-            Condition::Ready if !is_up => {
-                let why = format!("the broker that leads partition {} of {} cannot be reached", self.partition.0, self.topic);
-                self.shared.set(Condition::CutOff { code: "kafka_unreachable", why });
-            }
-            _ => {}
-        }
+        self.reaches(is_up);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
@@ -226,3 +234,27 @@ impl Callbacks for Contact {
 }
 
 impl AssignsItself for Contact {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_worker::health::Health;
+    use tollgate_worker::metrics::Metrics;
+
+    use crate::waits::Waits;
+
+    #[test]
+    fn a_leader_that_is_back_makes_no_server_ready_by_itself() {
+        let shared = Arc::new(Shared::new(Waits::new(1, 1), Partition(0), Arc::new(Health::default()), Metrics::new().unwrap()));
+        let contact = Contact { topic: "replies".to_owned(), partition: Partition(0), shared: Arc::clone(&shared) };
+        let after = |is_up| {
+            contact.reaches(is_up);
+            shared.condition()
+        };
+        shared.set(Condition::CutOff { code: "kafka_unreachable", why: "at the start".to_owned() });
+        assert_eq!(after(true), Condition::Starting, "the server's own claim has not come back");
+        shared.set(Condition::Ready);
+        assert!(matches!(after(false), Condition::CutOff { code: "kafka_unreachable", .. }));
+        assert_eq!(after(true), Condition::Starting);
+    }
+}
