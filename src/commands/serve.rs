@@ -59,7 +59,8 @@ pub(super) async fn beside(
     stop: &Stop,
 ) -> anyhow::Result<JoinHandle<anyhow::Result<()>>> {
     let listener = Server::bind(&settings.serve).await?;
-    tracing::info!(listen = %listener.local_addr()?, partition = settings.serve.partition, "HTTP server");
+    let (partition, tls) = (settings.serve.partition, settings.serve.tls.is_some());
+    tracing::info!(listen = %listener.local_addr()?, partition, tls, "HTTP server");
     let (server, stopping) = (Server::start(ServerParts::of(settings, (metrics, health), stop))?, stop.clone());
     Ok(tokio::spawn(async move { server.serve(listener, process::stopping(&stopping)).await }))
 }

@@ -25,6 +25,22 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
             "guardrails.provider.config.denied: found an unknown key; write `denied_tools`",
         ),
         ("guardrails: {enabled: 1}", "guardrails.enabled: found a number; write true or false"),
+        (
+            "serve: {tls: {certificate_file: a}}",
+            "serve.tls.key_file: found nothing beside certificate_file; name the file of the certificate's private key",
+        ),
+        (
+            "serve: {tls: {key_file: a}}",
+            "serve.tls.certificate_file: found nothing beside key_file; name the file of the key's certificate",
+        ),
+        (
+            "serve: {tokens: t, tls: {client_ca_file: a}}",
+            "serve.tls.certificate_file: found nothing beside client_ca_file; name the files of the server's certificate and key too",
+        ),
+        (
+            "serve: {tls: {certificate_file: a, key_file: b, client_ca_file: c}}",
+            "serve.tls.client_ca_file: found a file, and no serve.tokens, so that no certificate of a client names a caller",
+        ),
         ("limits: {event_bytes_max: lots}", "limits.event_bytes_max: found a string; write a whole number of 1 or more"),
         ("limits: {thread_idle_seconds_max: 0}", "limits.thread_idle_seconds_max: found a number; write a whole number of 1 or more"),
         (
@@ -173,7 +189,7 @@ fn mistakes_name_the_key_what_was_found_and_what_to_write() {
         ),
         (
             "guardrails: {enabled: true, provider: {use: oap_passport, config: {hosts: [claude]}}}",
-            "guardrails.provider.config.hosts[0]: found the name of no host; write some of claude-code, codex, gemini-cli, cursor, langchain, openhands",
+            "guardrails.provider.config.hosts[0]: found the name of no host; write some of claude-code, codex, gemini-cli, cursor, copilot, vscode, langchain, openhands",
         ),
         (
             "guardrails: {enabled: true, provider: {use: oap_passport, config: {unenforced_limits: warn}}}",

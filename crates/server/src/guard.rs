@@ -1,21 +1,22 @@
 //! Who may ask: looked at before the body of a request is read.
 
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 
 use crate::refusal::Refusal;
-use crate::tokens::{Caller, Tokens};
+use crate::tokens::{Caller, Peer, Tokens};
+use crate::watched::Current;
 
 /// Says who a request comes from.
 #[derive(Debug, Clone)]
 pub enum Guard {
     /// Without tokens: anybody on this machine, and no browser on behalf of a page.
     Loopback(Arc<Caller>),
-    /// With tokens, which may be replaced.
-    Tokens(Arc<RwLock<Tokens>>),
+    /// With tokens and names of certificates, which may be replaced.
+    Tokens(Current<Tokens>),
 }
 
 impl Guard {
@@ -25,11 +26,11 @@ impl Guard {
         Self::Loopback(Arc::new(Caller::anyone()))
     }
 
-    /// Returns the caller of a request.
+    /// Returns the caller of a request. `peer` is the verified certificate of the connection, where there is one.
     ///
     /// # Errors
     /// Returns a [`Refusal`] if the request comes from nobody who may ask.
-    pub fn caller(&self, uri: &Uri, headers: &HeaderMap) -> Result<Arc<Caller>, Refusal> {
+    pub fn caller(&self, uri: &Uri, headers: &HeaderMap, peer: Option<&Peer>) -> Result<Arc<Caller>, Refusal> {
         refuse_browsers(headers)?;
         refuse_two_lengths(headers)?;
         let caller = match self {
@@ -38,8 +39,13 @@ impl Guard {
                 Arc::clone(caller)
             }
             Self::Tokens(tokens) => {
-                let tokens = tokens.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-                bearer(headers).and_then(|token| tokens.caller(token)).ok_or_else(unauthorized)?
+                let tokens = tokens.get();
+                let of_certificate = peer.map_or(Ok(None), |peer| tokens.of_certificate(peer))?;
+                match (of_certificate, headers.contains_key(header::AUTHORIZATION)) {
+                    (Some(_), true) => return Err(two_callers()),
+                    (Some(caller), false) => caller,
+                    (None, _) => bearer(headers).and_then(|token| tokens.caller(token)).ok_or_else(unauthorized)?,
+                }
             }
         };
         caller.count(Instant::now())?;
@@ -48,8 +54,14 @@ impl Guard {
 }
 
 fn unauthorized() -> Refusal {
-    let message = "authorization: found no bearer token that this server knows; send `Authorization: Bearer TOKEN`";
+    let message = "authorization: found no bearer token and no client certificate that this server knows; send `Authorization: Bearer TOKEN`, \
+                   or connect with the certificate of an entry of serve.tokens";
     Refusal::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+}
+
+fn two_callers() -> Refusal {
+    let message = "authorization: found a token beside a client certificate that names a caller of its own; send one of the two";
+    Refusal::new(StatusCode::UNAUTHORIZED, "two_callers", message)
 }
 
 /// Returns the token of a request that has just one.
@@ -113,7 +125,7 @@ mod tests {
     }
 
     fn code(guard: &Guard, pairs: &[(&'static str, &'static str)]) -> &'static str {
-        guard.caller(&Uri::from_static("/v1/events"), &headers(pairs)).map_or_else(|refusal| refusal.code, |_| "ok")
+        guard.caller(&Uri::from_static("/v1/events"), &headers(pairs), None).map_or_else(|refusal| refusal.code, |_| "ok")
     }
 
     #[test]
@@ -133,12 +145,34 @@ mod tests {
     #[test]
     fn with_tokens_a_known_one_is_needed() {
         let document = json!({"tokens": [{"name": "ci", "sha256": Digest::of(b"s3cret").to_string(), "rate_per_second": 1}]});
-        let guard = Guard::Tokens(Arc::new(RwLock::new(Tokens::read(&document).unwrap())));
+        let guard = Guard::Tokens(Current::new(Tokens::read(&document).unwrap()));
         for wrong in ["", "Bearer ", "Bearer nope", "Basic s3cret", "s3cret", "Bearer s3cret2"] {
             assert_eq!(code(&guard, &[("host", "gate.example.org"), ("authorization", wrong)]), "unauthorized", "{wrong}");
         }
         assert_eq!(code(&guard, &[("authorization", "Bearer s3cret"), ("authorization", "Bearer s3cret")]), "unauthorized", "two of them");
         assert_eq!(code(&guard, &[("host", "gate.example.org"), ("authorization", "bearer s3cret")]), "ok");
         assert_eq!(code(&guard, &[("authorization", "Bearer s3cret")]), "rate_exceeded");
+    }
+
+    #[test]
+    fn a_certificate_stands_for_a_token_and_not_beside_one() {
+        let document = json!({"tokens": [
+            {"name": "ci", "sha256": Digest::of(b"s3cret").to_string()},
+            {"name": "build", "certificate": "DNS:build.example.org"},
+        ]});
+        let guard = Guard::Tokens(Current::new(Tokens::read(&document).unwrap()));
+        let asked = |name: &str, pairs: &[(&'static str, &'static str)]| {
+            let peer = Peer(vec![name.to_owned()]);
+            guard
+                .caller(&Uri::from_static("/v1/events"), &headers(pairs), Some(&peer))
+                .map(|caller| caller.name.clone())
+                .map_err(|refusal| refusal.code)
+        };
+        let token = [("authorization", "Bearer s3cret")];
+        assert_eq!(asked("DNS:build.example.org", &[]), Ok("build".to_owned()));
+        assert_eq!(asked("DNS:build.example.org", &token), Err("two_callers"));
+        assert_eq!(asked("DNS:build.example.org", &[("authorization", "Bearer wrong")]), Err("two_callers"));
+        assert_eq!(asked("DNS:other.example.org", &token), Ok("ci".to_owned()), "a certificate of nobody changes nothing");
+        assert_eq!(asked("DNS:other.example.org", &[]), Err("unauthorized"));
     }
 }

@@ -4,8 +4,9 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`server`] | starts the parts, listens, drains |
-//! | [`listen`] | connections over HTTP/1.1 and HTTP/2, bounded |
+//! | [`listen`], `tls` | connections over HTTP/1.1 and HTTP/2, plain or with TLS, bounded |
 //! | [`guard`], [`tokens`], [`token_file`] | who may ask for whom |
+//! | [`watched`] | files that are read again when they change |
 //! | [`routes`] | a route each: events, verdicts, the wires of hosts |
 //! | [`events`] | bodies as events, read as the workers read them |
 //! | [`gate`], [`waits`], [`shared`] | publishes, waits, remembers |
@@ -24,6 +25,9 @@ pub mod replies;
 pub mod routes;
 pub mod server;
 pub mod shared;
+#[cfg(feature = "tls")]
+pub mod tls;
 pub mod token_file;
 pub mod tokens;
 pub mod waits;
+pub mod watched;

@@ -1,4 +1,5 @@
-//! Connections of callers: HTTP/1.1 and HTTP/2, kept alive, bounded in number, heads bounded in size and time, drained at the stop.
+//! Connections of callers: TLS or plain, HTTP/1.1 and HTTP/2, kept alive, bounded in number, handshakes and heads bounded in time, drained at
+//! the stop.
 
 use std::future::Future;
 use std::pin::pin;
@@ -6,13 +7,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::body::Incoming;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
+use tollgate_worker::metrics::Metrics;
+
+#[cfg(feature = "tls")]
+use crate::tls::Tls;
+use crate::tokens::Peer;
+#[cfg(feature = "tls")]
+use crate::watched::Current;
+
+/// How long a TLS handshake may take.
+#[cfg(feature = "tls")]
+const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long a connection with a client's certificate lives, so that authorities that are no longer trusted lose their clients.
+#[cfg(feature = "tls")]
+const CERTIFIED_TIME_MAX: Duration = Duration::from_secs(3_600);
 /// How long the head of a request may take to come. A connection without a request may be idle for as long.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(75);
 /// How many headers a request may have.
@@ -26,9 +43,31 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(250);
 /// How long the requests that are being answered at the stop may take.
 const DRAIN_MAX: Duration = Duration::from_secs(65);
 
+/// What is spoken below HTTP.
+#[derive(Debug, Clone)]
+pub enum Transport {
+    /// TCP alone.
+    Plain,
+    /// TLS, with what is in force when a connection comes.
+    #[cfg(feature = "tls")]
+    Tls(Current<Tls>),
+}
+
+/// What answers connections.
+#[derive(Debug, Clone)]
+pub struct Answering {
+    /// What is spoken below HTTP.
+    pub transport: Transport,
+    /// The routes.
+    pub router: Router,
+    /// The metrics of the process.
+    pub metrics: Metrics,
+}
+
 /// Answers connections until `stop` is ready, and then those requests that have begun.
-pub async fn serve(listener: TcpListener, router: Router, connections_max: usize, stop: impl Future<Output = ()>) {
-    let (places, graceful) = (Arc::new(Semaphore::new(connections_max)), GracefulShutdown::new());
+pub async fn serve(listener: TcpListener, answering: Answering, connections_max: u32, stop: impl Future<Output = ()>) {
+    let count = usize::try_from(connections_max).unwrap_or(Semaphore::MAX_PERMITS);
+    let (places, (closing, close)) = (Arc::new(Semaphore::new(count)), watch::channel(()));
     let mut stop = pin!(stop);
     loop {
         // A connection that has no place waits in the kernel's queue.
@@ -42,10 +81,9 @@ pub async fn serve(listener: TcpListener, router: Router, connections_max: usize
         };
         match accepted {
             Ok((stream, _)) => {
-                let connection = graceful.watch(connection(stream, router.clone()));
+                let (answering, close) = (answering.clone(), close.clone());
                 tokio::spawn(async move {
-                    // A client that breaks off is no error of ours.
-                    let _ended = connection.await;
+                    answering.connection(stream, close).await;
                     drop(place);
                 });
             }
@@ -56,16 +94,74 @@ pub async fn serve(listener: TcpListener, router: Router, connections_max: usize
         }
     }
     // No new connection is accepted while the others are answered.
-    drop(listener);
-    let _late = tokio::time::timeout(DRAIN_MAX, graceful.shutdown()).await;
+    drop((listener, closing));
+    let _late = tokio::time::timeout(DRAIN_MAX, places.acquire_many(connections_max)).await;
 }
 
-fn connection(
-    stream: TcpStream,
+impl Answering {
+    /// Answers the requests of a connection until it ends. `close` ends when the server stops.
+    async fn connection(self, stream: TcpStream, close: watch::Receiver<()>) {
+        // Verdicts are small, and somebody waits for each.
+        let _unknown = stream.set_nodelay(true);
+        match &self.transport {
+            Transport::Plain => requests(stream, self.router, (None, None), close).await,
+            #[cfg(feature = "tls")]
+            Transport::Tls(tls) => {
+                let tls = tls.get();
+                let mut stopping = close.clone();
+                let accepted = tokio::select! {
+                    accepted = tokio::time::timeout(HANDSHAKE_TIME_MAX, tls.accept(stream)) => accepted,
+                    _ = stopping.changed() => return,
+                };
+                match accepted.unwrap_or_else(|_| Err("the handshake took too long".to_owned())) {
+                    Ok(accepted) => {
+                        let (peer, left) = accepted.peer.unzip();
+                        requests(accepted.stream, self.router, (peer, left.map(|left| left.min(CERTIFIED_TIME_MAX))), close).await;
+                    }
+                    Err(reason) => {
+                        self.metrics.serve_handshakes_failed.inc();
+                        tracing::debug!(reason, "a TLS handshake failed");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Answers the requests of a connection until it ends. At the stop, and where the connection has lived as long as it may, the request that has
+/// begun is the last.
+async fn requests<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
     router: Router,
-) -> auto::Connection<'static, TokioIo<TcpStream>, TowerToHyperService<Router>, TokioExecutor> {
-    // Verdicts are small, and somebody waits for each.
-    let _unknown = stream.set_nodelay(true);
+    (peer, time_max): (Option<Peer>, Option<Duration>),
+    mut close: watch::Receiver<()>,
+) {
+    let service = TowerToHyperService::new(router);
+    let with_peer = service_fn(move |mut request: hyper::Request<Incoming>| {
+        if let Some(peer) = &peer {
+            request.extensions_mut().insert(peer.clone());
+        }
+        service.call(request)
+    });
+    let builder = builder();
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), with_peer));
+    let expiry = async {
+        match time_max {
+            Some(time) => tokio::time::sleep(time).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        // A client that breaks off is no error of ours.
+        _ended = connection.as_mut() => return,
+        () = expiry => {}
+        _ = close.changed() => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ended = connection.await;
+}
+
+fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIME_MAX).max_headers(HEADERS_MAX).max_buf_size(HEAD_BYTES_MAX);
     builder
@@ -74,5 +170,5 @@ fn connection(
         .max_concurrent_streams(STREAMS_MAX)
         .max_header_list_size(u32::try_from(HEAD_BYTES_MAX).unwrap_or(u32::MAX))
         .keep_alive_interval(HEAD_TIME_MAX);
-    builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).into_owned()
+    builder
 }

@@ -58,6 +58,34 @@ impl Refusal {
         }
         body
     }
+
+    /// Returns the JSON Schema of the body.
+    #[must_use]
+    pub fn schema() -> serde_json::Value {
+        let reason = json!({
+            "type": "object",
+            "required": ["source", "code", "message", "policy_id"],
+            "additionalProperties": false,
+            "properties": {"source": {"const": "envelope"}, "code": {"type": "string"}, "message": {"type": "string"}, "policy_id": {"type": "null"}},
+        });
+        json!({
+            "type": "object",
+            "description": "An answer without a verdict, in the shape of a verdict that blocks.",
+            "required": ["action", "allows_execution", "should_halt", "code", "message", "decided_by", "reasons", "synthetic_result"],
+            "additionalProperties": false,
+            "properties": {
+                "action": {"const": "block"},
+                "allows_execution": {"const": false},
+                "should_halt": {"const": false},
+                "code": {"type": "string", "pattern": "^[a-z0-9_]+$"},
+                "message": {"type": "string", "description": "Names the field, the shape of the value and the fix. It repeats nothing of the request."},
+                "decided_by": {"const": "envelope"},
+                "reasons": {"type": "array", "minItems": 1, "maxItems": 1, "items": reason},
+                "synthetic_result": {"type": "string", "description": "Stands for the result of the call that does not run."},
+                "event_id": {"type": "string", "description": "The event that has no verdict, where the event is known."},
+            },
+        })
+    }
 }
 
 /// How long a client should wait before it tries again, in seconds.

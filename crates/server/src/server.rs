@@ -1,6 +1,5 @@
 //! A server: its parts started in order, and drained at the stop.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,12 +17,12 @@ use tollgate_worker::threads::MustRun;
 use crate::claim::Claims;
 use crate::gate::Gate;
 use crate::guard::Guard;
-use crate::listen;
+use crate::listen::{self, Answering, Transport};
 use crate::publisher::Publisher;
 use crate::replies::Replies;
 use crate::routes::{App, router};
 use crate::shared::{Condition, Shared};
-use crate::token_file::TokenFile;
+use crate::token_file;
 use crate::waits::Waits;
 
 /// What a server is made of.
@@ -71,7 +70,8 @@ pub struct Server {
     app: Arc<App>,
     /// Why the server had to end, if it had to.
     ended: Arc<Mutex<Option<anyhow::Error>>>,
-    connections_max: usize,
+    transport: Transport,
+    connections_max: u32,
 }
 
 impl Server {
@@ -89,19 +89,21 @@ impl Server {
     /// Starts the threads that speak with Kafka. Requests are refused with 503 until the server has seen that its replies arrive.
     ///
     /// # Errors
-    /// The file of tokens is wrong, a property is wrong, or the system gives no more threads.
+    /// The file of tokens or a file of TLS is wrong, a property is wrong, or the system gives no more threads.
     pub fn start(parts: ServerParts) -> anyhow::Result<Self> {
         let ServerParts { kafka, settings, event_bytes_max, is_alone, ends_process, metrics, health, stop } = parts;
         let must_run = |name: &str| MustRun::new(name, health.threads(), &stop);
         let guard = match &settings.tokens {
             None => Guard::loopback(),
             Some(path) => {
-                let file = TokenFile::read(Path::new(path))?;
-                let tokens = file.tokens();
+                let verifies_clients = settings.tls.as_ref().is_some_and(|tls| tls.client_ca_file.is_some());
+                let file = token_file::read(path, verifies_clients)?;
+                let tokens = file.current();
                 file.watch(must_run("serve-tokens"), stop.clone())?;
                 Guard::Tokens(tokens)
             }
         };
+        let transport = transport(&settings, &metrics, must_run("serve-tls"), &stop)?;
         let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         let waits = Waits::new(count(settings.in_flight_max), count(settings.remembered_max));
         let partition = Partition(i32::try_from(settings.partition).context("serve.partition: found a number that no partition has")?);
@@ -124,9 +126,9 @@ impl Server {
                 cut_off.beat();
             }
         })?;
-        let connections_max = count(settings.connections_max);
+        let connections_max = settings.connections_max;
         let gate = Gate { shared: Arc::clone(&shared), publisher };
-        Ok(Self { shared, app: Arc::new(App { gate, guard, settings, event_bytes_max }), ended, connections_max })
+        Ok(Self { shared, app: Arc::new(App { gate, guard, settings, event_bytes_max }), ended, transport, connections_max })
     }
 
     /// Answers requests until `stopping` is ready, and then those that have begun.
@@ -139,7 +141,8 @@ impl Server {
             stopping.await;
             shared.set(Condition::Draining);
         };
-        listen::serve(listener, router(self.app), self.connections_max, stop).await;
+        let answering = Answering { transport: self.transport, metrics: self.shared.metrics.clone(), router: router(self.app) };
+        listen::serve(listener, answering, self.connections_max, stop).await;
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
         ended.map_or(Ok(()), Err)
     }
@@ -149,4 +152,33 @@ impl Server {
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
+}
+
+/// Returns what the server speaks below HTTP.
+#[cfg(feature = "tls")]
+fn transport(settings: &ServeSettings, metrics: &Metrics, must_run: MustRun, stop: &Stop) -> anyhow::Result<Transport> {
+    let Some(tls) = &settings.tls else { return Ok(plain(settings)) };
+    let files = crate::tls::read(tls, metrics)?;
+    let current = files.current();
+    files.watch(must_run, stop.clone())?;
+    Ok(Transport::Tls(current))
+}
+
+#[cfg(not(feature = "tls"))]
+fn transport(settings: &ServeSettings, _: &Metrics, _: MustRun, _: &Stop) -> anyhow::Result<Transport> {
+    anyhow::ensure!(
+        settings.tls.is_none(),
+        "serve.tls: this tollgate was built without TLS; end TLS at a proxy, or build it with openssl-vendored"
+    );
+    Ok(plain(settings))
+}
+
+fn plain(settings: &ServeSettings) -> Transport {
+    if !settings.listen.ip().is_loopback() {
+        tracing::warn!(
+            "serve.listen: others can reach the address, and the server speaks plain HTTP, in which tokens can be read on the way; set serve.tls, \
+             or let only a proxy that ends TLS reach the port"
+        );
+    }
+    Transport::Plain
 }

@@ -1,6 +1,6 @@
-//! Who may ask for whom: the file of hashed tokens. It is pure: the file is read elsewhere.
+//! Who may ask for whom: the file of hashed tokens and of names of certificates. It is pure: the file is read elsewhere.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -100,22 +100,91 @@ impl Rate {
     }
 }
 
-/// The callers, by the digests of their tokens.
+/// The names in the verified certificate of a client, as [`certificate_name`] writes them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer(pub Vec<String>);
+
+/// Returns the one spelling of a certificate's name: `DNS:` and the name in lower case, or `URI:` and the URI as it stands. `None` if the text
+/// names nothing that a certificate is compared with.
+#[must_use]
+pub fn certificate_name(text: &str) -> Option<String> {
+    let (kind, name) = text.split_once(':')?;
+    let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic());
+    match kind {
+        "DNS" if is_plain && !name.contains(['*', '/', ':']) => Some(format!("DNS:{}", name.to_ascii_lowercase())),
+        "URI" if is_plain && name.contains(':') => Some(text.to_owned()),
+        _ => None,
+    }
+}
+
+/// The callers, by the digests of their tokens and by the names in their certificates.
 #[derive(Debug, Default)]
-pub struct Tokens(HashMap<Digest, Arc<Caller>>);
+pub struct Tokens {
+    by_token: HashMap<Digest, Arc<Caller>>,
+    by_certificate: HashMap<String, Arc<Caller>>,
+}
 
 /// An entry of the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     name: String,
-    sha256: String,
+    #[serde(default)]
+    sha256: Option<String>,
+    #[serde(default)]
+    certificate: Option<String>,
     #[serde(default)]
     tenant: Option<String>,
     #[serde(default)]
     agents: Option<Vec<String>>,
     #[serde(default)]
     rate_per_second: Option<u32>,
+}
+
+/// What a caller shows.
+enum Proof {
+    Token(Digest),
+    Certificate(String),
+}
+
+impl Entry {
+    /// Returns what the entry's caller shows.
+    fn proof(&self) -> Result<Proof, &'static str> {
+        match (&self.sha256, &self.certificate) {
+            (Some(digest), None) => hex::bytes(digest)
+                .map(|bytes| Proof::Token(Digest::from_bytes(bytes)))
+                .ok_or(".sha256: found a text that is no SHA-256 digest; write its 64 hex digits: printf %s TOKEN | sha256sum"),
+            (None, Some(name)) => certificate_name(name).map(Proof::Certificate).ok_or(
+                ".certificate: found a text that is no name of a certificate; write a subject alternative name in full, such as \
+                 DNS:build.example.org or URI:spiffe://example.org/build",
+            ),
+            _ => Err(": found both or neither of sha256 and certificate; write the one that the caller shows"),
+        }
+    }
+
+    /// Checks what else the entry holds.
+    fn check(&self, names: &HashSet<String>) -> Result<(), &'static str> {
+        if self.name.is_empty() || names.contains(&self.name) {
+            return Err(".name: found an empty name, or a name for the second time; give each entry a name of its own");
+        }
+        if self.rate_per_second == Some(0) {
+            return Err(".rate_per_second: found 0, which lets nothing pass; write 1 or more, or remove the entry");
+        }
+        let is_wrong = |agent: &String| agent.is_empty() || agent.chars().any(char::is_control);
+        if self.agents.as_ref().is_some_and(|agents| agents.is_empty() || agents.iter().any(is_wrong)) {
+            return Err(".agents: found an empty list or an empty name; name agents, in which * stands for any characters");
+        }
+        Ok(())
+    }
+
+    fn caller(self) -> Caller {
+        Caller {
+            name: self.name,
+            tenant: self.tenant.filter(|tenant| !tenant.is_empty()),
+            agents: self.agents.map(|agents| Arc::new(ToolPatterns::new(agents))),
+            rate: self.rate_per_second.map(|rate| Arc::new(Rate::new(rate))),
+        }
+    }
 }
 
 impl Tokens {
@@ -127,47 +196,62 @@ impl Tokens {
         let only = document.as_object().filter(|members| members.len() == 1).and_then(|members| members.get("tokens")?.as_array());
         let Some(entries) = only.filter(|entries| !entries.is_empty()) else {
             return Err(
-                "found no list of entries; write `tokens:` and a list of {name, sha256, tenant, agents, rate_per_second}".to_owned()
+                "found no list of entries; write `tokens:` and a list of {name, sha256 or certificate, tenant, agents, rate_per_second}"
+                    .to_owned(),
             );
         };
-        let (mut callers, mut names) = (HashMap::new(), Vec::new());
+        let (mut tokens, mut names) = (Self::default(), HashSet::new());
         for (index, entry) in entries.iter().enumerate() {
             let fault = |words: &str| format!("tokens[{index}]{words}");
             // The message of the parser may repeat a value, which may be a token.
             let entry = Entry::deserialize(entry).map_err(|_| {
-                fault(": found an entry of another form; write name, sha256, and as you like tenant, agents (a list) and rate_per_second")
+                fault(
+                    ": found an entry of another form; write name, sha256 or certificate, and as you like tenant, agents (a list) and \
+                     rate_per_second",
+                )
             })?;
-            let digest = hex::bytes(&entry.sha256).map(Digest::from_bytes).ok_or_else(|| {
-                fault(".sha256: found a text that is no SHA-256 digest; write its 64 hex digits: printf %s TOKEN | sha256sum")
-            })?;
-            if entry.name.is_empty() || names.contains(&entry.name) {
-                return Err(fault(".name: found an empty name, or a name for the second time; give each entry a name of its own"));
-            }
-            if entry.rate_per_second == Some(0) {
-                return Err(fault(".rate_per_second: found 0, which lets nothing pass; write 1 or more, or remove the entry"));
-            }
-            let is_wrong = |agent: &String| agent.is_empty() || agent.chars().any(char::is_control);
-            if entry.agents.as_ref().is_some_and(|agents| agents.is_empty() || agents.iter().any(is_wrong)) {
-                return Err(fault(".agents: found an empty list or an empty name; name agents, in which * stands for any characters"));
-            }
-            names.push(entry.name.clone());
-            let caller = Caller {
-                name: entry.name,
-                tenant: entry.tenant.filter(|tenant| !tenant.is_empty()),
-                agents: entry.agents.map(|agents| Arc::new(ToolPatterns::new(agents))),
-                rate: entry.rate_per_second.map(|rate| Arc::new(Rate::new(rate))),
+            let proof = entry.proof().map_err(fault)?;
+            entry.check(&names).map_err(fault)?;
+            names.insert(entry.name.clone());
+            let caller = Arc::new(entry.caller());
+            let (before, key) = match proof {
+                Proof::Token(digest) => (tokens.by_token.insert(digest, caller), "sha256"),
+                Proof::Certificate(name) => (tokens.by_certificate.insert(name, caller), "certificate"),
             };
-            if callers.insert(digest, Arc::new(caller)).is_some() {
-                return Err(fault(".sha256: found a digest for the second time; give each entry a token of its own"));
+            if before.is_some() {
+                return Err(fault(&format!(
+                    ".{key}: found the same for the second time; give each entry a token or certificate of its own"
+                )));
             }
         }
-        Ok(Self(callers))
+        Ok(tokens)
     }
 
     /// Returns the caller who has this token. A token is hashed before it is looked up, so the time of that tells nothing of a token.
     #[must_use]
     pub fn caller(&self, token: &str) -> Option<Arc<Caller>> {
-        self.0.get(&Digest::of(token.as_bytes())).filter(|_| !token.is_empty()).cloned()
+        self.by_token.get(&Digest::of(token.as_bytes())).filter(|_| !token.is_empty()).cloned()
+    }
+
+    /// Returns the caller whose certificate has these names; `None` if it is nobody's.
+    ///
+    /// # Errors
+    /// Returns a [`Refusal`] if the names are those of several callers.
+    pub fn of_certificate(&self, peer: &Peer) -> Result<Option<Arc<Caller>>, Refusal> {
+        let named: HashMap<_, _> =
+            peer.0.iter().filter_map(|name| self.by_certificate.get(name)).map(|caller| (caller.name.as_str(), caller)).collect();
+        if named.len() > 1 {
+            let message =
+                "certificate: found names of several entries of serve.tokens in one certificate; use a certificate for each caller";
+            return Err(Refusal::new(StatusCode::UNAUTHORIZED, "two_callers", message));
+        }
+        Ok(named.into_values().next().cloned())
+    }
+
+    /// Returns whether there are callers who show certificates.
+    #[must_use]
+    pub fn has_certificates(&self) -> bool {
+        !self.by_certificate.is_empty()
     }
 }
 
@@ -206,12 +290,18 @@ mod tests {
             (json!({}), "found no list"),
             (json!("s3cret"), "found no list"),
             (json!([]), "found no list"),
-            (json!([{"name": "a"}]), "[0]: found an entry of another form"),
+            (json!([{"name": "a"}]), "[0]: found both or neither"),
             (json!([{"name": "a", "sha256": good, "tennant": "b"}]), "[0]: found an entry of another form"),
             (json!([{"name": "a", "sha256": "s3cret"}]), "[0].sha256: found a text that is no SHA-256 digest"),
             (json!([{"name": "", "sha256": good}]), "[0].name"),
             (json!([{"name": "a", "sha256": good}, {"name": "a", "sha256": hash("y")}]), "[1].name"),
-            (json!([{"name": "a", "sha256": good}, {"name": "b", "sha256": good}]), "[1].sha256: found a digest for the second time"),
+            (json!([{"name": "a", "sha256": good}, {"name": "b", "sha256": good}]), "[1].sha256: found the same for the second time"),
+            (json!([{"name": "a", "sha256": good, "certificate": "DNS:a"}]), "[0]: found both or neither"),
+            (json!([{"name": "a", "certificate": "s3cret"}]), "[0].certificate: found a text that is no name"),
+            (json!([{"name": "a", "certificate": "DNS:*.s3cret"}]), "[0].certificate"),
+            (json!([{"name": "a", "certificate": "CN:s3cret"}]), "[0].certificate"),
+            (json!([{"name": "a", "certificate": "URI:s3cret"}]), "[0].certificate"),
+            (json!([{"name": "a", "certificate": "DNS:A.b"}, {"name": "b", "certificate": "DNS:a.B"}]), "[1].certificate: found the same"),
             (json!([{"name": "a", "sha256": good, "agents": []}]), "[0].agents"),
             (json!([{"name": "a", "sha256": good, "rate_per_second": 0}]), "[0].rate_per_second"),
         ];
@@ -219,6 +309,27 @@ mod tests {
             let fault = Tokens::read(&json!({"tokens": document})).unwrap_err();
             assert!(fault.contains(words) && !fault.contains("s3cret"), "{fault}");
         }
+    }
+
+    #[test]
+    fn a_certificate_names_its_caller() {
+        let document = json!({"tokens": [
+            {"name": "build", "certificate": "DNS:Build.example.org", "tenant": "acme"},
+            {"name": "deploy", "certificate": "URI:spiffe://example.org/deploy"},
+            {"name": "ci", "sha256": hash("s3cret")},
+        ]});
+        let tokens = Tokens::read(&document).unwrap();
+        let caller = |names: &[&str]| {
+            let names = names.iter().filter_map(|name| certificate_name(name)).collect();
+            tokens.of_certificate(&Peer(names)).map(|caller| caller.map(|caller| caller.name.clone()))
+        };
+        assert_eq!(caller(&["DNS:BUILD.example.org", "DNS:other"]).unwrap().as_deref(), Some("build"));
+        assert_eq!(caller(&["URI:spiffe://example.org/deploy"]).unwrap().as_deref(), Some("deploy"));
+        for nobody in [&[][..], &["DNS:x.build.example.org"], &["URI:spiffe://example.org/Deploy"], &["DNS:build.example.org."]] {
+            assert_eq!(caller(nobody).unwrap(), None, "{nobody:?}");
+        }
+        assert_eq!(caller(&["DNS:build.example.org", "URI:spiffe://example.org/deploy"]).unwrap_err().code, "two_callers");
+        assert!(tokens.caller("DNS:build.example.org").is_none());
     }
 
     #[test]

@@ -227,6 +227,9 @@ extraVolumeMounts {{ .name }}: {{ .mountPath }} would cover what the chart mount
 {{- if and .enabled (not .tokens.existingSecret) }}
 serve.tokens.existingSecret: found nothing; name the Secret with the file of hashed tokens, which says who may ask for whom
 {{- end }}
+{{- if and .tls.clientCa.existingSecret (not .tls.existingSecret) }}
+serve.tls.clientCa.existingSecret: found a Secret, and no serve.tls.existingSecret, so that no client is asked for a certificate; name the Secret of the servers' certificate too
+{{- end }}
 {{- if gt (int .hpa.minReplicas) (int .hpa.maxReplicas) }}
 serve.hpa.minReplicas: found {{ .hpa.minReplicas }}, which is more than the maximum of {{ .hpa.maxReplicas }}; write less
 {{- end }}
@@ -237,7 +240,7 @@ serve: {{ $most }} servers and {{ . }} partitions of the replies topic (topics.p
 {{- end }}
 {{- end }}
 {{- end }}
-{{- range $key := list "listen" "partition" "tokens" }}
+{{- range $key := list "listen" "partition" "tls" "tokens" }}
 {{- if hasKey (dig "serve" dict $.Values.config | default dict) $key }}
 config.serve.{{ $key }}: the chart sets it; remove it and use the values under serve
 {{- end }}

@@ -105,6 +105,15 @@ ssl.key.location: /etc/tollgate/secrets/client/{{ .client.privateKeyKey }}
 {{- $root := index . 0 -}}
 {{- $config := include "tollgate.config" . | fromYaml -}}
 {{- $serve := mergeOverwrite (default dict $config.serve | deepCopy) (dict "listen" (printf "%s:%v" $root.Values.admin.address $root.Values.serve.port) "tokens" "/etc/tollgate/secrets/serve/tokens.yaml") -}}
+{{- with $root.Values.serve.tls }}
+{{- if .existingSecret }}
+{{- $tls := dict "certificate_file" "/etc/tollgate/secrets/serve/tls.crt" "key_file" "/etc/tollgate/secrets/serve/tls.key" }}
+{{- if .clientCa.existingSecret }}
+{{- $_ := set $tls "client_ca_file" "/etc/tollgate/secrets/serve/clients.crt" }}
+{{- end }}
+{{- $_ := set $serve "tls" $tls }}
+{{- end }}
+{{- end }}
 {{- $_ := set $config "serve" $serve -}}
 {{- toYaml $config -}}
 {{- end -}}
@@ -148,6 +157,21 @@ ssl.key.location: /etc/tollgate/secrets/client/{{ .client.privateKeyKey }}
     name: {{ .Values.serve.tokens.existingSecret | quote }}
     items:
       - {key: {{ .Values.serve.tokens.key | quote }}, path: serve/tokens.yaml}
+{{- with .Values.serve.tls }}
+{{- if .existingSecret }}
+- secret:
+    name: {{ .existingSecret | quote }}
+    items:
+      - {key: {{ .certificateKey | quote }}, path: serve/tls.crt}
+      - {key: {{ .privateKeyKey | quote }}, path: serve/tls.key}
+{{- end }}
+{{- if .clientCa.existingSecret }}
+- secret:
+    name: {{ .clientCa.existingSecret | quote }}
+    items:
+      - {key: {{ .clientCa.key | quote }}, path: serve/clients.crt}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{/* The sources of the volume with all Secrets: only the keys that are used, so that nothing else of a Secret reaches the pod. */}}

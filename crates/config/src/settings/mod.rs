@@ -20,7 +20,7 @@ pub use redact::may_be_secret;
 
 pub use privacy::SubjectKeys;
 pub use process::{AdminSettings, LogFormat, LogSettings, WorkerSettings};
-pub use serve::ServeSettings;
+pub use serve::{ServeSettings, ServeTls};
 pub use traces::TraceSettings;
 
 use serde::Serialize;

@@ -13,6 +13,8 @@ pub struct ServeSettings {
     pub listen: SocketAddr,
     /// The file of hashed tokens, which says who may ask for whom. Without a file, only loopback addresses are listened on.
     pub tokens: Option<String>,
+    /// The files of TLS. Without them the server speaks plain HTTP.
+    pub tls: Option<ServeTls>,
     /// The partition of the replies topic that this server alone reads.
     pub partition: u32,
     /// How long a request waits for its verdicts where it does not say how long, in milliseconds.
@@ -25,6 +27,17 @@ pub struct ServeSettings {
     pub body_bytes_max: u32,
     /// How many connections there may be at once.
     pub connections_max: u32,
+}
+
+/// The files of TLS, in PEM. A changed file is taken over without a restart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ServeTls {
+    /// The server's certificate, and behind it the certificates of its issuers.
+    pub certificate_file: String,
+    /// The private key of the certificate, unencrypted.
+    pub key_file: String,
+    /// The authorities of clients. Without them no client is asked for a certificate.
+    pub client_ca_file: Option<String>,
 }
 
 /// Where a server listens if the configuration names no address.
@@ -67,9 +80,11 @@ pub(super) fn read(root: &Section<'_>) -> ServeSettings {
     if is_open(listen, tokens.as_deref()) {
         section.fault("listen", OPEN, NAME_TOKENS);
     }
+    let tls = read_tls(&section, tokens.is_some());
     ServeSettings {
         listen,
         tokens,
+        tls,
         partition: section.u32("partition"),
         deadline_ms: section.positive("deadline_ms"),
         in_flight_max: section.positive("in_flight_max"),
@@ -77,4 +92,27 @@ pub(super) fn read(root: &Section<'_>) -> ServeSettings {
         body_bytes_max: section.positive("body_bytes_max"),
         connections_max: section.positive("connections_max"),
     }
+}
+
+fn read_tls(section: &Section<'_>, has_tokens: bool) -> Option<ServeTls> {
+    let tls = section.section("tls");
+    let file = |key| tls.optional_string(key);
+    let (certificate, key, client_ca_file) = (file("certificate_file"), file("key_file"), file("client_ca_file"));
+    if client_ca_file.is_some() && !has_tokens {
+        tls.fault(
+            "client_ca_file",
+            "a file, and no serve.tokens, so that no certificate of a client names a caller",
+            "name the file of callers in serve.tokens, or remove client_ca_file",
+        );
+    }
+    match (certificate, key) {
+        (Some(certificate_file), Some(key_file)) => return Some(ServeTls { certificate_file, key_file, client_ca_file }),
+        (Some(_), None) => tls.fault("key_file", "nothing beside certificate_file", "name the file of the certificate's private key"),
+        (None, Some(_)) => tls.fault("certificate_file", "nothing beside key_file", "name the file of the key's certificate"),
+        (None, None) if client_ca_file.is_some() => {
+            tls.fault("certificate_file", "nothing beside client_ca_file", "name the files of the server's certificate and key too");
+        }
+        (None, None) => {}
+    }
+    None
 }

@@ -70,7 +70,7 @@ fn held_up() -> Panel {
         .rate("asked again: {{provider}}", "provider", "tollgate_provider_retries_total")
 }
 
-fn of_servers() -> [Panel; 4] {
+fn of_servers() -> [Panel; 6] {
     [
         Panel::new(
             "HTTP requests",
@@ -91,5 +91,9 @@ fn of_servers() -> [Panel; 4] {
         )
         .query("waits: {{instance}}", "sum by (instance) (tollgate_serve_in_flight{@})")
         .query("unread: {{instance}}", "sum by (instance) (tollgate_serve_reply_lag_records{@})"),
+        Panel::new("Failed TLS handshakes", "Connections of HTTP clients that ended before the first request.", "cps", 12)
+            .rate_by("instance", "tollgate_serve_handshakes_failed_total"),
+        Panel::new("Life of the servers' certificates", "Until the certificate of `serve.tls` expires.", "s", 12)
+            .query("{{instance}}", "sum by (instance) ((tollgate_serve_certificate_expiry_timestamp_seconds{@} > 0) - time())"),
     ]
 }

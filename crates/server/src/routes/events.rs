@@ -1,8 +1,10 @@
 //! `POST /v1/events`: an event or the calls of a response in, verdicts out.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
@@ -10,6 +12,7 @@ use super::{App, json_response, trace_of};
 use crate::events::Reading;
 use crate::gate::Outcome;
 use crate::refusal::Refusal;
+use crate::tokens::Caller;
 
 /// Answers a request with the verdicts of its events.
 pub(super) async fn ask(State(app): State<Arc<App>>, request: Request) -> Response {
@@ -18,15 +21,26 @@ pub(super) async fn ask(State(app): State<Arc<App>>, request: Request) -> Respon
 
 async fn answered(app: &App, request: Request) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
-    let caller = app.caller(&parts)?;
-    check_content_type(&parts.headers)?;
-    let (wait, key) = (app.wait(&parts.headers)?, idempotency_key(&parts.headers)?);
-    let body = app.body(body).await?;
+    let (caller, wait, key) = match asks(app, &parts) {
+        Ok(asks) => asks,
+        Err(refusal) => {
+            app.discard(body).await;
+            return Err(refusal);
+        }
+    };
+    let body = app.body(&parts.headers, body).await?;
     let reading = Reading { caller: &caller, idempotency_key: key.as_deref(), event_bytes_max: app.event_bytes_max };
     let (events, is_list) = reading.body(&body)?;
     let outcomes = app.gate.ask(&events, &trace_of(&parts.headers), wait).await;
     let ids: Vec<_> = events.into_iter().map(|event| event.event_id).collect();
     Ok(if is_list { list(&ids, outcomes) } else { single(&ids, outcomes) })
+}
+
+/// Reads the head of a request: who asks, how long to wait, and the id of the event.
+fn asks(app: &App, parts: &Parts) -> Result<(Arc<Caller>, Duration, Option<String>), Refusal> {
+    let caller = app.caller(parts)?;
+    check_content_type(&parts.headers)?;
+    Ok((caller, app.wait(&parts.headers)?, idempotency_key(&parts.headers)?))
 }
 
 /// Returns the answer to an event.

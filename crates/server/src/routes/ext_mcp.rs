@@ -35,7 +35,7 @@ pub(super) async fn check(State(app): State<Arc<App>>, Path(method): Path<String
         "CheckResponse" => ext_mcp::check_response,
         _ => return answer(Vec::new(), UNIMPLEMENTED),
     };
-    let question = match app.body(body).await {
+    let question = match app.body(&parts.headers, body).await {
         Ok(frame) => message_of(&frame).and_then(read),
         Err(refusal) => Err(ext_mcp::refuse(&refusal.message)),
     };

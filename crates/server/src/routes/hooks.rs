@@ -40,7 +40,7 @@ pub(super) async fn litellm(State(app): State<Arc<App>>, request: Request) -> Re
 
 async fn answered(app: &App, wire: &'static dyn Wire, path: &str, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let body = match app.body(body).await {
+    let body = match app.body(&parts.headers, body).await {
         Ok(body) => body,
         Err(refusal) => return response(in_words_of(wire.read(&wire_request(path, &[], b"")), &refusal)),
     };

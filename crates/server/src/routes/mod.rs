@@ -5,6 +5,7 @@ mod ext_mcp;
 mod hooks;
 mod verdicts;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
+use http_body_util::{BodyExt as _, Limited};
 use tower_http::decompression::RequestDecompressionLayer;
 
 use tollgate_config::settings::ServeSettings;
@@ -24,12 +26,14 @@ use crate::gate::Gate;
 use crate::guard::Guard;
 use crate::publisher::Trace;
 use crate::refusal::Refusal;
-use crate::tokens::Caller;
+use crate::tokens::{Caller, Peer};
 
+/// The header of every answer, by which `tollgate hook` knows a server of Tollgate: another web server's `{}` would be leave to some hosts.
+pub const PROOF: (&str, &str) = ("x-tollgate", "gate");
 /// How long the body of a request may take to come.
 const BODY_TIME_MAX: Duration = Duration::from_secs(10);
 /// The longest wait that a request may ask for, in milliseconds.
-const WAIT_MS_MAX: u64 = 60_000;
+pub const WAIT_MS_MAX: u64 = 60_000;
 /// The header with the id of a request, of the client's or ours.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The header that says how long a request waited.
@@ -59,7 +63,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/beta/litellm_basic_guardrail_api", post(hooks::litellm))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
-        .layer(RequestDecompressionLayer::new())
+        .layer(RequestDecompressionLayer::new().pass_through_unaccepted(true))
         .layer(from_fn_with_state(Arc::clone(&app), measured))
         .with_state(app)
 }
@@ -88,7 +92,8 @@ async fn measured(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     metrics.serve_wait.observe(passed.as_secs_f64());
     let id = id.or_else(|| HeaderValue::from_str(&format!("{:032x}", fastrand::u128(..))).ok());
     let timing = HeaderValue::from_str(&format!("wait;dur={:.1}", passed.as_secs_f64() * 1_000.0)).ok();
-    let added = [(REQUEST_ID, id), (SERVER_TIMING, timing), (HeaderName::from_static("traceparent"), trace_parent)];
+    let proof = (HeaderName::from_static(PROOF.0), Some(HeaderValue::from_static(PROOF.1)));
+    let added = [(REQUEST_ID, id), (SERVER_TIMING, timing), (HeaderName::from_static("traceparent"), trace_parent), proof];
     for (name, value) in added {
         if let Some(value) = value {
             response.headers_mut().insert(name, value);
@@ -113,11 +118,16 @@ fn route_name(path: &str) -> &'static str {
 impl App {
     /// Returns who asks.
     fn caller(&self, parts: &Parts) -> Result<Arc<Caller>, Refusal> {
-        self.guard.caller(&parts.uri, &parts.headers)
+        self.guard.caller(&parts.uri, &parts.headers, parts.extensions.get::<Peer>())
     }
 
     /// Reads a body, unpacked, within its bounds of bytes and time.
-    async fn body(&self, body: Body) -> Result<Vec<u8>, Refusal> {
+    async fn body(&self, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Refusal> {
+        // A body that was unpacked has lost the header.
+        if headers.get_all(header::CONTENT_ENCODING).iter().any(|coding| coding != "identity") {
+            let message = "content-encoding: found another coding than gzip; pack the body with gzip, or send it as it is";
+            return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_encoding_unknown", message));
+        }
         let bytes_max = usize::try_from(self.settings.body_bytes_max).unwrap_or(usize::MAX);
         match tokio::time::timeout(BODY_TIME_MAX, to_bytes(body, bytes_max)).await {
             Ok(Ok(bytes)) => Ok(bytes.into()),
@@ -134,6 +144,14 @@ impl App {
                 Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", message))
             }
         }
+    }
+
+    /// Reads a body to its end within the same bounds, and keeps nothing. Some clients of HTTP/2 lose an answer that comes before they have
+    /// sent everything.
+    async fn discard(&self, body: Body) {
+        let mut body = pin!(Limited::new(body, usize::try_from(self.settings.body_bytes_max).unwrap_or(usize::MAX)));
+        let read = async { while let Some(Ok(_)) = body.frame().await {} };
+        let _late = tokio::time::timeout(BODY_TIME_MAX, read).await;
     }
 
     /// Returns how long a request wants to wait: `Prefer: wait=MS`, or else the configured deadline.

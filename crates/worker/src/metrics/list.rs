@@ -53,6 +53,10 @@ define_metrics! {
         counter serve_unanswered = "tollgate_serve_unanswered_total" ["code"]
             "Events of HTTP requests without a verdict: deadline_exceeded, too_many_waits, kafka_unreachable, not_published or starting.",
             alert "growth over five minutes";
+        counter serve_handshakes_failed = "tollgate_serve_handshakes_failed_total" []
+            "Connections whose TLS handshake failed or took too long: no TLS, a certificate of the server that the client refuses, or the reverse.";
+        gauge serve_certificate_expiry = "tollgate_serve_certificate_expiry_timestamp_seconds" []
+            "When the certificate of `serve.tls` expires, in seconds since 1970; 0 without TLS.", alert "less than a week away";
         gauge serve_reply_lag = "tollgate_serve_reply_lag_records" [] "Verdicts on the server's own partition that it has not read.";
         counter rebalances = "tollgate_rebalances_total" ["kind"] "Rebalances: assigned, revoked or lost.";
         counter redelivered_records = "tollgate_redelivered_records_total" [] "Records that the state knew already: skipped.";
