@@ -16,8 +16,10 @@ const PAGE: &str = include_str!("../docs/hosts.md");
 /// What a server does with a request.
 #[derive(Debug, Clone)]
 enum Conduct {
-    /// Answers with this status and body.
+    /// Answers with this status and body, as Tollgate's server.
     Answers(u16, String),
+    /// Answers with this body, as any other web server does.
+    AnswersElse(String),
     /// Closes the connection without an answer.
     Closes,
     /// Sends the beginning of an answer and closes.
@@ -46,9 +48,10 @@ fn serve(conduct: impl Fn(&Asked) -> Conduct + Send + 'static) -> (String, Recei
             let written = match conduct(&asked) {
                 Conduct::Answers(status, body) => write!(
                     stream,
-                    "HTTP/1.1 {status} x\r\ncontent-type: application/json\r\ncontent-length: {}\r\nlocation: /\r\n\r\n{body}",
+                    "HTTP/1.1 {status} x\r\ncontent-type: application/json\r\nx-tollgate: gate\r\ncontent-length: {}\r\nlocation: /\r\n\r\n{body}",
                     body.len()
                 ),
+                Conduct::AnswersElse(body) => write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()),
                 Conduct::BreaksOff => write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{{\"permission\""),
                 Conduct::Closes => Ok(()),
                 Conduct::Waits => {
@@ -137,6 +140,8 @@ fn every_failure_of_the_server_blocks() {
         (answers(200, "[{}]"), "no JSON object"),
         (answers(200, r#"{"permission":"allow"}{}"#), "no JSON object"),
         (answers(200, &format!("{{\"a\":\"{}\"}}", "x".repeat(100_000))), ""),
+        (Conduct::AnswersElse("{}".to_owned()), "the answer is of another server; is this a server of Tollgate?"),
+        (Conduct::AnswersElse(r#"{"permission":"allow"}"#.to_owned()), "the answer is of another server"),
         (Conduct::Closes, ""),
         (Conduct::BreaksOff, ""),
     ];
@@ -183,7 +188,7 @@ fn wrong_use_blocks_too() {
     let empty = temporary("\n");
     let file = empty.path().to_str().unwrap();
     let (url, _requests) = serve(|_| Conduct::Answers(200, "{}".to_owned()));
-    let cases: [(&[&str], &str, &str); 8] = [
+    let cases: [(&[&str], &str, &str); 12] = [
         (&["--host", "codex", "--url", &url], " \n", "stdin: is empty"),
         (&["--host", "codexx"], REQUEST, "claude-code, codex, copilot, cursor, gemini-cli, vscode"),
         (&[], REQUEST, "--host"),
@@ -192,12 +197,43 @@ fn wrong_use_blocks_too() {
         (&["--host", "codex", "--timeout", "0"], REQUEST, "--timeout"),
         (&["--host", "codex", "--token-file", "/none/such"], REQUEST, "--token-file /none/such: cannot be read"),
         (&["--host", "codex", "--token-file", file], REQUEST, "holds no token"),
+        (&["--host", "codex", "--url", "http://gate.example", "--token-file", file], REQUEST, "plain http to another machine"),
+        (&["--host", "codex", "--url", &url, "--ca-file", file], REQUEST, "which have no effect there"),
+        (&["--host", "codex", "--url", "https://127.0.0.1:9", "--ca-file", file], REQUEST, "--ca-file: found no certificates"),
+        (&["--host", "codex", "--certificate-file", file], REQUEST, "--key-file"),
     ];
     for (arguments, stdin, cause) in cases {
         assert_blocks(&hook(arguments, stdin), cause);
     }
     let large = format!("{{\"a\":\"{}\"}}", "x".repeat(8 * 1024 * 1024));
     assert_blocks(&hook(&["--host", "codex", "--url", &url], &large), "8388608 bytes");
+}
+
+/// Exit code 2 at the end of a turn would send the agent on.
+#[test]
+fn a_failure_at_the_end_of_a_turn_sends_no_agent_on() {
+    let (url, _requests) = serve(|_| Conduct::Closes);
+    let request = |event: &str| {
+        json!({"session_id": "s", "sessionId": "s", "conversation_id": "s", "hook_event_name": event, "hookEventName": event,
+               "timestamp": "2026-11-28T02:00:00Z", "prompt_id": "p", "generation_id": "g", "turn_id": "t", "agent_id": "a", "prompt": "x",
+               "tool_name": "Bash", "tool_input": {}, "tool_use_id": "u"})
+        .to_string()
+    };
+    for (host, end, others) in [
+        ("claude-code", "Stop", &["UserPromptSubmit", "PreToolUse", "Notification"][..]),
+        ("claude-code", "SubagentStop", &[]),
+        ("codex", "Stop", &["UserPromptSubmit", "PreToolUse", "SubagentStop"]),
+        ("cursor", "stop", &["beforeSubmitPrompt", "preToolUse"]),
+        ("gemini-cli", "AfterAgent", &["BeforeAgent", "BeforeTool"]),
+        ("vscode", "Stop", &["UserPromptSubmit", "PreToolUse"]),
+    ] {
+        let ended = hook(&["--host", host, "--url", &url], &request(end));
+        assert_eq!((ended.exit, ended.stdout.as_str()), (Some(1), ""), "{host}: {}", ended.stderr);
+        assert!(ended.stderr.contains("the gate is not told that the turn has ended"), "{host}: {}", ended.stderr);
+        for event in others {
+            assert_blocks(&hook(&["--host", host, "--url", &url], &request(event)), "the call is blocked");
+        }
+    }
 }
 
 /// The whole way without Kafka: a host's stdin, the wire, a gate, the host's answer.
@@ -269,7 +305,7 @@ fn settings_register_what_the_wire_knows_and_fail_closed() {
             assert!(!refused.contains("does not know"), "{}: {event}: {refused}", wire.name());
             let word = match wire.name() {
                 "claude-code" if !event.ends_with("top") => r#""onFailure":"block""#,
-                "cursor" => r#""failClosed":true"#,
+                "cursor" if event != "stop" => r#""failClosed":true"#,
                 _ => "",
             };
             assert!(groups.to_string().contains(word), "{}: {event}: {groups}", wire.name());

@@ -1,7 +1,8 @@
 //! `tollgate hook`: asks a server of Tollgate about an event of an agent host that only starts commands.
 //!
 //! Every failure ends with exit code 2, the reason on stderr and nothing on stdout. Every host of [`tollgate_hosts::wires`] blocks on that; most
-//! of them go on after any other failure, and after a hook that takes longer than they wait.
+//! of them go on after any other failure, and after a hook that takes longer than they wait. At the end of a turn nothing is decided, and exit
+//! code 2 would send the agent on, so a failure there ends with exit code 1.
 
 mod settings;
 
@@ -11,16 +12,17 @@ use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-
 use serde_json::Value;
 
 use crate::commands::shared::server::Server;
 
 /// The exit code that stops a call at every host.
 const BLOCKED: u8 = 2;
+/// The exit code of a failure where nothing is decided: the host says so and goes on.
+const UNDECIDED: u8 = 1;
 /// The largest request of a host, in bytes: the largest body that the server takes.
 const REQUEST_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// How much later than the request to the server the command itself ends, so that the request says what it waited for.
@@ -60,34 +62,59 @@ pub(super) fn execute(args: &HookArgs) -> anyhow::Result<ExitCode> {
     }
     let asked = answer(args).and_then(|answer| {
         let mut stdout = std::io::stdout().lock();
-        stdout.write_all(&answer).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush()).context("stdout: cannot be written")
+        let written = stdout.write_all(&answer).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush());
+        written.context("stdout: cannot be written").map_err(Failure::blocks)
     });
-    Ok(asked.map_or_else(
-        |error| {
-            say!("tollgate hook: the call is blocked, since there is no verdict: {error:#}");
-            ExitCode::from(BLOCKED)
-        },
-        |()| ExitCode::SUCCESS,
-    ))
+    let Err(Failure { error, code }) = asked else { return Ok(ExitCode::SUCCESS) };
+    let what =
+        if code == BLOCKED { "the call is blocked, since there is no verdict" } else { "the gate is not told that the turn has ended" };
+    say!("tollgate hook: {what}: {error:#}");
+    Ok(ExitCode::from(code))
+}
+
+/// Why there is no answer, and the exit code for it.
+struct Failure {
+    error: anyhow::Error,
+    code: u8,
+}
+
+impl Failure {
+    fn blocks(error: anyhow::Error) -> Self {
+        Self { error, code: BLOCKED }
+    }
 }
 
 /// Returns the server's answer to the request on stdin. A thread does the work, so that neither an open stdin nor a panic outlasts the deadline.
-fn answer(args: &HookArgs) -> anyhow::Result<Vec<u8>> {
+fn answer(args: &HookArgs) -> Result<Vec<u8>, Failure> {
     let deadline = Instant::now() + Duration::from_millis(args.timeout.into());
-    let host = args.host.as_deref().context("--host: is missing; name the host that starts this command")?;
-    let path = args.event.as_ref().map_or_else(|| host.to_owned(), |event| format!("{host}/{event}"));
+    let host = args.host.clone().context("--host: is missing; name the host that starts this command").map_err(Failure::blocks)?;
     let (sender, answers) = channel();
-    let server = args.server.clone();
+    let (server, event) = (args.server.clone(), args.event.clone());
     std::thread::spawn(move || {
-        let answer = read_request().and_then(|request| ask(&server, &path, request, deadline));
+        let answer = read_request().map_err(Failure::blocks).and_then(|request| {
+            let code = if ends_a_turn(&host, event.as_deref(), &request) { UNDECIDED } else { BLOCKED };
+            let path = event.map_or_else(|| host.clone(), |event| format!("{host}/{event}"));
+            ask(&server, &path, request, deadline).map_err(|error| Failure { error, code })
+        });
         // The command may have ended meanwhile.
         let _ended = sender.send(answer);
     });
-    match answers.recv_timeout(deadline.saturating_duration_since(Instant::now()) + GRACE) {
-        Ok(answer) => answer,
-        Err(RecvTimeoutError::Timeout) => bail!("{} ms have passed; see --timeout", args.timeout),
-        Err(RecvTimeoutError::Disconnected) => bail!("the request was given up; the lines above say why"),
-    }
+    answers.recv_timeout(deadline.saturating_duration_since(Instant::now()) + GRACE).unwrap_or_else(|late| {
+        Err(Failure::blocks(match late {
+            RecvTimeoutError::Timeout => anyhow!("{} ms have passed; see --timeout", args.timeout),
+            RecvTimeoutError::Disconnected => anyhow!("the request was given up; the lines above say why"),
+        }))
+    })
+}
+
+/// Returns whether a request says that a turn has ended, and nothing else.
+fn ends_a_turn(host: &str, event: Option<&str>, request: &[u8]) -> bool {
+    let request = tollgate_hosts::Request { path: event.unwrap_or_default(), headers: &[], body: request };
+    let read = tollgate_hosts::wire(host).and_then(|wire| wire.read(&request).ok());
+    read.is_some_and(|question| {
+        let mut kinds = question.events.iter().map(|event| event.get("type").and_then(Value::as_str));
+        !question.events.is_empty() && kinds.all(|kind| kind == Some("turn_end"))
+    })
 }
 
 /// Posts the request of a host and returns the answer, which is a JSON object.

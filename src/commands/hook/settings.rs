@@ -79,7 +79,9 @@ const HOSTS: [HostSettings; 6] = [
 pub(super) fn print(host: &str, server: &Server) -> anyhow::Result<ExitCode> {
     let settings = HOSTS.iter().find(|settings| settings.host == host);
     let settings = settings.with_context(|| format!("there are no settings for {host}"))?;
-    let entry = settings.entry_with_token.filter(|_| server.token_file.is_some()).unwrap_or(settings.entry);
+    server.check().map_err(|error| wrong(&error.to_string()))?;
+    let needs_command = server.files.each().any(|(_, file)| file.is_some());
+    let entry = settings.entry_with_token.filter(|_| needs_command).unwrap_or(settings.entry);
     let text = entry.replace("@HOOK@", &command(host, server)?).replace("@URL@", &server.url);
     std::io::stdout().lock().write_all(text.as_bytes())?;
     say!("It belongs into {}.", settings.file);
@@ -93,12 +95,12 @@ fn command(host: &str, server: &Server) -> anyhow::Result<String> {
     if server.url != DEFAULT_URL {
         command.push_str(&format!(" --url {}", server.url));
     }
-    if let Some(file) = &server.token_file {
-        let file = shown(file);
+    for (option, file) in server.files.each() {
+        let Some(file) = file.map(shown) else { continue };
         if !file.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-+:=~".contains(&byte)) {
-            return Err(wrong("--token-file: found a path that a shell reads in parts; use letters, digits and /._-"));
+            return Err(wrong(&format!("{option}: found a path that a shell reads in parts; use letters, digits and /._-")));
         }
-        command.push_str(&format!(" --token-file {file}"));
+        command.push_str(&format!(" {option} {file}"));
     }
     Ok(command)
 }

@@ -28,7 +28,7 @@ use anyhow::Context as _;
 use clap::Args;
 use tollgate_hosts::mcp::Session;
 
-use crate::commands::shared::server::{DEFAULT_URL, Server, read_url};
+use crate::commands::shared::server::{DEFAULT_URL, Files, Server, read_url};
 use crate::commands::shared::wrong;
 use lines::Lines;
 use proxy::{Gate, Proxy};
@@ -54,9 +54,8 @@ pub(super) struct McpProxyArgs {
     /// The server of Tollgate
     #[arg(long, value_name = "URL", default_value = DEFAULT_URL, value_parser = read_url)]
     gate: String,
-    /// A file with the token that the server of Tollgate asks for
-    #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
     /// How long to wait for a verdict, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..=600_000))]
     timeout: u32,
@@ -81,7 +80,7 @@ pub(super) fn execute(args: McpProxyArgs) -> anyhow::Result<ExitCode> {
     let thread = args.thread.unwrap_or_else(|| name.clone());
     let session = Session::new(&args.server, &thread, &name).map_err(|problem| wrong(&format!("--{problem}")))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().context("no runtime for HTTP")?;
-    let asked = Server { url: args.gate, token_file: args.token_file };
+    let asked = Server { url: args.gate, files: args.files };
     let poster = asked.poster("/v1/events", Duration::from_millis(args.timeout.into()))?;
     let gate = Gate { server: asked, poster, runtime: runtime.handle().clone() };
     let (mut server, input, frames) = match (&args.url, args.command.split_first()) {

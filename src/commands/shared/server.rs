@@ -1,14 +1,16 @@
-//! The server of Tollgate that a command asks: its address, the token for it, and how it is posted to.
+//! The server of Tollgate that a command asks: its address, the files for it, and how it is posted to.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
+use hyper::Uri;
 
 use tollgate_core::decide::guardrail::{Dialect, HttpSettings};
 use tollgate_core::settings::Secret;
-use tollgate_worker::policy_servers::Poster;
+use tollgate_server::routes::PROOF;
+use tollgate_worker::policy_servers::{EndpointError, Poster};
 
 /// Where `tollgate serve` and `tollgate dev` listen, if nothing else is said.
 pub(in crate::commands) const DEFAULT_URL: &str = "http://127.0.0.1:7878";
@@ -20,9 +22,25 @@ pub(in crate::commands) struct Server {
     /// The server of Tollgate
     #[arg(long, value_name = "URL", default_value = DEFAULT_URL, value_parser = read_url)]
     pub url: String,
-    /// A file with the token that the server asks for
+    #[command(flatten)]
+    pub files: Files,
+}
+
+/// The files that a server of Tollgate is asked with.
+#[derive(Debug, Clone, Args)]
+pub(in crate::commands) struct Files {
+    /// A file with the token that the server of Tollgate asks for
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+    /// A PEM file of the authorities that may vouch for an https server, in place of the system's
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+    /// A PEM file of the certificate that an https server is shown, the own certificate first
+    #[arg(long, value_name = "FILE", requires = "key_file")]
+    pub certificate_file: Option<PathBuf>,
+    /// The PEM file of the certificate's private key
+    #[arg(long, value_name = "FILE", requires = "certificate_file")]
+    pub key_file: Option<PathBuf>,
 }
 
 /// Reads the URL of a server.
@@ -35,16 +53,73 @@ pub(in crate::commands) fn read_url(text: &str) -> Result<String, String> {
     Err(format!("it is no http or https URL without query and credentials; write one such as {DEFAULT_URL}"))
 }
 
+/// Returns whether a URL leads to this machine, where nobody can listen on the way.
+fn is_of_this_machine(url: &str) -> bool {
+    let uri = url.parse::<Uri>().ok();
+    let host = uri.as_ref().and_then(Uri::host).unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}
+
+impl Files {
+    /// Returns the files, each with its option.
+    pub(in crate::commands) fn each(&self) -> impl Iterator<Item = (&'static str, Option<&Path>)> {
+        let files = [
+            ("--token-file", &self.token_file),
+            ("--ca-file", &self.ca_file),
+            ("--certificate-file", &self.certificate_file),
+            ("--key-file", &self.key_file),
+        ];
+        files.into_iter().map(|(option, file)| (option, file.as_deref()))
+    }
+}
+
 impl Server {
-    /// Returns a poster to a path of the server, with the token. `timeout` is what one post may take.
+    /// Checks options that only make sense together.
+    ///
+    /// # Errors
+    /// Returns a sentence for people if a token would cross a network in plain text, or if files of TLS are named for plain http.
+    pub(in crate::commands) fn check(&self) -> anyhow::Result<()> {
+        if self.url.starts_with("https://") {
+            return Ok(());
+        }
+        if self.files.token_file.is_some() && !is_of_this_machine(&self.url) {
+            bail!(
+                "{}: found plain http to another machine, on whose way the token can be read; write an https URL, or ask a server on this \
+                 machine, such as {DEFAULT_URL}",
+                self.url
+            );
+        }
+        if self.files.ca_file.is_some() || self.files.certificate_file.is_some() {
+            bail!("{}: found plain http beside files of TLS, which have no effect there; write an https URL, or leave the files out", self.url);
+        }
+        Ok(())
+    }
+
+    /// Returns a poster to a path of the server, with the token. It takes answers of Tollgate's server alone. `timeout` is what one post may take.
     pub(in crate::commands) fn poster(&self, path: &str, timeout: Duration) -> anyhow::Result<Poster> {
+        self.check()?;
         let mut settings = HttpSettings::at("server", format!("{}{path}", self.url), Dialect::Tollgate);
         settings.timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
         settings.answer_bytes_max = ANSWER_BYTES_MAX;
-        if let Some(file) = &self.token_file {
+        let text = |file: &Option<PathBuf>| file.as_deref().map(|file| file.display().to_string());
+        settings.ca_file = text(&self.files.ca_file);
+        settings.client_certificate_file = text(&self.files.certificate_file);
+        settings.client_key_file = text(&self.files.key_file);
+        if let Some(file) = &self.files.token_file {
             settings.headers.insert("authorization".to_owned(), bearer("--token-file", file)?);
         }
-        Poster::new(&settings).map_err(|error| anyhow!("{}: {}", self.url, error.problem))
+        Ok(Poster::new(&settings).map_err(|error| self.wrong(&error))?.proven_by(PROOF))
+    }
+
+    fn wrong(&self, error: &EndpointError) -> anyhow::Error {
+        let place = match error.key.as_str() {
+            "ca_file" => "--ca-file",
+            "client_certificate_file" => "--certificate-file",
+            "client_key_file" => "--key-file",
+            _ => &self.url,
+        };
+        anyhow!("{place}: {}", error.problem)
     }
 
     /// Returns the error of a post, with what to do about it.
@@ -67,7 +142,23 @@ pub(in crate::commands) fn bearer(option: &str, file: &Path) -> anyhow::Result<S
 fn hint(cause: &str) -> &'static str {
     match cause {
         "the answer's status is 401" | "the answer's status is 403" => "; name a token for this host with --token-file",
-        "the answer's status is 404" => "; is this a server of Tollgate?",
+        "the answer's status is 404" | "the answer is of another server" => "; is this a server of Tollgate?",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_and_addresses_of_loopback_are_this_machine() {
+        for url in ["http://127.0.0.1:7878", "http://localhost:1", "http://LOCALHOST", "http://[::1]:7878", "http://127.8.9.1/x"] {
+            assert!(is_of_this_machine(url), "{url}");
+        }
+        for url in ["http://gate.example", "http://127.0.0.1.example:1", "http://10.0.0.1", "http://localhost.example", "http://[fe80::1]"]
+        {
+            assert!(!is_of_this_machine(url), "{url}");
+        }
     }
 }

@@ -6,6 +6,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::Response;
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::client::conn::http1::{Builder, SendRequest};
+use hyper::header::HeaderMap;
 use hyper::rt::{Read, Write};
 use hyper::{Request, StatusCode};
 use tokio::task::JoinHandle;
@@ -52,14 +53,23 @@ impl Connection {
         is_ready && !self.sender.is_closed()
     }
 
-    /// Sends a request and returns the body of the answer, with the connection if it can be used again.
-    pub(super) async fn ask(mut self, request: Request<Full<Bytes>>, bytes_max: usize) -> (Result<Vec<u8>, Fault>, Option<Self>) {
+    /// Sends a request and returns the body of the answer, with the connection if it can be used again. An answer has to have the headers of
+    /// `proof`.
+    pub(super) async fn ask(
+        mut self,
+        request: Request<Full<Bytes>>,
+        bytes_max: usize,
+        proof: &HeaderMap,
+    ) -> (Result<Vec<u8>, Fault>, Option<Self>) {
         let response = match self.begin(request).await {
             Ok(response) => response,
             Err(fault) => return (Err(fault), None),
         };
         self.is_pooled = true;
         if response.status() == StatusCode::OK {
+            if proof.iter().any(|(name, value)| response.headers().get(name) != Some(value)) {
+                return (Err(Fault::Unproven), None);
+            }
             let body = read(response, bytes_max).await;
             let again = body.is_ok().then_some(self);
             return (body, again);

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hyper::body::Bytes;
+use hyper::header::HeaderMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout_at};
 
@@ -170,7 +171,7 @@ impl Endpoint {
         }
         let exchange = async {
             let connection = self.pool.get().await?;
-            let (answer, connection) = connection.ask(self.pool.target().request(question), self.answer_bytes_max).await;
+            let (answer, connection) = connection.ask(self.pool.target().request(question), self.answer_bytes_max, &HeaderMap::new()).await;
             if let Some(connection) = connection {
                 self.pool.put_back(connection);
             }

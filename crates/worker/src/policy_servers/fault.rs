@@ -7,7 +7,7 @@
 //! | a pooled connection closed before the question was written | connection | nothing | yes, at once |
 //! | a pooled connection broke before the answer began | connection | nothing | if idempotent, at once |
 //! | a new connection broke before the answer began, or any amid the answer | connection | failure | if idempotent |
-//! | no HTTP | malformed | failure | no |
+//! | no HTTP, or no header that proves the server | malformed | failure | no |
 //! | head or body over the limit | too_large | success | no |
 //! | 5xx | status | failure | if idempotent |
 //! | 429 | status | failure | no |
@@ -45,6 +45,8 @@ pub(super) enum Fault {
     Broken,
     /// What came is not HTTP.
     NotHttp,
+    /// The answer lacks the header that proves which server has answered.
+    Unproven,
     /// The answer had this status.
     Status(u16),
     /// The answer's head or body is over the limit.
@@ -59,6 +61,7 @@ impl Fault {
         match self {
             Self::NotConnected(_) | Self::NotTaken | Self::Stale | Self::Broken => ProviderError::Connection,
             Self::NotHttp => ProviderError::Malformed("it is not HTTP"),
+            Self::Unproven => ProviderError::Malformed("it lacks the header of the server"),
             Self::Status(code) => ProviderError::Status(*code),
             Self::TooLarge => ProviderError::TooLarge,
             Self::TimedOut { .. } => ProviderError::TimedOut,
@@ -68,7 +71,7 @@ impl Fault {
     /// Returns what the breaker records.
     pub(super) fn sign(&self) -> Sign {
         match self {
-            Self::NotConnected(_) | Self::Broken | Self::NotHttp | Self::Status(429 | 500..=599) => Sign::Failure,
+            Self::NotConnected(_) | Self::Broken | Self::NotHttp | Self::Unproven | Self::Status(429 | 500..=599) => Sign::Failure,
             Self::TimedOut { had_time: true } => Sign::Failure,
             Self::NotTaken | Self::Stale | Self::TimedOut { had_time: false } => Sign::Nothing,
             Self::Status(_) | Self::TooLarge => Sign::Success,
@@ -87,6 +90,7 @@ impl Fault {
             Self::NotTaken | Self::Stale => "the server had closed the connection",
             Self::Broken => "the connection broke before the answer was complete",
             Self::NotHttp => "the answer is not HTTP",
+            Self::Unproven => "the answer is of another server",
             Self::Status(_) => "the answer's status is not 200",
             Self::TooLarge => "the answer is too large",
             Self::TimedOut { .. } => "no answer within the deadline",

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::{HeaderMap, Method, Response};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Response};
 use tokio::time::timeout;
 
 use tollgate_core::decide::guardrail::HttpSettings;
@@ -19,6 +20,7 @@ pub struct Poster {
     pool: Pool,
     timeout: Duration,
     answer_bytes_max: usize,
+    proof: HeaderMap,
 }
 
 /// An answer whose body comes in pieces. The connection is closed with it.
@@ -42,7 +44,15 @@ impl Poster {
     /// Returns a poster to the URL of these settings, with their headers and TLS. No connection is made yet.
     pub fn new(settings: &HttpSettings) -> Result<Self, EndpointError> {
         let answer_bytes_max = usize::try_from(settings.answer_bytes_max).unwrap_or(usize::MAX);
-        Ok(Self { pool: Pool::new(settings)?, timeout: Duration::from_millis(settings.timeout_ms.into()), answer_bytes_max })
+        let timeout = Duration::from_millis(settings.timeout_ms.into());
+        Ok(Self { pool: Pool::new(settings)?, timeout, answer_bytes_max, proof: HeaderMap::new() })
+    }
+
+    /// Takes only answers that have this header: it proves that the server is the one that is meant.
+    #[must_use]
+    pub fn proven_by(mut self, (name, value): (&'static str, &'static str)) -> Self {
+        self.proof.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        self
     }
 
     /// Posts a body once, and returns the answer's. A connection that the server had closed meanwhile is replaced at once.
@@ -51,7 +61,8 @@ impl Poster {
         let posted = timeout(self.timeout, async {
             loop {
                 let connection = self.pool.get().await?;
-                let (answer, connection) = connection.ask(self.pool.target().request(body.clone()), self.answer_bytes_max).await;
+                let (answer, connection) =
+                    connection.ask(self.pool.target().request(body.clone()), self.answer_bytes_max, &self.proof).await;
                 if let Some(connection) = connection {
                     self.pool.put_back(connection);
                 }
@@ -86,7 +97,7 @@ impl PostFault {
             Fault::Status(status) => format!("the answer's status is {status}"),
             fault => fault.cause().to_owned(),
         };
-        let may_pass = !matches!(fault, Fault::NotHttp | Fault::TooLarge) && !is_final(fault);
+        let may_pass = !matches!(fault, Fault::NotHttp | Fault::Unproven | Fault::TooLarge) && !is_final(fault);
         Self { cause, may_pass }
     }
 }
