@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tollgate_config::settings::Settings;
 use tollgate_core::settings::{defaults, parse};
 
-const NAMES: [&str; 5] = ["event", "verdict", "control", "configuration", "asyncapi"];
+const NAMES: [&str; 6] = ["event", "verdict", "control", "configuration", "asyncapi", "openapi"];
 
 fn printed(name: &str) -> String {
     let ran = run(tollgate().args(["schema", name]), b"");
@@ -83,12 +83,10 @@ fn references<'d>(value: &'d Value, found: &mut Vec<&'d str>) {
     }
 }
 
-#[test]
-fn the_document_of_topics_refers_to_what_is_there() {
-    let document: Value = serde_json::from_str(&printed("asyncapi")).unwrap();
-    assert_eq!(document["asyncapi"], "3.0.0");
+/// Checks that a document refers to parts of its own and to schemas beside it, and returns how often it does.
+fn check_references(document: &Value) -> usize {
     let mut found = Vec::new();
-    references(&document, &mut found);
+    references(document, &mut found);
     let schemas = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/schemas");
     for reference in &found {
         let is_there = match reference.strip_prefix('#') {
@@ -97,7 +95,21 @@ fn the_document_of_topics_refers_to_what_is_there() {
         };
         assert!(is_there, "{reference}");
     }
-    assert!(found.len() > 15, "{found:?}");
+    found.len()
+}
+
+#[test]
+fn the_document_of_http_refers_to_what_is_there() {
+    let document: Value = serde_json::from_str(&printed("openapi")).unwrap();
+    assert_eq!(document["openapi"], "3.1.0");
+    assert!(check_references(&document) > 40);
+}
+
+#[test]
+fn the_document_of_topics_refers_to_what_is_there() {
+    let document: Value = serde_json::from_str(&printed("asyncapi")).unwrap();
+    assert_eq!(document["asyncapi"], "3.0.0");
+    assert!(check_references(&document) > 15);
     let channels = document["channels"].as_object().unwrap();
     let addresses: BTreeSet<_> = channels.values().map(|channel| channel["address"].as_str().unwrap()).collect();
     assert!(addresses.is_superset(&BTreeSet::from(["agent.events", "agent.decisions", "agent.controls"])), "{addresses:?}");

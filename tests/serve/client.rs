@@ -6,6 +6,8 @@ use std::net::TcpStream;
 use serde_json::Value;
 use tollgate_testkit::TIME_MAX;
 
+use super::document;
+
 /// The answer of a server.
 #[derive(Debug)]
 pub struct Answer {
@@ -59,7 +61,12 @@ impl Client {
         // A server may refuse before it has read everything.
         let _refused = stream.write_all(bytes);
         let mut got = Vec::new();
-        (0..count).map(|_| answer(&mut stream, &mut got)).collect()
+        let answers: Vec<_> = (0..count).map(|_| answer(&mut stream, &mut got)).collect();
+        let head = String::from_utf8_lossy(bytes.split(|byte| *byte == b'\r').next().unwrap_or_default()).into_owned();
+        if let [method, target, "HTTP/1.1"] = head.split(' ').collect::<Vec<_>>()[..] {
+            answers.iter().for_each(|answer| document::check(method, target, answer));
+        }
+        answers
     }
 }
 

@@ -1,8 +1,14 @@
 //! Tests the HTTP server on the embedded broker: beside a worker in `tollgate dev`, and alone as `tollgate serve`.
 
 mod bad_input;
+#[cfg(feature = "tls")]
+#[path = "../kafka/security/certificates.rs"]
+mod certificates;
 mod client;
+mod document;
 mod servers;
+#[cfg(feature = "tls")]
+mod tls;
 
 use serde_json::{Value, json};
 

@@ -12,7 +12,7 @@ use crate::brokers::process::Process;
 use crate::support::{run, temporary, tollgate};
 
 /// Returns a command that serves on a partition of the broker of a `dev`, with this configuration.
-fn serve(dev: &Dev, partition: u32, config: &tempfile::NamedTempFile) -> Command {
+pub fn serve(dev: &Dev, partition: u32, config: &tempfile::NamedTempFile) -> Command {
     let mut command = tollgate();
     command.args(["serve", "--listen", "127.0.0.1:0", "-b", &dev.brokers, "--partition", &partition.to_string(), "--config"]);
     command.arg(config.path()).env("TOLLGATE__ADMIN__LISTEN", "null");
@@ -20,7 +20,7 @@ fn serve(dev: &Dev, partition: u32, config: &tempfile::NamedTempFile) -> Command
 }
 
 /// Starts a server, and waits until it answers.
-fn started(command: &mut Command) -> (Process, Client) {
+pub fn started(command: &mut Command) -> (Process, Client) {
     let process = Process::start(command);
     let address = after(&process.line(&["HTTP server", "listen="]), "listen=").to_owned();
     process.line(&["requests are answered"]);
@@ -96,7 +96,7 @@ fn tokens_say_who_may_ask_for_whom() {
     wait_until("the changed file is in force", || Ok(of("new", &event).status == 200)).unwrap();
     assert_eq!(of("old", &event).status, 401);
     std::fs::write(tokens.path(), "tokens: [{name: ci, sha256: plain-text}]\n").unwrap();
-    server.line(&["the file of tokens cannot be used", "tokens[0].sha256"]);
+    server.line(&["the changed tokens cannot be used", "tokens[0].sha256"]);
     assert_eq!(of("new", &event).status, 200);
     assert!(!server.said().contains("plain-text"), "{}", server.said());
 }

@@ -163,7 +163,7 @@ PARTS = (
     Part("bench", False, False, 1, "the benchmarks' own tests, and a baseline that decides as the gate does", bench),
     Part("jail", False, False, 2, "allowed command lines in real shells, inside a jail", jail),
     Part("fuzz", False, False, 3, "each fuzz target for some thousand inputs, guided by coverage", fuzz),
-    Part("compose", False, False, 2, "docker-compose.yml and the workflows, read by their own tools", compose),
+    Part("compose", False, False, 2, "docker-compose.yml, the workflows and the OpenAPI document, read by their own tools", compose),
     Part("helm", False, False, 3, "the chart, rendered and checked by Helm and the schemas of Kubernetes", helm),
     Part("image", False, False, 10, "each stage of the Dockerfile, in a root of its own (needs root)", image),
 )

@@ -1,6 +1,8 @@
-//! `tollgate schema`: prints the JSON Schema of events, verdicts, controls or the configuration, or the AsyncAPI document of the topics.
+//! `tollgate schema`: prints the JSON Schema of events, verdicts, controls or the configuration, the AsyncAPI document of the topics, or the
+//! OpenAPI document of the HTTP server.
 
 mod asyncapi;
+mod openapi;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -32,6 +34,8 @@ enum SchemaName {
     Configuration,
     /// The topics, as an AsyncAPI document
     Asyncapi,
+    /// The HTTP server, as an OpenAPI document
+    Openapi,
 }
 
 pub(super) fn execute(args: &SchemaArgs) -> anyhow::Result<ExitCode> {
@@ -41,6 +45,7 @@ pub(super) fn execute(args: &SchemaArgs) -> anyhow::Result<ExitCode> {
         SchemaName::Control => controls::schema(),
         SchemaName::Configuration => configuration()?,
         SchemaName::Asyncapi => asyncapi::document(),
+        SchemaName::Openapi => openapi::document(),
     };
     writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&schema)?)?;
     Ok(ExitCode::SUCCESS)
