@@ -159,11 +159,12 @@ fn the_order_can_be_kept() {
     }
     assert_eq!(waits("topics", "kafka"), "service_healthy");
     assert_eq!(waits("tollgate", "topics"), "service_completed_successfully");
+    assert_eq!(waits("gate", "topics"), "service_completed_successfully");
     assert_eq!(waits("sample", "tollgate"), "service_healthy");
     // Whatever is not in a profile is what a plain `up` starts.
     let plain: Vec<&str> =
         composition.services().filter(|(_, service)| service.get("profiles").is_none()).map(|(name, _)| &**name).collect();
-    assert_eq!(plain.len(), 5, "{plain:?}");
+    assert_eq!(plain.len(), 6, "{plain:?}");
 }
 
 #[test]
@@ -198,7 +199,11 @@ fn ports_agree() {
     assert_eq!(composition.variable("tollgate", "TOLLGATE__ADMIN__LISTEN"), format!("0.0.0.0:{admin}"));
     let scrape = yaml::file("config/prometheus/prometheus.yml")["scrape_configs"][0].clone();
     let found = &scrape["dns_sd_configs"][0];
-    assert_eq!((&found["names"][0], found["port"].to_string()), (&"tollgate".into(), admin.to_string()));
+    assert_eq!((texts(&found["names"]), found["port"].to_string()), (vec!["tollgate".to_owned(), "gate".to_owned()], admin.to_string()));
+    assert_eq!(composition.variable("gate", "TOLLGATE__ADMIN__LISTEN"), format!("0.0.0.0:{admin}"));
+    assert_eq!(composition.variable("gate", "TOLLGATE__SERVE__LISTEN"), format!("0.0.0.0:{}", published(composition.service("gate"))));
+    let served = yaml::file("config/tollgate.yaml")["serve"]["listen"].as_str().unwrap().to_owned();
+    assert_eq!(served, format!("127.0.0.1:{}", published(composition.service("gate"))));
     // What needs no configuration on this machine is the address that the defaults have.
     let brokers = yaml::file("config/tollgate.yaml")["kafka"]["brokers"].as_str().unwrap().to_owned();
     let kafka = composition.service("kafka");

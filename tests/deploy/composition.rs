@@ -22,22 +22,31 @@ struct Places {
     host: u16,
     controller: u16,
     admin: u16,
+    gate: u16,
+    gate_admin: u16,
 }
 
 impl Places {
     fn new() -> Self {
-        let [inside, host, controller, admin] = free_ports().unwrap();
-        Self { inside, host, controller, admin }
+        let [inside, host, controller, admin, gate, gate_admin] = free_ports().unwrap();
+        Self { inside, host, controller, admin, gate, gate_admin }
     }
 
     /// Replaces the composition's addresses by those of this machine.
     fn here(&self, text: &str) -> String {
-        let Self { inside, host, controller, admin } = self;
+        let Self { inside, host, controller, admin, gate, .. } = self;
         let mut text = text.to_owned();
         for (there, here) in [("INSIDE://:19092", *inside), ("HOST://:9092", *host), ("CONTROLLER://:9093", *controller)] {
             text = text.replace(there, &format!("{}://127.0.0.1:{here}", there.split_once(':').unwrap().0));
         }
-        for (there, here) in [("kafka:19092", inside), ("localhost:9092", host), ("localhost:9093", controller), ("0.0.0.0:9464", admin)] {
+        let addresses = [
+            ("kafka:19092", inside),
+            ("localhost:9092", host),
+            ("localhost:9093", controller),
+            ("0.0.0.0:9464", admin),
+            ("0.0.0.0:7878", gate),
+        ];
+        for (there, here) in addresses {
             text = text.replace(there, &format!("127.0.0.1:{here}"));
         }
         text
@@ -80,7 +89,13 @@ fn start_kafka(composition: &Composition, places: &Places) -> ProcessGuard {
 fn service(composition: &Composition, places: &Places, name: &str) -> Command {
     let mut command = tollgate();
     for (key, value) in composition.environment(name) {
-        let value = if key == "TOLLGATE_CONFIG" { "config/compose.yaml".to_owned() } else { places.here(&value) };
+        let value = match key.as_str() {
+            "TOLLGATE_CONFIG" => "config/compose.yaml".to_owned(),
+            "TOLLGATE__SERVE__TOKENS" => "config/compose-tokens.yaml".to_owned(),
+            // Each container has addresses of its own.
+            "TOLLGATE__ADMIN__LISTEN" if name == "gate" => format!("127.0.0.1:{}", places.gate_admin),
+            _ => places.here(&value),
+        };
         command.env(key, value);
     }
     // Kafka may take longer to start here than on a machine that it has for itself.
@@ -119,6 +134,9 @@ fn it_decides_and_shows_what_it_does() {
         command.status().unwrap().success()
     };
     wait_until("the worker is healthy", || Ok(is_healthy())).unwrap();
+    let gate = Running(service(&composition, &places, "gate").stderr(Stdio::null()).spawn().unwrap());
+    wait_until("the server answers as the page says", || Ok(asked(&places)["code"] == "oap.tool_not_allowed")).unwrap();
+    drop(gate);
     // The sample plays again and again; two times are enough.
     let verdicts = played(&composition, &places, 2);
     let denied = verdicts.iter().filter(|verdict| verdict["decided_by"] == "guardrail").count();
@@ -128,6 +146,16 @@ fn it_decides_and_shows_what_it_does() {
     assert_eq!(threads.len(), 2 * first.len(), "each time has threads of its own");
     drop(worker);
     wait_until("the worker that is gone is not healthy", || Ok(!is_healthy())).unwrap();
+}
+
+/// Asks the service `gate` with curl, as docs/compose.md does, and returns its answer.
+fn asked(places: &Places) -> serde_json::Value {
+    let page = super::read("docs/compose.md");
+    let (_, rest) = page.split_once("curl -s http://localhost:7878/v1/events").expect("the page asks the service");
+    let arguments = rest.split_once("```").unwrap().0.replace("\\\n", " ");
+    let line = format!("curl -s --noproxy '*' http://127.0.0.1:{}/v1/events {arguments}", places.gate);
+    let output = Command::new("sh").args(["-c", &line]).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_default()
 }
 
 /// Plays the sample as its service does until it has been played so many times, and returns the verdicts.
