@@ -26,8 +26,12 @@ pub struct AgentHost {
     arguments: &'static [(&'static str, &'static str, ArgumentRole)],
 }
 
+/// A patch names files of its own in a text, which is not judged. A host writes the text under one of two names.
+const APPLY_PATCH: (&str, &str, ArgumentRole) = ("apply_patch", "command", Refused);
+const APPLY_PATCH_INPUT: (&str, &str, ArgumentRole) = ("apply_patch", "input", Refused);
+
 /// Every host, by name.
-pub const HOSTS: [AgentHost; 6] = [
+pub const HOSTS: [AgentHost; 8] = [
     AgentHost {
         name: "claude-code",
         tools: &[
@@ -51,10 +55,13 @@ pub const HOSTS: [AgentHost; 6] = [
         tools: &[
             (COMMAND, &["exec_command", "shell_command"]),
             (READ, &["list_dir", "grep_files"]),
+            (WRITE, &["apply_patch"]),
             (NO_CAPABILITY, &["update_plan", "request_user_input"]),
         ],
         common: &[],
         arguments: &[
+            APPLY_PATCH,
+            APPLY_PATCH_INPUT,
             ("exec_command", "cmd", Command),
             ("exec_command", "sandbox_permissions", Refused),
             ("shell_command", "sandbox_permissions", Refused),
@@ -76,12 +83,46 @@ pub const HOSTS: [AgentHost; 6] = [
     AgentHost {
         name: "cursor",
         tools: &[
-            (COMMAND, &["run_terminal_cmd"]),
-            (READ, &["list_dir", "grep_search", "file_search", "codebase_search"]),
+            (COMMAND, &["run_terminal_cmd", "Shell"]),
+            (READ, &["list_dir", "grep_search", "file_search", "codebase_search", "Read"]),
             (WRITE, &["edit_file", "search_replace", "delete_file"]),
         ],
         common: &[],
         arguments: &[("file_search", "query", Pattern)],
+    },
+    AgentHost {
+        name: "copilot",
+        tools: &[
+            // Events in PascalCase name the tool as Claude Code does.
+            (COMMAND, &["Bash", "powershell"]),
+            (READ, &["view", "grep", "glob"]),
+            (WRITE, &["create", "edit", "apply_patch"]),
+        ],
+        common: &["view", "grep", "glob", "create", "edit"],
+        arguments: &[
+            ("Bash", "dangerouslyDisableSandbox", Refused),
+            ("Bash", "run_in_background", Text),
+            // What the shells of POSIX take for one word may be two commands to PowerShell, which has other quotes.
+            ("powershell", "command", Refused),
+            APPLY_PATCH,
+            APPLY_PATCH_INPUT,
+        ],
+    },
+    AgentHost {
+        name: "vscode",
+        tools: &[
+            (COMMAND, &["run_in_terminal"]),
+            (READ, &["list_dir", "grep_search", "file_search"]),
+            (WRITE, &["editFiles", "create_file", "create_directory", "replace_string_in_file", "apply_patch"]),
+        ],
+        common: &[],
+        arguments: &[
+            ("run_in_terminal", "goal", Text),
+            ("run_in_terminal", "mode", Text),
+            ("file_search", "query", Pattern),
+            APPLY_PATCH,
+            APPLY_PATCH_INPUT,
+        ],
     },
     AgentHost {
         name: "langchain",
@@ -181,10 +222,20 @@ mod tests {
     #[test]
     fn common_words_and_names_of_two_meanings_need_their_host() {
         let all: Vec<_> = tools_of(None).map(|(tool, _)| tool).collect();
-        for tool in ["Bash", "run_shell_command", "execute_bash", "list_directory", "edit_file"] {
+        for tool in [
+            "Bash",
+            "run_shell_command",
+            "execute_bash",
+            "list_directory",
+            "edit_file",
+            "Shell",
+            "run_in_terminal",
+            "apply_patch",
+            "powershell",
+        ] {
             assert!(all.contains(&tool), "{tool}");
         }
-        for tool in ["glob", "grep", "execute", "replace", "think"] {
+        for tool in ["glob", "grep", "execute", "replace", "think", "view", "create", "edit"] {
             assert!(!all.contains(&tool), "{tool}");
         }
         let gemini: Vec<_> = tools_of(Some(&[AgentHost::of("gemini-cli").unwrap()])).collect();
