@@ -11,6 +11,7 @@ use tollgate_core::settings::{REDACTED, defaults};
 
 /// Guardrails are switched on, so that what is set there can be seen, and there are rules to take away.
 const FILE: &str = "guardrails: {enabled: true, provider: {use: allowlist}}
+serve: {tokens: t, tls: {certificate_file: a, key_file: b, client_ca_file: c}}
 abuse:
   rules:
     - {id: a, detection: {signal: denial}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 5}}}

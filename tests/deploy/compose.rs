@@ -197,9 +197,12 @@ fn ports_agree() {
     let worker = composition.service("tollgate");
     assert_eq!(published(worker), admin);
     assert_eq!(composition.variable("tollgate", "TOLLGATE__ADMIN__LISTEN"), format!("0.0.0.0:{admin}"));
-    let scrape = yaml::file("config/prometheus/prometheus.yml")["scrape_configs"][0].clone();
-    let found = &scrape["dns_sd_configs"][0];
-    assert_eq!((texts(&found["names"]), found["port"].to_string()), (vec!["tollgate".to_owned(), "gate".to_owned()], admin.to_string()));
+    let jobs = yaml::file("config/prometheus/prometheus.yml")["scrape_configs"].clone();
+    for (job, service) in ["tollgate", "gate"].into_iter().enumerate() {
+        let found = &jobs[job]["dns_sd_configs"][0];
+        assert_eq!((texts(&found["names"]), found["port"].to_string()), (vec![service.to_owned()], admin.to_string()));
+        assert_eq!(jobs[job]["relabel_configs"][0]["replacement"], "compose", "{service}");
+    }
     assert_eq!(composition.variable("gate", "TOLLGATE__ADMIN__LISTEN"), format!("0.0.0.0:{admin}"));
     assert_eq!(composition.variable("gate", "TOLLGATE__SERVE__LISTEN"), format!("0.0.0.0:{}", published(composition.service("gate"))));
     let served = yaml::file("config/tollgate.yaml")["serve"]["listen"].as_str().unwrap().to_owned();
