@@ -26,7 +26,7 @@ pub(in crate::commands) struct Server {
     pub files: Files,
 }
 
-/// The files that a server of Tollgate is asked with.
+// The files that a server of Tollgate is asked with. A doc comment would become the text of the commands that take them.
 #[derive(Debug, Clone, Args)]
 pub(in crate::commands) struct Files {
     /// A file with the token that the server of Tollgate asks for
