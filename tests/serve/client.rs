@@ -54,10 +54,27 @@ impl Client {
         self.exchange(request.as_bytes(), 1).pop().unwrap()
     }
 
+    /// Sends bytes on a connection, and returns all that comes until the server closes it.
+    pub fn until_closed(&self, bytes: &[u8]) -> String {
+        let mut stream = self.connect();
+        let _refused = stream.write_all(bytes);
+        let (mut got, mut part) = (Vec::new(), [0; 65_536]);
+        // What was not read of a request makes the end a reset.
+        while let Ok(count @ 1..) = stream.read(&mut part) {
+            got.extend_from_slice(&part[..count]);
+        }
+        String::from_utf8(got).unwrap()
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(TIME_MAX)).unwrap();
+        stream
+    }
+
     /// Sends bytes on a connection, and returns so many answers.
     pub fn exchange(&self, bytes: &[u8], count: usize) -> Vec<Answer> {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(TIME_MAX)).unwrap();
+        let mut stream = self.connect();
         // A server may refuse before it has read everything.
         let _refused = stream.write_all(bytes);
         let mut got = Vec::new();

@@ -1,5 +1,7 @@
 //! `tollgate serve` alone: without a worker, with tokens, two servers on a partition, brokers that go away.
 
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::process::Command;
 
 use serde_json::json;
@@ -41,6 +43,23 @@ fn a_server_without_a_worker_says_so_within_the_deadline_and_drains() {
     assert_eq!((listed.status, &listed.json()[0]["code"]), (504, &json!("deadline_exceeded")));
     server.interrupt();
     assert!(server.wait().success(), "{}", server.said());
+}
+
+#[test]
+fn a_client_that_goes_away_frees_its_place() {
+    let dev = Dev::start();
+    let config = temporary("{kafka: {topics: {events: agent.shadow, shadow: agent.other}}, serve: {deadline_ms: 60000}}");
+    let (server, client) = started(serve(&dev, 1, &config).env("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0"));
+    let admin = Client { address: after(&server.line(&["admin endpoint", "listen="]), "listen=").to_owned() };
+    let are_waiting =
+        |count| wait_until("so many wait", || Ok(admin.get("/metrics").body.contains(&format!("\ntollgate_serve_in_flight {count}\n"))));
+    let event = call("t", "c", "ls");
+    let request = format!("POST /v1/events HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{event}", event.len());
+    let mut waits = TcpStream::connect(&client.address).unwrap();
+    waits.write_all(request.as_bytes()).unwrap();
+    are_waiting(1).unwrap();
+    drop(waits);
+    are_waiting(0).unwrap();
 }
 
 #[test]
@@ -107,6 +126,28 @@ fn brokers_that_are_away_are_named_at_once() {
     let (_server, client) = started(&mut serve(&dev, 1, &temporary("{serve: {deadline_ms: 60000}}")));
     drop(dev);
     wait_until("the server knows", || Ok(client.events(&call("t", "c", "ls")).json()["code"] == "kafka_unreachable")).unwrap();
+}
+
+#[test]
+fn brokers_that_were_never_there_are_named_at_once() {
+    let mut command = tollgate();
+    command.args(["serve", "--listen", "127.0.0.1:0", "-b", "127.0.0.1:1"]).env("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0");
+    let server = Process::start(&mut command);
+    let address = |words| after(&server.line(&[words, "listen="]), "listen=").to_owned();
+    let (admin, client) = (Client { address: address("admin endpoint") }, Client { address: address("HTTP server") });
+    wait_until("the server knows", || Ok(client.events(&call("t", "c", "ls")).json()["code"] == "kafka_unreachable")).unwrap();
+    let refused = client.events(&call("t", "c", "ls"));
+    assert_eq!((refused.status, &refused.json()["allows_execution"]), (503, &json!(false)), "{refused:?}");
+    let ready = admin.get("/readyz");
+    assert!(ready.status == 503 && ready.body.contains("the brokers at 127.0.0.1:1 do not answer"), "{ready:?}");
+}
+
+#[test]
+fn connections_are_bounded_by_the_files_that_a_process_may_open() {
+    let mut command = Command::new("sh");
+    let serve = "ulimit -n 300; exec \"$0\" serve --listen 127.0.0.1:0 -b 127.0.0.1:1";
+    let server = Process::start(command.args(["-c", serve]).arg(tollgate().get_program()).env("TOLLGATE__ADMIN__LISTEN", "null"));
+    server.line(&["serve.connections_max: found 20000", "this process may open 300 files", "there will be 44 connections"]);
 }
 
 #[test]

@@ -4,11 +4,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header};
 
 use crate::refusal::Refusal;
 use crate::tokens::{Caller, Peer, Tokens};
 use crate::watched::Current;
+
+/// The headers that say how a request is read. Of two values, one reader takes the first value and another reader the last.
+const ONCE: [HeaderName; 5] =
+    [header::HOST, header::CONTENT_TYPE, header::CONTENT_ENCODING, header::TRANSFER_ENCODING, HeaderName::from_static("idempotency-key")];
 
 /// Says who a request comes from.
 #[derive(Debug, Clone)]
@@ -32,7 +36,7 @@ impl Guard {
     /// Returns a [`Refusal`] if the request comes from nobody who may ask.
     pub fn caller(&self, uri: &Uri, headers: &HeaderMap, peer: Option<&Peer>) -> Result<Arc<Caller>, Refusal> {
         refuse_browsers(headers)?;
-        refuse_two_lengths(headers)?;
+        refuse_repeated(headers)?;
         let caller = match self {
             Self::Loopback(caller) => {
                 refuse_other_names(uri, headers)?;
@@ -81,14 +85,11 @@ fn refuse_browsers(headers: &HeaderMap) -> Result<(), Refusal> {
     Err(Refusal::new(StatusCode::FORBIDDEN, "origin_not_allowed", message))
 }
 
-/// A request with both lengths is read differently by different servers, so that a second request may hide in the first.
-fn refuse_two_lengths(headers: &HeaderMap) -> Result<(), Refusal> {
-    let has = |name| headers.contains_key(name);
-    if has(header::CONTENT_LENGTH) && has(header::TRANSFER_ENCODING) {
-        let message = "content-length: found transfer-encoding too; send one of the two";
-        return Err(Refusal::body("two_lengths", message));
-    }
-    Ok(())
+fn refuse_repeated(headers: &HeaderMap) -> Result<(), Refusal> {
+    let is_repeated = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
+    ONCE.iter().find(is_repeated).map_or(Ok(()), |name| {
+        Err(Refusal::body("header_repeated", format!("{name}: found the header more than once; send the header once")))
+    })
 }
 
 /// A page of a foreign site whose name was made to resolve to this machine comes with that name.
@@ -139,7 +140,9 @@ mod tests {
         }
         assert_eq!(code(&guard, &[]), "host_not_allowed");
         assert_eq!(code(&guard, &[("host", "localhost"), ("origin", "http://localhost")]), "origin_not_allowed");
-        assert_eq!(code(&guard, &[("host", "localhost"), ("content-length", "3"), ("transfer-encoding", "chunked")]), "two_lengths");
+        for name in ["host", "content-type", "idempotency-key"] {
+            assert_eq!(code(&guard, &[("host", "localhost"), (name, "localhost"), (name, "localhost")]), "header_repeated", "{name}");
+        }
     }
 
     #[test]

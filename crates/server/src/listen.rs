@@ -4,6 +4,7 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -15,6 +16,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
+use tokio_util::io::InspectReader;
 
 use tollgate_worker::metrics::Metrics;
 
@@ -31,7 +33,10 @@ const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
 #[cfg(feature = "tls")]
 const CERTIFIED_TIME_MAX: Duration = Duration::from_secs(3_600);
 /// How long the head of a request may take to come. A connection without a request may be idle for as long.
-const HEAD_TIME_MAX: Duration = Duration::from_secs(75);
+pub const HEAD_TIME_MAX: Duration = Duration::from_secs(75);
+/// How many bytes have to have come by then: the beginning of HTTP/2, before which the version of the protocol is not known and no other
+/// bound of time holds.
+const BEGINNING_BYTES: usize = 24;
 /// How many headers a request may have.
 const HEADERS_MAX: usize = 64;
 /// The largest head of a request, in bytes.
@@ -62,6 +67,8 @@ pub struct Answering {
     pub router: Router,
     /// The metrics of the process.
     pub metrics: Metrics,
+    /// How long the head of a request may take to come.
+    pub head_time_max: Duration,
 }
 
 /// Answers connections until `stop` is ready, and then those requests that have begun.
@@ -104,7 +111,7 @@ impl Answering {
         // Verdicts are small, and somebody waits for each.
         let _unknown = stream.set_nodelay(true);
         match &self.transport {
-            Transport::Plain => requests(stream, self.router, (None, None), close).await,
+            Transport::Plain => requests(stream, self.router, self.head_time_max, (None, None), close).await,
             #[cfg(feature = "tls")]
             Transport::Tls(tls) => {
                 let tls = tls.get();
@@ -116,7 +123,8 @@ impl Answering {
                 match accepted.unwrap_or_else(|_| Err("the handshake took too long".to_owned())) {
                     Ok(accepted) => {
                         let (peer, left) = accepted.peer.unzip();
-                        requests(accepted.stream, self.router, (peer, left.map(|left| left.min(CERTIFIED_TIME_MAX))), close).await;
+                        let left = left.map(|left| left.min(CERTIFIED_TIME_MAX));
+                        requests(accepted.stream, self.router, self.head_time_max, (peer, left), close).await;
                     }
                     Err(reason) => {
                         self.metrics.serve_handshakes_failed.inc();
@@ -133,6 +141,7 @@ impl Answering {
 async fn requests<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     router: Router,
+    head_time_max: Duration,
     (peer, time_max): (Option<Peer>, Option<Duration>),
     mut close: watch::Receiver<()>,
 ) {
@@ -143,8 +152,21 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         }
         service.call(request)
     });
-    let builder = builder();
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), with_peer));
+    let received = Arc::new(AtomicUsize::new(0));
+    let counted = InspectReader::new(stream, {
+        let received = Arc::clone(&received);
+        move |bytes: &[u8]| {
+            received.fetch_add(bytes.len(), Ordering::Relaxed);
+        }
+    });
+    let builder = builder(head_time_max);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(counted), with_peer));
+    let silence = async {
+        tokio::time::sleep(head_time_max).await;
+        if received.load(Ordering::Relaxed) >= BEGINNING_BYTES {
+            std::future::pending().await
+        }
+    };
     let expiry = async {
         match time_max {
             Some(time) => tokio::time::sleep(time).await,
@@ -154,6 +176,7 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     tokio::select! {
         // A client that breaks off is no error of ours.
         _ended = connection.as_mut() => return,
+        () = silence => return,
         () = expiry => {}
         _ = close.changed() => {}
     }
@@ -161,14 +184,40 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let _ended = connection.await;
 }
 
-fn builder() -> auto::Builder<TokioExecutor> {
+fn builder(head_time_max: Duration) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIME_MAX).max_headers(HEADERS_MAX).max_buf_size(HEAD_BYTES_MAX);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(head_time_max).max_headers(HEADERS_MAX).max_buf_size(HEAD_BYTES_MAX);
     builder
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_MAX)
         .max_header_list_size(u32::try_from(HEAD_BYTES_MAX).unwrap_or(u32::MAX))
-        .keep_alive_interval(HEAD_TIME_MAX);
+        .keep_alive_interval(head_time_max);
     builder
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    #[tokio::test]
+    async fn a_connection_that_says_nothing_frees_its_place() {
+        let metrics = Metrics::new().unwrap();
+        let (transport, router, head_time_max) = (Transport::Plain, Router::new(), Duration::from_millis(50));
+        let answering = Answering { transport, router, metrics, head_time_max };
+        for said in ["", "PRI * HTTP/2.0", "GET / HT"] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let server = tokio::spawn(serve(listener, answering.clone(), 1, std::future::pending()));
+            let mut silent = TcpStream::connect(address).await.unwrap();
+            silent.write_all(said.as_bytes()).await.unwrap();
+            let mut asks = TcpStream::connect(address).await.unwrap();
+            asks.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+            let mut status = [0; 12];
+            asks.read_exact(&mut status).await.unwrap();
+            assert_eq!(status, *b"HTTP/1.1 404", "{said:?}");
+            server.abort();
+        }
+    }
 }

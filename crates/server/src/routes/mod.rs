@@ -85,6 +85,9 @@ async fn measured(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     let route = route_name(request.uri().path());
     let id = request.headers().get(&REQUEST_ID).filter(|id| id.len() <= 128).cloned();
     let trace_parent = request.headers().get("traceparent").cloned();
+    // Whether such a request named a length too, which a proxy in front may have gone by, is not known here any more. So nothing that may
+    // hide behind the request's end is read.
+    let close = request.headers().contains_key(header::TRANSFER_ENCODING).then(|| HeaderValue::from_static("close"));
     let mut response = next.run(request).await;
     let passed = started.elapsed();
     let metrics = &app.gate.shared.metrics;
@@ -93,7 +96,8 @@ async fn measured(State(app): State<Arc<App>>, request: Request, next: Next) -> 
     let id = id.or_else(|| HeaderValue::from_str(&format!("{:032x}", fastrand::u128(..))).ok());
     let timing = HeaderValue::from_str(&format!("wait;dur={:.1}", passed.as_secs_f64() * 1_000.0)).ok();
     let proof = (HeaderName::from_static(PROOF.0), Some(HeaderValue::from_static(PROOF.1)));
-    let added = [(REQUEST_ID, id), (SERVER_TIMING, timing), (HeaderName::from_static("traceparent"), trace_parent), proof];
+    let trace_parent = (HeaderName::from_static("traceparent"), trace_parent);
+    let added = [(REQUEST_ID, id), (SERVER_TIMING, timing), trace_parent, proof, (header::CONNECTION, close)];
     for (name, value) in added {
         if let Some(value) = value {
             response.headers_mut().insert(name, value);
