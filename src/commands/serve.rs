@@ -61,6 +61,8 @@ pub(super) async fn beside(
     let listener = Server::bind(&settings.serve).await?;
     let (partition, tls) = (settings.serve.partition, settings.serve.tls.is_some());
     tracing::info!(listen = %listener.local_addr()?, partition, tls, "HTTP server");
-    let (server, stopping) = (Server::start(ServerParts::of(settings, (metrics, health), stop))?, stop.clone());
+    let mut parts = ServerParts::of(settings, (metrics, health), stop);
+    parts.settings.connections_max = process::connections(parts.settings.connections_max);
+    let (server, stopping) = (Server::start(parts)?, stop.clone());
     Ok(tokio::spawn(async move { server.serve(listener, process::stopping(&stopping)).await }))
 }

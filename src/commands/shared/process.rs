@@ -6,6 +6,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
@@ -28,6 +29,8 @@ pub(crate) use tollgate_operations::runtime;
 
 /// How long leaving the group may take after the drain timeout.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The files that a process opens besides the connections of callers: to brokers and policy servers, for logs and the admin endpoint.
+const OTHER_FILES: u64 = 256;
 /// How often to check for the sign to stop.
 const STOP_POLL: Duration = Duration::from_millis(100);
 
@@ -54,6 +57,27 @@ pub(crate) fn watch_signals(health: &Health, stop: &Stop) -> anyhow::Result<()> 
         std::process::exit(ENDED_AT_ONCE);
     });
     Ok(())
+}
+
+/// Allows the process as many files as so many connections need, as far as the system lets it. Returns how many connections there may be:
+/// a server that spends its last file on a connection cannot connect to Kafka again.
+pub(crate) fn connections(wanted: u32) -> u32 {
+    let files_wanted = u64::from(wanted) + OTHER_FILES;
+    let mut files = getrlimit(Resource::Nofile);
+    if files.current.is_some_and(|current| current < files_wanted) {
+        files.current = Some(files.maximum.map_or(files_wanted, |maximum| maximum.min(files_wanted)));
+        // What was not raised is seen below.
+        let _refused = setrlimit(Resource::Nofile, files);
+    }
+    let current = getrlimit(Resource::Nofile).current.unwrap_or(files_wanted);
+    let possible = u32::try_from(current.saturating_sub(OTHER_FILES).max(1)).unwrap_or(u32::MAX).min(wanted);
+    if possible < wanted {
+        tracing::warn!(
+            "serve.connections_max: found {wanted}, and this process may open {current} files, so that there will be {possible} connections; \
+             raise the limit of open files (ulimit -Hn, LimitNOFILE)"
+        );
+    }
+    possible
 }
 
 /// Returns an empty table of controls, with the configured keys of subject hashes.
