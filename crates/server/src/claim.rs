@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub const INTERVAL: Duration = Duration::from_secs(1);
 /// For how long a server looks for the claims of others before it answers: a running server has claimed twice by then.
 const LOOK: Duration = Duration::from_millis(2_200);
-/// For how long a claim of another server counts.
+/// For how long a claim counts, the server's own claim included.
 const COUNTS_FOR: Duration = Duration::from_secs(5);
 
 /// A claim, as it is published.
@@ -30,6 +30,8 @@ pub enum Standing {
     Looking,
     /// The partition is the server's own.
     Own,
+    /// The server answers already, and its own claims no longer come back: neither would verdicts.
+    Unheard,
     /// The server answers already, and another server claims the partition too.
     Shared(String),
     /// Another server was first: this server has to end.
@@ -43,6 +45,7 @@ pub struct Claims {
     /// How long to look for others.
     look: Duration,
     seen_own: Option<Instant>,
+    last_own: Option<Instant>,
     other: Option<(Instant, Claim)>,
     taken: Option<String>,
 }
@@ -52,7 +55,7 @@ impl Claims {
     #[must_use]
     pub fn new(host: String, is_alone: bool) -> Self {
         let own = Claim { server: format!("{:032x}", fastrand::u128(..)), host, answers: false };
-        Self { own, look: if is_alone { Duration::ZERO } else { LOOK }, seen_own: None, other: None, taken: None }
+        Self { own, look: if is_alone { Duration::ZERO } else { LOOK }, seen_own: None, last_own: None, other: None, taken: None }
     }
 
     /// Returns the claim to publish.
@@ -65,6 +68,7 @@ impl Claims {
     pub fn read(&mut self, claim: Claim, now: Instant) {
         if claim.server == self.own.server {
             self.seen_own.get_or_insert(now);
+            self.last_own = Some(now);
             return;
         }
         // Of two servers that start at once, the one with the lower name goes on. Each of the two knows that.
@@ -87,8 +91,10 @@ impl Claims {
             return Standing::Looking;
         }
         self.own.answers = true;
+        let counts = |at: &Instant| now.saturating_duration_since(*at) < COUNTS_FOR;
         match &self.other {
-            Some((at, claim)) if now.saturating_duration_since(*at) < COUNTS_FOR => Standing::Shared(claim.host.clone()),
+            _ if !self.last_own.as_ref().is_some_and(counts) => Standing::Unheard,
+            Some((at, claim)) if counts(at) => Standing::Shared(claim.host.clone()),
             _ => Standing::Own,
         }
     }
@@ -145,6 +151,17 @@ mod tests {
         assert_eq!(claims.standing(start + LOOK), Standing::Own);
         claims.read(of_other("0", true), start + LOOK);
         assert_eq!(claims.standing(start + LOOK), Standing::Shared("b".to_owned()));
+        claims.read(claims.own().clone(), start + LOOK + COUNTS_FOR);
         assert_eq!(claims.standing(start + LOOK + COUNTS_FOR), Standing::Own);
+    }
+
+    #[test]
+    fn a_server_whose_claims_do_not_come_back_hears_no_verdict_either() {
+        let (mut claims, start) = (claims(), Instant::now());
+        claims.read(claims.own().clone(), start);
+        assert_eq!(claims.standing(start + LOOK), Standing::Own);
+        assert_eq!(claims.standing(start + COUNTS_FOR), Standing::Unheard);
+        claims.read(claims.own().clone(), start + COUNTS_FOR);
+        assert_eq!(claims.standing(start + COUNTS_FOR), Standing::Own);
     }
 }

@@ -29,6 +29,9 @@ const METADATA_TIMEOUT: Duration = Duration::from_secs(2);
 /// The pause before the topic is looked at again.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
+/// The code of refusals while the replies topic, or the server's partition of it, is away.
+const UNHEARD: &str = "reply_partition_missing";
+
 /// The reader of replies.
 pub struct Replies {
     /// Brokers and topics.
@@ -117,7 +120,7 @@ impl Replies {
                     return true;
                 }
                 Ok(found) => cut_off(
-                    "reply_partition_missing",
+                    UNHEARD,
                     format!(
                         "the replies topic {topic} has {} partitions and no partition {number}; create what is missing with `tollgate topics \
                          apply --execute --optional`, or change serve.partition",
@@ -166,12 +169,22 @@ impl Replies {
                 "serve.partition: partition {number} of {topic} is read by another server already, on host {host}; give each server a partition \
                  of its own"
             ),
+            Standing::Unheard => {
+                if self.shared.condition() == Condition::Ready {
+                    let why = format!(
+                        "what this server writes to partition {number} of {topic} no longer comes back, so no verdict would; see whether the \
+                         topic is there and its broker answers"
+                    );
+                    self.shared.set(Condition::CutOff { code: UNHEARD, why });
+                }
+                return Ok(());
+            }
             Standing::Own => self.shared.set_other_server(None),
             Standing::Shared(host) => self.shared.set_other_server(Some(format!(
                 "partition {number} of {topic} is read by another server too, on host {host}; give each server a serve.partition of its own"
             ))),
         }
-        if self.shared.condition() == Condition::Starting {
+        if matches!(self.shared.condition(), Condition::Starting | Condition::CutOff { code: UNHEARD, .. }) {
             self.shared.set(Condition::Ready);
         }
         Ok(())
