@@ -30,6 +30,7 @@ mod replay;
 mod rights;
 mod second_stage;
 mod security;
+mod serve;
 mod shadow;
 mod smoke;
 mod state;
@@ -167,6 +168,8 @@ fn cases() -> Vec<Case> {
         sharing!(prometheus::rules_and_panels_get_what_they_ask_for),
         sharing!(remote::a_thread_that_waits_delays_no_other),
         sharing!(remote::a_server_that_is_down_closes_calls),
+        sharing!(serve::a_killed_server_allows_nothing),
+        sharing!(serve::a_replies_topic_that_goes_away_is_named),
     ]
 }
 

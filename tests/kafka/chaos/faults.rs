@@ -87,6 +87,11 @@ impl Fault {
         matches!(self.brokers, Some(BrokerFault::Connections | BrokerFault::DiskFull))
     }
 
+    /// Returns whether a server of HTTP stands on the brokers too.
+    pub(super) fn has_front(self) -> bool {
+        self.brokers == Some(BrokerFault::LeadersKilled) && self.workers.is_none()
+    }
+
     fn read(name: &str) -> Result<Self> {
         let mut fault = Self::default();
         for part in name.split('+').filter(|part| *part != NONE) {

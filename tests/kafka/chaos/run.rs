@@ -12,6 +12,7 @@ use tollgate_testkit::{Broker, Brokers, BrokersSettings, Cluster, Deployment, NO
 use super::clock::Chronicle;
 use super::faults::{BrokerFault, Fault};
 use super::fleet::{Fleet, Member, plain_group};
+use super::front::Front;
 use super::inject::{OnBrokers, SMALL_DISK_BYTES, SMALL_DISK_NODE, on_workers};
 use super::load::{self, Events, Lag};
 use super::options::Options;
@@ -189,7 +190,8 @@ fn three_brokers(options: &Options, fault: Fault, seed: u64, place: &Place, brok
     let members = names.map(|name| Member { name, is_paired: true, ..Member::default() });
     let rate = if options.rate == 0 { RATES.1 } else { options.rate };
     let (deployment, chronicle) = (&deployment, &chronicle);
-    Run { name: fault.to_string(), seed, rate, cluster, deployment, chronicle, members: &members }.go(|fleet, _| {
+    let front = fault.has_front().then(|| Front::start(cluster)).transpose()?;
+    let report = Run { name: fault.to_string(), seed, rate, cluster, deployment, chronicle, members: &members }.go(|fleet, _| {
         fleet.rest(CALM)?;
         let until = Instant::now() + Duration::from_secs(options.seconds);
         let random = |salt: u64| Random::new(seed ^ salt);
@@ -204,7 +206,9 @@ fn three_brokers(options: &Options, fault: Fault, seed: u64, place: &Place, brok
         });
         let healed = brokers.heal(HEAL_TIME_MAX);
         injected.and(healed)
-    })
+    })?;
+    front.map_or(Ok(()), |front| front.finish(cluster, chronicle))?;
+    Ok(report)
 }
 
 fn deployment_on_three(cluster: &Cluster, options: &Options) -> Result<Deployment> {

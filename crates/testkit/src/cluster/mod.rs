@@ -160,6 +160,19 @@ impl Cluster {
         self.await_leaders(names, partitions)
     }
 
+    /// Deletes topics.
+    ///
+    /// # Errors
+    /// The cluster does not allow it.
+    pub fn delete_topics(&self, names: &[&str]) -> Result<()> {
+        let options = AdminOptions::new().request_timeout(Some(REQUEST_TIME_MAX)).operation_timeout(Some(REQUEST_TIME_MAX));
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        for deleted in runtime.block_on(self.admin.delete_topics(names, &options))? {
+            deleted.map_err(|(name, error)| anyhow!("cannot delete topic {name}: {error}"))?;
+        }
+        Ok(())
+    }
+
     fn await_leaders(&self, names: &[&str], partitions: i32) -> Result<()> {
         let deadline = Instant::now() + REQUEST_TIME_MAX;
         for name in names {

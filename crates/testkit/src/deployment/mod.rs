@@ -194,9 +194,21 @@ impl Deployment {
     /// # Errors
     /// It does not start.
     pub fn spawn_adapted(&self, adapt: impl FnOnce(&mut Command)) -> Result<Worker> {
+        self.spawn_command("run", adapt)
+    }
+
+    /// Starts a server: `tollgate serve`.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn spawn_server(&self) -> Result<Worker> {
+        self.spawn_command("serve", |_| ())
+    }
+
+    fn spawn_command(&self, subcommand: &str, adapt: impl FnOnce(&mut Command)) -> Result<Worker> {
         let [admin_port] = free_ports()?;
-        let log = self.directory.join(format!("worker-{admin_port}.log"));
-        let mut command = self.command("run");
+        let log = self.directory.join(format!("{subcommand}-{admin_port}.log"));
+        let mut command = self.command(subcommand);
         command.env("TOLLGATE__ADMIN__LISTEN", format!("127.0.0.1:{admin_port}"));
         command.stderr(File::create(&log)?).stdout(Stdio::null());
         adapt(&mut command);

@@ -1,4 +1,4 @@
-//! A worker process, controlled and observed as an operator would: signals, admin endpoint, log.
+//! A process of a worker or a server, controlled and observed as an operator would: signals, admin endpoint, log.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::wait::eventually;
 
-/// A `tollgate run` process. Dropping it kills it.
+/// A process of `tollgate run` or `tollgate serve`. Dropping it kills it.
 #[derive(Debug)]
 pub struct Worker {
     child: Child,
