@@ -1,47 +1,101 @@
-//! Stories: events of one thread with what their verdicts must hold, and functions that write such events.
+//! Stories: events of one thread with what their verdicts must hold, read from a file; and functions that write such events.
 
 use serde_json::{Value, json};
 use tollgate_core::decide::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, ProviderError, Step};
 use tollgate_core::decide::policy::Policy;
 use tollgate_core::decide::ruling::GuardrailReason;
+use tollgate_core::settings::parse;
 use tollgate_fixtures::checks::{assert_has, check_each};
-use tollgate_fixtures::gate::{Gate, default_policy};
+use tollgate_fixtures::gate::{Gate, default_policy, policy};
 
-/// A story: its name, the policy, and events with what their verdicts must hold (null for none).
-pub(crate) struct Story {
-    pub(crate) name: &'static str,
-    pub(crate) policy: fn() -> Policy,
-    pub(crate) script: Vec<(Value, Value)>,
+/// Tells the stories of `fixtures/stories.yaml`, whose first lines say what stands there.
+#[test]
+fn every_story_goes_as_it_is_written() {
+    let file = parse(include_str!("../fixtures/stories.yaml")).unwrap();
+    let groups = file["stories"].as_object().unwrap().iter();
+    let stories = groups.flat_map(|(group, stories)| stories.as_array().unwrap().iter().map(move |story| (group, story)));
+    let check = |(_, story): &(&String, &Value)| {
+        let policy = policy_of(&story["under"]);
+        let version = policy.version().to_owned();
+        let last = check_story(policy, &steps_of(&file, &story["steps"]));
+        if let Some(bytes) = story["bytes"].as_str() {
+            assert_eq!(String::from_utf8(last).unwrap().replace(&version, "VERSION"), bytes);
+        }
+    };
+    check_each(stories, |(group, story)| format!("{group}: {}", story["story"]), check);
 }
 
-pub(crate) fn story(name: &'static str, policy: fn() -> Policy, script: Vec<(Value, Value)>) -> Story {
-    Story { name, policy, script }
+fn policy_of(under: &Value) -> Policy {
+    match under.as_str() {
+        Some("closed") => closed(),
+        Some("open") => guarded(false),
+        Some(other) => panic!("{other} is no policy"),
+        None if under.is_null() => default_policy(),
+        None => policy(under),
+    }
 }
 
-/// Returns a story under the default policy.
-pub(crate) fn plain(name: &'static str, script: Vec<(Value, Value)>) -> Story {
-    story(name, default_policy, script)
+/// Returns the events of steps, with what their verdicts must hold.
+fn steps_of(file: &Value, steps: &Value) -> Vec<(Value, Value)> {
+    let step = |step: &Value| {
+        let with = step.get("with").cloned().unwrap_or_else(|| json!({}));
+        if let Some(script) = step["script"].as_str() {
+            let steps = steps_of(file, &file["scripts"][script]);
+            return steps.into_iter().map(|(event_value, says)| (event(event_value, with.clone()), says)).collect();
+        }
+        let (text, says) = (event(event_of(step), with).to_string(), says_of(file, &step["says"]));
+        let numbered = |n: u64| (serde_json::from_str(&text.replace("{n}", &n.to_string())).unwrap(), says.clone());
+        (0..step["times"].as_u64().unwrap_or(1)).map(numbered).collect::<Vec<_>>()
+    };
+    steps.as_array().unwrap().iter().flat_map(step).collect()
 }
 
-pub(crate) fn check_stories(stories: Vec<Story>) {
-    check_each(stories, |story| story.name.to_owned(), check_story);
+fn event_of(step: &Value) -> Value {
+    let is_kind = |(name, _): &(&String, &Value)| !["with", "says", "times"].contains(&name.as_str());
+    let (kind, of) = step.as_object().unwrap().iter().find(is_kind).unwrap();
+    let text = |at: usize| of[at].as_str().unwrap();
+    match kind.as_str() {
+        "call" => call(text(0), text(1), of[2].clone()),
+        "failed" | "succeeded" => result(text(0), text(1), kind == "failed"),
+        "cut_off" => {
+            let calls = of.as_array().unwrap().iter().map(|call| (call[0].as_str().unwrap(), call[1].as_str().unwrap()));
+            cut_off(&calls.collect::<Vec<_>>())
+        }
+        "response" => response(of.clone()),
+        "finished" => clean_response(),
+        "event" => event(of.clone(), json!({})),
+        boundary => turn(boundary, of.clone()),
+    }
 }
 
-pub(crate) fn check_story(story: &Story) {
-    let mut gate = Gate::new((story.policy)());
-    for (index, (event, expected)) in story.script.iter().enumerate() {
+fn says_of(file: &Value, says: &Value) -> Value {
+    let Some(text) = says.as_str() else { return says.clone() };
+    match text.split(' ').collect::<Vec<_>>()[..] {
+        ["none"] => Value::Null,
+        [name] => file["verdicts"].get(name).unwrap_or_else(|| panic!("{name} is no verdict")).clone(),
+        [action, code] => self::says(action, code),
+        [action, code, count] => counted(action, code, count.parse().unwrap()),
+        _ => panic!("{text} is no verdict"),
+    }
+}
+
+/// Feeds events, and checks that their verdicts hold this; null stands for no verdict. Returns the bytes of the last verdict.
+pub(crate) fn check_story(policy: Policy, script: &[(Value, Value)]) -> Vec<u8> {
+    let (mut gate, mut bytes) = (Gate::new(policy), Vec::new());
+    for (index, (event, expected)) in script.iter().enumerate() {
         let mut event = event.clone();
         if event.get("event_id").is_none() {
             event["event_id"] = Value::from(format!("e{index}"));
         }
-        let verdict = gate.event(&event);
-        let step = format!("{}, step {index}, {event}", story.name);
+        bytes = gate.bytes(&event);
+        let step = format!("step {index}, {event}");
         if expected.is_null() {
-            assert!(verdict.is_null(), "{step}: {verdict}");
+            assert!(bytes.is_empty(), "{step}: it has a verdict");
         } else {
-            assert_has(&step, &verdict, expected);
+            assert_has(&step, &serde_json::from_slice(&bytes).unwrap(), expected);
         }
     }
+    bytes
 }
 
 /// Returns an event of thread `t`: `with` replaces or adds fields, null takes one away.
@@ -97,26 +151,10 @@ pub(crate) fn exact_block(count: u32) -> Value {
     counted("block", "repeated_exact_failure_block", count)
 }
 
-/// Returns a call that fails twice and is blocked the third time.
-pub(crate) fn two_failures() -> Vec<(Value, Value)> {
-    vec![
-        (call("f1", "bash", json!({"x": 1})), allow()),
-        (result("f1", "bash", true), counted("allow", "allow", 1)),
-        (call("f2", "bash", json!({"x": 1})), allow()),
-        (result("f2", "bash", true), counted("warn", "repeated_exact_failure_warning", 2)),
-    ]
-}
-
-pub(crate) fn third_failure_is_blocked() -> (Value, Value) {
-    (call("f3", "bash", json!({"x": 1})), exact_block(2))
-}
-
-pub(crate) fn third_failure_is_allowed() -> (Value, Value) {
-    (call("f3", "bash", json!({"x": 1})), allow())
-}
-
-pub(crate) fn script(parts: Vec<Vec<(Value, Value)>>) -> Vec<(Value, Value)> {
-    parts.concat()
+/// Returns a call that fails twice, with its results, and the same call once more, which is blocked.
+pub(crate) fn three_calls() -> [Value; 5] {
+    let call = |id: &str| call(id, "bash", json!({"x": 1}));
+    [call("f1"), result("f1", "bash", true), call("f2"), result("f2", "bash", true), call("f3")]
 }
 
 /// Returns a response that was cut off while it called these tools.
@@ -156,16 +194,12 @@ impl GuardrailProvider for Script {
     }
 }
 
-pub(crate) fn guarded(fail_closed: bool) -> Policy {
+fn guarded(fail_closed: bool) -> Policy {
     default_policy().with_guardrails(GuardrailChain::new(vec![Link { provider: Box::new(Script), tools: None }], fail_closed, None))
 }
 
 pub(crate) fn closed() -> Policy {
     guarded(true)
-}
-
-pub(crate) fn open() -> Policy {
-    guarded(false)
 }
 
 /// Returns the digest of arguments in canonical form.
