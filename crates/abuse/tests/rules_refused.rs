@@ -88,3 +88,12 @@ fn mistakes_of_the_section_are_named() {
         assert!(found.contains(says), "expected {says}\n  found    {found}");
     }
 }
+
+#[test]
+fn an_override_without_effect_is_refused() {
+    let check = |case: &&Value| {
+        let (found, says) = (faults(&case["section"]), case["says"].as_str().unwrap());
+        assert!(found.contains(says) && !found.contains('\n'), "{says}\n{found}");
+    };
+    check_each(fixture()["overrides"].as_array().unwrap(), |case| case.to_string(), check);
+}
