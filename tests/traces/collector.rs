@@ -1,11 +1,10 @@
 //! A collector of traces: it takes OTLP over HTTP, or misbehaves as it is told.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use prost::Message;
-use tollgate_testkit::wait_until;
+use tollgate_testkit::{HttpAnswer, serve_http, wait_until};
 use tollgate_worker::traces::message::{Answer, AnyValue, KeyValue, PartialSuccess, Request, Value, WireSpan};
 
 /// What the collector does with a request.
@@ -40,18 +39,9 @@ pub struct Collector {
 
 impl Collector {
     pub fn start(manner: Manner) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
         let received = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::clone(&received);
-        std::thread::spawn(move || {
-            for connection in listener.incoming().flatten() {
-                let received = Arc::clone(&shared);
-                // A client that goes away ends its connection only.
-                std::thread::spawn(move || _ = serve(&connection, manner, &received));
-            }
-        });
-        Self { address, received }
+        Self { address: serve_http(move |head, body| answer(manner, Received { head, body }, &shared)), received }
     }
 
     pub fn url(&self) -> String {
@@ -76,46 +66,22 @@ impl Collector {
     }
 }
 
-fn serve(connection: &TcpStream, manner: Manner, received: &Mutex<Vec<Received>>) -> std::io::Result<()> {
-    let mut reader = BufReader::new(connection);
-    loop {
-        let (mut head, mut length) = (String::new(), 0);
-        loop {
-            let mut line = String::new();
-            if reader.read_line(&mut line)? == 0 {
-                return Ok(());
-            }
-            if let Some((_, value)) = line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length")) {
-                length = value.trim().parse().unwrap();
-            }
-            if line == "\r\n" {
-                break;
-            }
-            head += &line;
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body)?;
-        let got = Received { head, body };
-        let spans: usize =
-            got.request().resource_spans.iter().flat_map(|resource| &resource.scope_spans).map(|part| part.spans.len()).sum();
-        received.lock().unwrap().push(got);
-        let rejected_spans = i64::try_from(spans).unwrap() - 1;
-        let (status, answer) = match manner {
-            Manner::Takes => ("200 OK", Answer::default()),
-            Manner::TakesOne => (
-                "200 OK",
-                Answer { partial_success: Some(PartialSuccess { rejected_spans, error_message: "too many\n\u{1b}[31m".to_owned() }) },
-            ),
-            Manner::Fails => ("500 Internal Server Error", Answer::default()),
-            Manner::Hangs => loop {
-                std::thread::park();
-            },
-        };
-        let answer = answer.encode_to_vec();
-        let mut connection = connection;
-        write!(connection, "HTTP/1.1 {status}\r\ncontent-type: application/x-protobuf\r\ncontent-length: {}\r\n\r\n", answer.len())?;
-        connection.write_all(&answer)?;
-    }
+fn answer(manner: Manner, got: Received, received: &Mutex<Vec<Received>>) -> HttpAnswer {
+    let spans: usize = got.request().resource_spans.iter().flat_map(|resource| &resource.scope_spans).map(|part| part.spans.len()).sum();
+    received.lock().unwrap().push(got);
+    let rejected_spans = i64::try_from(spans).unwrap() - 1;
+    let (status, answer) = match manner {
+        Manner::Takes => ("200 OK", Answer::default()),
+        Manner::TakesOne => (
+            "200 OK",
+            Answer { partial_success: Some(PartialSuccess { rejected_spans, error_message: "too many\n\u{1b}[31m".to_owned() }) },
+        ),
+        Manner::Fails => ("500 Internal Server Error", Answer::default()),
+        Manner::Hangs => loop {
+            std::thread::park();
+        },
+    };
+    (status, "application/x-protobuf", answer.encode_to_vec())
 }
 
 /// Returns an attribute as text.

@@ -10,7 +10,7 @@
 //! | `cluster` | clients of a cluster: topics, records and groups |
 //! | `deployment` | a configuration with its topics, and worker processes on them |
 //! | [`harness`] | runs tests on one broker, and says which are skipped and why |
-//! | `policy_server` | a policy server that decides by the tool |
+//! | `policy_server` | a policy server that decides by the tool, and the web server below it |
 //! | `wait` | waits for conditions |
 //!
 //! The events that a fleet of agents sends are those of `tollgate-fixtures`, and are named here again.
@@ -38,7 +38,7 @@ pub use broker::{Broker, Security, default_cache, lacking, test_cache};
 pub use brokers::{Brokers, BrokersSettings, NODES, Traffic, has_small_disks};
 pub use cluster::{Cluster, Outgoing, Position, Record};
 pub use deployment::{AbuseTopics, Deployment, Worker, admin_page, by_thread, header, metric_of, parsed, text};
-pub use policy_server::{Decide, PolicyServer};
+pub use policy_server::{Decide, HttpAnswer, PolicyServer, serve_http};
 pub use ports::free_ports;
 pub use process_guard::ProcessGuard;
 pub use tollgate_fixtures::traffic::{DENIED_TOOL, Mix, MixEvent, MixSettings, Random, Zipf};

@@ -1,15 +1,13 @@
 //! A Prometheus that scrapes one worker every few seconds and evaluates the rules every second.
 
 use std::collections::BTreeSet;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
-use tollgate_testkit::{ProcessGuard, free_ports};
+use tollgate_testkit::{ProcessGuard, admin_page, free_ports};
 
 const START_TIME_MAX: Duration = Duration::from_secs(180);
 
@@ -41,7 +39,7 @@ impl Prometheus {
         process.run(&command).context("Debian's package `prometheus` has it")?;
         let mut server = Self { process, port };
         let deadline = Instant::now() + START_TIME_MAX;
-        while !server.fetch("/-/ready").is_ok_and(|(status, _)| status == 200) {
+        while !admin_page(port, "/-/ready").is_ok_and(|(status, _)| status == 200) {
             ensure!(Instant::now() < deadline && server.process.is_running()?, "Prometheus: {}", server.process.log_tail());
             sleep(Duration::from_millis(100));
         }
@@ -71,23 +69,11 @@ impl Prometheus {
     /// Returns the data of an answer of the API.
     pub fn get(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Value> {
         let query: Vec<_> = parameters.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect();
-        let (_, body) = self.fetch(&format!("{path}?{}", query.join("&")))?;
+        let (_, body) = admin_page(self.port, &format!("{path}?{}", query.join("&")))?;
         let mut answer: Value = serde_json::from_str(&body)?;
         let is_well = answer["status"] == "success" && answer["warnings"].is_null();
         ensure!(is_well, "{} {} {}", answer["errorType"], answer["error"], answer["warnings"]);
         Ok(answer["data"].take())
-    }
-
-    fn fetch(&self, target: &str) -> Result<(u16, String)> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
-        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
-        // Answers to requests of version 1.0 come in one piece.
-        write!(stream, "GET {target} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        let (head, body) = answer.split_once("\r\n\r\n").context("an answer has a head")?;
-        let status = head.split_whitespace().nth(1).context("an answer has a status")?.parse()?;
-        Ok((status, body.to_owned()))
     }
 }
 

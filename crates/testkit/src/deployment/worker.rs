@@ -173,14 +173,15 @@ impl Drop for Worker {
     }
 }
 
-/// Returns a page of the admin endpoint at this port: status and body.
+/// Returns a page of the admin endpoint, or of another web server, at this port: status and body.
 ///
 /// # Errors
 /// It does not answer.
 pub fn admin_page(port: u16, path: &str) -> Result<(u16, String)> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(Duration::from_secs(60)))?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    // Answers to requests of version 1.0 come in one piece.
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     let (head, body) = answer.split_once("\r\n\r\n").context("an answer has a head")?;
