@@ -86,31 +86,14 @@ fn a_thread_is_shown_line_by_line() {
 #[test]
 fn controls_are_a_table_on_a_terminal_and_jsonl_in_a_pipe() {
     let dev = Dev::start(&["--port", "0"]);
-    let control = |arguments: &[&str], input: &str| {
-        let ran = run(tollgate().args(["control", "-b", &dev.brokers]).args(arguments), input.as_bytes());
-        assert_eq!(ran.exit, Some(0), "{arguments:?}: {}", ran.stderr);
+    let control = |arguments: &str, input: &str| {
+        let ran = run(tollgate().args(["control", "-b", &dev.brokers]).args(arguments.split(' ')), input.as_bytes());
+        assert_eq!(ran.exit, Some(0), "{arguments}: {}", ran.stderr);
         ran
     };
-    control(
-        &[
-            "suspend",
-            "--kind",
-            "user",
-            "--tenant",
-            "acme",
-            "--id",
-            "-",
-            "--reason",
-            "chargeback",
-            "--until",
-            "2999-01-01T00:00:00Z",
-            "--by",
-            "alice",
-        ],
-        "42",
-    );
-    control(&["suspend", "--kind", "thread", "--id", "nightly-deploy", "--by", "alice"], "");
-    control(&["passport", "set", "coder", "-", "--by", "alice"], r#"{"spec_version": "oap/1.0", "status": "active"}"#);
+    control("suspend --kind user --tenant acme --id - --reason chargeback --until 2999-01-01T00:00:00Z --by alice", "42");
+    control("suspend --kind thread --id nightly-deploy --by alice", "");
+    control("passport set coder - --by alice", r#"{"spec_version": "oap/1.0", "status": "active"}"#);
     let list = |arguments: &[&str], columns| {
         let mut terminal = Terminal::start(&[&["control", "list", "-b", &dev.brokers], arguments].concat(), (columns, 40), &[]);
         assert!(terminal.wait().success());
@@ -120,11 +103,11 @@ fn controls_are_a_table_on_a_terminal_and_jsonl_in_a_pipe() {
         shown.lines().map(known).collect::<Vec<_>>().join("\n")
     };
     assert_snapshot("control-list", &list(&[], 120));
-    let piped = control(&["list"], "");
+    let piped = control("list", "");
     assert_eq!(piped.json_lines().len(), 3);
     assert!(piped.stdout.starts_with(r#"{"key":"passport/coder","state":"in_force","partition":"#), "{}", piped.stdout);
     assert!(piped.stderr.ends_with("controls in force: 3\n"));
-    let wide = control(&["list", "-o", "wide"], "").stdout;
+    let wide = control("list -o wide", "").stdout;
     assert!(wide.lines().next().unwrap().ends_with("partition  offset"), "{wide}");
 }
 

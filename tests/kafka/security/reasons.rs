@@ -48,19 +48,15 @@ pub(crate) fn each_refusal_of_a_login_has_its_own_reason(shared: &Cluster) -> Re
         )
     };
     let trusted = [("ssl.ca.location", ca.as_str())];
+    let log_in = |mechanism: &str, user: &str, password: &str| with(&login(mechanism, user, password), &trusted);
+    let token = format!("file://{}", secured.write("foreign-token", &super::TokenSigner::new()?.token("me", 600)?)?);
+    let foreign_token =
+        [("security.protocol", "sasl_ssl"), ("sasl.mechanism", "OAUTHBEARER"), ("sasl.oauthbearer.token.endpoint.url", token.as_str())];
+    let check_login = &["check sasl.mechanism, sasl.username and sasl.password"];
+    let late = &["the client's certificate", "late.pem", "expired on", "ssl.certificate.location"];
     let cases: Vec<Case<'_>> = vec![
-        (
-            "PLAIN, wrong password",
-            &sasl,
-            with(&login("PLAIN", USERS[0], &wrong), &trusted),
-            &["check sasl.mechanism, sasl.username and sasl.password"],
-        ),
-        (
-            "SCRAM, wrong password",
-            &sasl,
-            with(&login("SCRAM-SHA-512", USERS[1], &wrong), &trusted),
-            &["check sasl.mechanism, sasl.username and sasl.password"],
-        ),
+        ("PLAIN, wrong password", &sasl, log_in("PLAIN", USERS[0], &wrong), check_login),
+        ("SCRAM, wrong password", &sasl, log_in("SCRAM-SHA-512", USERS[1], &wrong), check_login),
         (
             "an unknown authority",
             &sasl,
@@ -70,15 +66,10 @@ pub(crate) fn each_refusal_of_a_login_has_its_own_reason(shared: &Cluster) -> Re
         (
             "another host's certificate",
             &named,
-            with(&login("PLAIN", USERS[0], &good), &trusted),
+            log_in("PLAIN", USERS[0], &good),
             &["the broker's certificate names 127.0.0.1 and not localhost", "check the host in kafka.brokers"],
         ),
-        (
-            "an expired certificate of the client",
-            &mtls,
-            client("late", &expired)?,
-            &["the client's certificate", "late.pem", "expired on", "ssl.certificate.location"],
-        ),
+        ("an expired certificate of the client", &mtls, client("late", &expired)?, late),
         (
             "a certificate that the broker does not know",
             &mtls,
@@ -97,22 +88,7 @@ pub(crate) fn each_refusal_of_a_login_has_its_own_reason(shared: &Cluster) -> Re
             endpoint(&wrong),
             &["token", "status 401, invalid_client", "check sasl.oauthbearer.client.id"],
         ),
-        (
-            "a token of somebody else",
-            &sasl,
-            with(
-                &[
-                    ("security.protocol", "sasl_ssl"),
-                    ("sasl.mechanism", "OAUTHBEARER"),
-                    (
-                        "sasl.oauthbearer.token.endpoint.url",
-                        &format!("file://{}", secured.write("foreign-token", &super::TokenSigner::new()?.token("me", 600)?)?),
-                    ),
-                ],
-                &trusted,
-            ),
-            &["check the token, its audience and its issuer"],
-        ),
+        ("a token of somebody else", &sasl, with(&foreign_token, &trusted), &["check the token, its audience and its issuer"]),
     ];
     let mut workers = Vec::new();
     for (name, brokers, properties, expected) in cases {

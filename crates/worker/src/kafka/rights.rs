@@ -178,31 +178,18 @@ mod tests {
     fn a_refusal_names_principal_operation_and_resource_and_grants_it() {
         let sasl = kafka("security.protocol: sasl_plaintext, sasl.mechanism: PLAIN, sasl.username: 'it''s me'");
         let add = "kafka-acls.sh --bootstrap-server b:1 --add --allow-principal";
-        for (right, expected) in [
-            (
-                Right::write("agent.decisions"),
-                format!(
-                    r"User:it's me lacks the right to Write on topic agent.decisions; grant it: {add} 'User:it'\''s me' --operation Write --topic agent.decisions"
-                ),
-            ),
-            (
-                Right::group("g"),
-                format!(r"User:it's me lacks the right to Read on group g; grant it: {add} 'User:it'\''s me' --operation Read --group g"),
-            ),
+        for (right, lacks, grants) in [
+            (Right::write("agent.decisions"), "Write on topic agent.decisions", "Write --topic agent.decisions"),
+            (Right::group("g"), "Read on group g", "Read --group g"),
             (
                 Right::transactional_ids("g"),
-                format!(
-                    r"User:it's me lacks the right to Write and Describe on transactional ids that begin with g/; grant it: {add} 'User:it'\''s me' --operation Write --operation Describe --transactional-id g/ --resource-pattern-type prefixed"
-                ),
+                "Write and Describe on transactional ids that begin with g/",
+                "Write --operation Describe --transactional-id g/ --resource-pattern-type prefixed",
             ),
-            (
-                Right::idempotent_write(),
-                format!(
-                    r"User:it's me lacks the right to IdempotentWrite on the cluster; grant it: {add} 'User:it'\''s me' --operation IdempotentWrite --cluster"
-                ),
-            ),
+            (Right::idempotent_write(), "IdempotentWrite on the cluster", "IdempotentWrite --cluster"),
         ] {
-            assert_eq!(right.refusal(&sasl), expected);
+            let grants = format!(r"{add} 'User:it'\''s me' --operation {grants}");
+            assert_eq!(right.refusal(&sasl), format!("User:it's me lacks the right to {lacks}; grant it: {grants}"));
         }
         assert!(Right::read("t").refusal(&kafka("")).starts_with("User:ANONYMOUS lacks the right to Read on topic t; "));
     }
