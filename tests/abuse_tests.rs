@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::support::{Ran, run, tollgate};
+use crate::support::{Ran, check_mistakes, run, tollgate};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -87,28 +87,5 @@ fn rules_that_no_case_made_fire_are_named() {
 
 #[test]
 fn mistakes_are_found_with_their_places_before_anything_runs() {
-    let one = |signal: &str, alerts: &str| case(&format!("    signals: [{signal}]\n    alerts: {alerts}\n"));
-    let denial = "{at: 0s, signal: denial, user: a}";
-    for (text, says) in [
-        (one("{signal: denail}", "[]"), "cases[0].signals[0].signal: found another word; write safety_stop or denial"),
-        (one("{at: 5, signal: denial}", "[]"), "cases[0].signals[0].at: found a number; write a number with s, m, h or d"),
-        (one("{signal: tokens, tool: x}", "[]"), "cases[0].signals[0].tool: found a field that the signal does not have"),
-        (one("{signal: denial, usr: x}", "[]"), "cases[0].signals[0].usr: found an unknown key; write `user`"),
-        (one(denial, "[{rul: r}]"), "cases[0].alerts[0].rul: found an unknown key; write `rule`"),
-        (one(denial, "[{rule: r, status: open}]"), "cases[0].alerts[0].status: found another word; write firing or escalated or ended"),
-        (one(denial, "[{subject: {user: a, agent: b}}]"), "cases[0].alerts[0].subject: found a mapping; write one subject"),
-        (
-            case(&format!("    signals: [{denial}]\n")),
-            "cases[0].alerts: found nothing; write the alerts that are expected, all of them, or []",
-        ),
-        (case("    alerts: []\n"), "cases[0].signals: found nothing"),
-        (format!("{RULES}cases: []\n"), "cases: found no case"),
-        (format!("{RULES}config: x.yaml\ncases: []\n"), "rules: found both `config` and `rules`"),
-        (one(denial, "[]").replace("gte: 2", "gte: 0"), "rules[0].correlation.condition.gte: found a number; write a whole number of 1"),
-        (format!("config: gone.yaml\ncases: [{{name: a, signals: [{denial}], alerts: []}}]\n"), "gone.yaml: cannot be read"),
-    ] {
-        let ran = test(&text, &[]);
-        assert_eq!((ran.exit, ran.stdout.as_str()), (Some(2), ""), "{text}: {ran:?}");
-        assert!(ran.stderr.contains(says), "{says}\n---\n{}", ran.stderr);
-    }
+    check_mistakes("abuse", |file| test(file, &[]));
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Ran, assert_has, check_each, run, temporary, tollgate};
 use serde_json::{Value, json};
+use tollgate_fixtures::cases::jsonl;
 
 fn call(event_id: &str) -> String {
     json!({"type": "tool_call", "thread_id": "t", "event_id": event_id, "tool_call_id": event_id, "tool_name": "bash", "tool_input": {}})
@@ -21,89 +22,41 @@ fn event_ids(verdicts: &[Value]) -> Vec<&str> {
     verdicts.iter().map(|verdict| verdict["event_id"].as_str().unwrap()).collect()
 }
 
-/// An input and its expected output.
-struct Case {
-    name: &'static str,
-    input: Vec<u8>,
-    exit: i32,
-    /// The verdicts' events in order.
-    events: &'static [&'static str],
-    /// What stderr reports, line by line.
-    reports: Vec<Value>,
-}
-
+/// A case is a line in `eval_lines.jsonl`: the input, the exit code, the events of the verdicts in order, and what stderr reports line by
+/// line. Inputs that are no text of a line are made here.
 #[test]
 fn lines() {
-    let (a, b) = (call("a"), call("b"));
-    let boundary = r#"{"type":"turn_start","thread_id":"t"}"#;
-    let report = |line: u64, code: &str, field: &str| json!({"line": line, "code": code, "field": field});
-    let case = |name, input: String, exit, events, reports| Case { name, input: input.into_bytes(), exit, events, reports };
-    let cases = vec![
-        case("nothing", String::new(), 0, &[], vec![]),
-        case("two lines in order", format!("{a}\n{b}\n"), 0, &["a", "b"], vec![]),
-        case("no line feed at the end", format!("{a}\n{b}"), 0, &["a", "b"], vec![]),
-        case("carriage returns", format!("{a}\r\n{b}\r\n"), 0, &["a", "b"], vec![]),
-        case("blank lines", format!("\n{a}\n\n  \t\r\n{b}\n\n"), 0, &["a", "b"], vec![]),
-        case("boundaries have no verdict", format!("{boundary}\n{a}\n{boundary}\n"), 0, &["a"], vec![]),
-        case(
-            "no event id: topic, partition and line",
-            "\n{\"type\":\"model_response\",\"thread_id\":\"t\",\"error\":\"x\"}\n".to_owned(),
-            0,
-            &["agent.events/0/1"],
-            vec![],
+    let (a, b, long) = (call("a"), call("b"), "x".repeat(9 << 20));
+    let too_long = json!([{"line": 2, "code": "value_too_large", "field": "value"}]);
+    let not_utf8 = json!({"name": "bytes that are not UTF-8", "exit": 3, "events": [],
+        "reports": [{"line": 1, "code": "value_not_utf8", "field": "value"}]});
+    let made = [
+        (not_utf8, b"\"\xff\"\n".to_vec()),
+        (
+            json!({"name": "a line too long", "exit": 3, "events": ["a", "b"], "reports": too_long}),
+            format!("{a}\n{long}\n{b}\n").into_bytes(),
         ),
-        case(
-            "a line that is no JSON",
-            format!("{a}\nnonsense\n{b}\n"),
-            3,
-            &["a", "b"],
-            vec![
-                json!({"line": 2, "code": "value_not_json", "field": "value", "found": "8 bytes, unexpected character at byte 0", "fix": "send one JSON object per record"}),
-            ],
+        (
+            json!({"name": "a line too long at the end", "exit": 3, "events": ["a"], "reports": too_long}),
+            format!("{a}\n{long}").into_bytes(),
         ),
-        case("blank lines are counted", "\n\nnonsense\n".to_owned(), 3, &[], vec![report(3, "value_not_json", "value")]),
-        case(
-            "a line whose thread can be told gets its verdict too",
-            format!("{a}\n{}\n", r#"{"type":"tool_call","thread_id":"t","event_id":"bad","tool_call_id":"c"}"#),
-            3,
-            &["a", "bad"],
-            vec![report(2, "tool_name_missing", "tool_name")],
-        ),
-        case(
-            "every bad line is reported",
-            format!("[]\n{a}\n7\n{{}}\n"),
-            3,
-            &["a"],
-            vec![report(1, "value_not_an_object", "value"), report(3, "value_not_an_object", "value"), report(4, "type_missing", "type")],
-        ),
-        case("two objects on one line", format!("{a} {b}\n"), 3, &[], vec![report(1, "value_not_json", "value")]),
-        Case {
-            name: "bytes that are not UTF-8",
-            input: b"\"\xff\"\n".to_vec(),
-            exit: 3,
-            events: &[],
-            reports: vec![report(1, "value_not_utf8", "value")],
-        },
-        case(
-            "a line too long",
-            format!("{a}\n{}\n{b}\n", "x".repeat(9 << 20)),
-            3,
-            &["a", "b"],
-            vec![report(2, "value_too_large", "value")],
-        ),
-        case("a line too long at the end", format!("{a}\n{}", "x".repeat(9 << 20)), 3, &["a"], vec![report(2, "value_too_large", "value")]),
     ];
-    check_each(cases, |case| case.name.to_owned(), check_lines);
+    let read = jsonl("tests/eval_lines.jsonl").into_iter().map(|case| {
+        let input = case["input"].as_str().unwrap().as_bytes().to_vec();
+        (case, input)
+    });
+    check_each(read.chain(made), |(case, _)| case["name"].to_string(), |(case, input)| check_lines(case, input));
 }
 
-fn check_lines(case: &Case) {
-    let ran = eval(&case.input);
-    assert_eq!(ran.exit, Some(case.exit), "{ran:?}");
-    assert_eq!(event_ids(&ran.json_lines()), case.events);
+fn check_lines(case: &Value, input: &[u8]) {
+    let ran = eval(input);
+    assert_eq!(ran.exit.map(i64::from), case["exit"].as_i64(), "{ran:?}");
+    assert_eq!(json!(event_ids(&ran.json_lines())), case["events"]);
     let reports: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect();
-    assert_eq!(reports.len(), case.reports.len(), "{reports:?}");
-    for (report, expected) in reports.iter().zip(&case.reports) {
-        assert_has(case.name, report, expected);
+    let expected = case["reports"].as_array().unwrap();
+    assert_eq!(reports.len(), expected.len(), "{reports:?}");
+    for (report, expected) in reports.iter().zip(expected) {
+        assert_has("the report", report, expected);
         assert!(report["found"].is_string() && report["fix"].is_string(), "{report}");
     }
 }

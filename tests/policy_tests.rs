@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::support::{Ran, run, tollgate};
+use crate::support::{Ran, check_mistakes, run, tollgate};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -104,46 +104,7 @@ fn policy_servers_are_answered_by_the_file() {
 
 #[test]
 fn mistakes_are_found_with_their_places_before_anything_runs() {
-    let one = |event: &str, expect: &str| case(&format!("      - event: {event}\n        expect: {expect}\n"));
-    let call = "{type: tool_call, tool_call_id: c, tool_name: bash, tool_input: {}}";
-    for (text, says) in [
-        (
-            one(call, "{acton: allow}"),
-            "cases[0].events[0].expect.acton: found an unknown key; write `action`, or remove it\n  --> a_test.yaml:6:18",
-        ),
-        (one(call, "{action: alow}"), "cases[0].events[0].expect.action: found another word; write allow or warn or block"),
-        (one(call, "{reasons: [{cod: x}]}"), "expect.reasons[0].cod: found an unknown key; write `code`"),
-        (one(call, "{safety: {dtector: x}}"), "expect.safety.dtector: found an unknown key; write `detector`"),
-        (one("{type: tool_call, tool_nme: bash}", "{action: allow}"), "event.tool_nme: found an unknown key; write `tool_name`"),
-        (one("{type: toolcall, tool_nme: bash}", "{action: allow}"), "event: {type: toolcall, tool_nme: bash}\n"),
-        (one("text", "{action: allow}"), "events[0].event: found a string; write a mapping"),
-        (one(call, "null"), "events[0].expect: found nothing; write a mapping of verdict fields, or `none`"),
-        (one(call, "{}"), "events[0].expect: found an empty mapping"),
-        (case(CALL), "cases[0].events: found nothing that is expected"),
-        (
-            format!("{}  - {{name: one, events: [{{event: {call}, expect: none}}]}}\n", one(call, "none")),
-            "cases[1].name: found the name of the case on line 2",
-        ),
-        ("cases: []\n".to_owned(), "cases: found no case"),
-        ("case: []\n".to_owned(), "case: found an unknown key; write `cases`"),
-        (format!("policy: {{guardrail: {{}}}}\n{}", one(call, "none")), "policy.guardrail: found an unknown key; write `guardrails`"),
-        (format!("policy: 3\n{}", one(call, "none")), "policy: found a number; write the path of a configuration"),
-        (format!("policy: gone.yaml\n{}", one(call, "none")), "gone.yaml: cannot be read"),
-        (format!("controls: [{{key: passport/a, value: {{type: x}}}}]\n{}", one(call, "none")), "controls[0].value: found"),
-        (
-            format!("suspended: [{{kind: usr, id: a}}]\n{}", one(call, "none")),
-            "suspended[0].kind: found another word; write user or tenant",
-        ),
-        (case("      - record: {key: [1], value: x}\n        expect: none\n"), "events[0].record.key: found a list; write a text"),
-        (case("      - {expect: none}\n"), "events[0].event: found nothing; write the event"),
-        (one(call, "none\n        answers: [{error: bad}]"), "answers[0].error: found another word; write not_asked or timed_out"),
-        (one(call, "none\n        answers: [{}]"), "answers[0].allow: found none or several of"),
-        ("cases: [\n".to_owned(), "a_test.yaml is not valid YAML"),
-    ] {
-        let ran = test(&text, &[]);
-        assert_eq!((ran.exit, ran.stdout.as_str()), (Some(2), ""), "{text}: {ran:?}");
-        assert!(ran.stderr.contains(says), "{says}\n---\n{}", ran.stderr);
-    }
+    check_mistakes("policy", |file| test(file, &[]));
 }
 
 /// An inline policy may hold secrets, and its faults do not show them.

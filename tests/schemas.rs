@@ -293,52 +293,7 @@ fn configurations_are_valid() {
 #[test]
 fn configurations_that_are_wrong_are_not_valid() {
     let validator = validator("configuration");
-    let cases = [
-        "kafka: {brokers: 7}",
-        "kafka: {broker: a}",
-        "kafka: {topics: {events: [a]}}",
-        "kafka: {reply_topics: a}",
-        "kafka: {properties: {a: [1]}}",
-        "worker: {members: 0}",
-        "worker: {members: -1}",
-        "worker: {members: 1.5}",
-        "worker: {drain_timeout_ms: 4294967296}",
-        "worker: [1]",
-        "log: {format: xml}",
-        "limits: {verdict_bytes_max: 5}",
-        "limits: {tenant_stops_percent_max: 101}",
-        "limits: {thread_bytes_max: \"7\"}",
-        "guardrails: {enabled: 1}",
-        "guardrails: {enabled: true, provider: {use: nothing}}",
-        "guardrails: {enabled: true, providers: [{config: {}}]}",
-        "guardrails: {enabled: true, providers: [null]}",
-        "guardrails: {enabled: true, providers: [{use: http}]}",
-        "guardrails: {enabled: true, providers: [{use: http, config: {timeout_ms: 5}}]}",
-        "guardrails: {enabled: true, providers: [{use: http, config: {url: \"http://a\", denied_tools: [a]}}]}",
-        "guardrails: {enabled: true, providers: [{use: http, config: {url: \"http://a\", dialect: soap}}]}",
-        "guardrails: {enabled: true, provider: {use: oap_passport, config: {unenforced_limits: x}}}",
-        "safety_finish_reason: {detectors: [{use: gemini_safety, config: {stop_reasons: [a]}}]}",
-        "tool_loop_guardrails: {warn_after: {exact_failures: 2}}",
-        "tool_loop_guardrails: {idempotent_tools: {a: b}}",
-        "admin: {listen: 9464}",
-        "abuse: {pack: on}",
-        "abuse: {rules: [{id: a}]}",
-        "abuse: {rules: [{id: a, detection: {signal: denail}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 5}}}]}",
-        "abuse: {rules: [{id: a, detection: {signal: denial, tol: a}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 5}}}]}",
-        "abuse: {rules: [{id: a, detection: {signal: denial, \"tool|re\": a}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 5}}}]}",
-        "abuse: {rules: [{id: a, detection: {signal: safety_stop, category: saftey}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 5}}}]}",
-        "abuse: {rules: [{id: a, detection: {signal: denial}, correlation: {type: temporal, group-by: [user], timespan: 1h}}]}",
-        "abuse: {rules: [{id: a, detection: {signal: denial}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 0}}}]}",
-        "abuse: {rules: [{id: a, detection: {signal: denial}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 1025}}}]}",
-        "abuse: {rules: [{id: a, detection: {signal: denial}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gt: 5}}}]}",
-        "abuse: {rules: [{id: a, detection: {signal: denial}, correlation: {type: event_count, group-by: [user], timespan: 60, condition: {gte: 5}}}]}",
-        "abuse: {rules: [{id: a, detection: {signal: denial}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 5}, min: 5}}]}",
-        "abuse: {rules: [{id: a, mode: block, detection: {signal: denial}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 5}}}]}",
-        "abuse: {rules: [{id: a, escalation: {steps: [ban]}, detection: {signal: denial}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 5}}}]}",
-        "abuse: {rules: [{id: a, exceptions: [{tenant: a, reason: b}], detection: {signal: denial}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 5}}}]}",
-        "abuse: {rules: [{id: a, exceptions: [{tool: a}], detection: {signal: denial}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 5}}}]}",
-        "nonsense: 1",
-    ];
+    let cases = include_str!("config/not_valid.txt").lines();
     let is_refused = |text: &&str| {
         let value = configuration(text);
         assert!(Settings::read(&value, &defaults().unwrap()).is_err(), "the settings take {text}");

@@ -10,6 +10,7 @@ mod versions;
 
 use crate::support::{Ran, assert_has, check_each, run, temporary, tollgate};
 use serde_json::{Value, json};
+use tollgate_fixtures::cases::jsonl;
 
 /// A file, arguments and variables for `config check`.
 #[derive(Default)]
@@ -17,6 +18,18 @@ struct Setup<'s> {
     yaml: &'s str,
     arguments: Vec<&'s str>,
     variables: Vec<(&'s str, &'s str)>,
+}
+
+impl<'s> Setup<'s> {
+    /// Reads the members `config`, `arguments` and `variables` of a case.
+    fn of(case: &'s Value) -> Self {
+        let text = |value: &'s Value| value.as_str().expect("a text");
+        Self {
+            yaml: case.get("config").map_or("", text),
+            arguments: case["arguments"].as_array().into_iter().flatten().map(text).collect(),
+            variables: case["variables"].as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), text(value))).collect(),
+        }
+    }
 }
 
 fn check(setup: &Setup<'_>) -> Ran {
@@ -50,150 +63,21 @@ fn check_refused(ran: &Ran, expected: &str) {
     check_ended(ran, 1, expected);
 }
 
-/// Checks that the command was used wrongly, as [`check_refused`] does of a configuration.
-fn check_usage(ran: &Ran, expected: &str) {
-    check_ended(ran, 2, expected);
-}
-
-fn check_ended(ran: &Ran, exit: i32, expected: &str) {
-    assert!(ran.exit == Some(exit) && ran.stdout.is_empty(), "it was accepted, or ended with {:?}: {}", ran.exit, ran.stderr);
+fn check_ended(ran: &Ran, exit: i64, expected: &str) {
+    assert!(
+        ran.exit.map(i64::from) == Some(exit) && ran.stdout.is_empty(),
+        "it was accepted, or ended with {:?}: {}",
+        ran.exit,
+        ran.stderr
+    );
     assert!(ran.stderr.starts_with("tollgate: ") && ran.stderr.contains(expected), "{} instead of {expected}", ran.stderr);
 }
 
-/// Returns the effective configuration of a policy server; everything else is the default.
-fn http(name: &str, url: &str, dialect: &str, timeout_ms: u32) -> Value {
-    json!({
-        "name": name, "url": url, "dialect": dialect, "timeout_ms": timeout_ms, "idempotent": dialect == "opa",
-        "headers": {}, "header_files": {}, "concurrency_max": 64, "queue_max": 1_024, "answer_bytes_max": 65_536,
-        "breaker_failures": 10, "breaker_open_ms": 1_000,
-        "ca_file": null, "client_certificate_file": null, "client_key_file": null,
-    })
-}
-
+/// Blocks of other systems work unchanged, and variables and arguments win over the file. A case has the settings that come of it.
 #[test]
-fn blocks_of_other_systems_work_unchanged() {
-    let deerflow_detectors = "
-safety_finish_reason:
-  enabled: true
-  detectors:
-    - use: deerflow.agents.middlewares.safety_termination_detectors:OpenAICompatibleContentFilterDetector
-      config:
-        finish_reasons: [\"content_filter\", \"sensitive\"]
-    - use: deerflow.agents.middlewares.safety_termination_detectors:AnthropicRefusalDetector
-    - use: deerflow.agents.middlewares.safety_termination_detectors:GeminiSafetyDetector
-";
-    let deerflow_guardrails = "
-guardrails:
-  enabled: true
-  fail_closed: true
-  passport: null
-  provider:
-    use: deerflow.guardrails.builtin:AllowlistProvider
-    config:
-      denied_tools: [\"bash\", \"write_file\"]
-";
-    let hermes_nested = "
-tool_loop_guardrails:
-  warnings_enabled: true
-  hard_stop_enabled: true
-  warn_after: {exact_failure: 2, same_tool_failure: 3, idempotent_no_progress: 2}
-  hard_stop_after: {exact_failure: 5, same_tool_failure: 8, idempotent_no_progress: 5}
-";
-    let gemini =
-        ["SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "RECITATION", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"];
-    let defaults = json!([
-        {"use": "openai_compatible_content_filter", "config": {"finish_reasons": ["content_filter"]}},
-        {"use": "anthropic_refusal", "config": {"stop_reasons": ["refusal"]}},
-        {"use": "gemini_safety", "config": {"finish_reasons": gemini}},
-    ]);
-    let mut with_glm = defaults.clone();
-    let mut defaults = defaults;
-    defaults.as_array_mut().unwrap().push(json!({"use": "native", "config": {"without": []}}));
-    with_glm[0]["config"]["finish_reasons"] = json!(["content_filter", "sensitive"]);
-    let thresholds = |values: [u32; 6], warnings: bool, stops: bool| {
-        let [exact_warn, exact_block, same_warn, same_halt, progress_warn, progress_block] = values;
-        json!({"tool_loop_guardrails": {
-            "exact_failure_warn_after": exact_warn, "exact_failure_block_after": exact_block,
-            "same_tool_failure_warn_after": same_warn, "same_tool_failure_halt_after": same_halt,
-            "no_progress_warn_after": progress_warn, "no_progress_block_after": progress_block,
-            "warnings_enabled": warnings, "hard_stop_enabled": stops,
-        }})
-    };
-    let cases = vec![
-        ("no file content at all", "", thresholds([2, 2, 3, 5, 2, 2], true, true)),
-        ("comments alone", "# nothing\n\n# here\n", json!({"guardrails": {"enabled": false}})),
-        (
-            "DeerFlow: enabled and nothing else",
-            "safety_finish_reason:\n  enabled: true\n",
-            json!({"safety_finish_reason": {"enabled": true, "detectors": defaults.clone()}}),
-        ),
-        (
-            "DeerFlow: detectors of null are the built-in ones",
-            "safety_finish_reason:\n  enabled: true\n  detectors:\n",
-            json!({"safety_finish_reason": {"detectors": defaults}}),
-        ),
-        ("DeerFlow: GLM's value", deerflow_detectors, json!({"safety_finish_reason": {"enabled": true, "detectors": with_glm}})),
-        (
-            "DeerFlow: allowlist by class path",
-            deerflow_guardrails,
-            json!({"guardrails": {"enabled": true, "fail_closed": true, "passport": null, "providers": [{"use": "allowlist", "config": {"allowed_tools": null, "denied_tools": ["bash", "write_file"]}}]}}),
-        ),
-        ("DeerFlow: switched off", "guardrails:\n  enabled: false\n  provider: null\n", json!({"guardrails": {"enabled": false}})),
-        ("Hermes: flat", "tool_loop_guardrails:\n  exact_failure_block_after: 4\n", thresholds([2, 4, 3, 5, 2, 2], true, true)),
-        ("Hermes: nested", hermes_nested, thresholds([2, 5, 3, 8, 2, 5], true, true)),
-        (
-            "Hermes: nested, hard stops are off unless switched on",
-            "tool_loop_guardrails:\n  warn_after: {exact_failure: 7}\n",
-            thresholds([7, 5, 3, 8, 2, 5], true, false),
-        ),
-        ("Hermes: a switch alone", "tool_loop_guardrails:\n  hard_stop_enabled: true\n", thresholds([2, 5, 3, 8, 2, 5], true, true)),
-        ("Hermes: warnings off", "tool_loop_guardrails:\n  warnings_enabled: false\n", thresholds([2, 5, 3, 8, 2, 5], false, false)),
-        (
-            "a list of providers",
-            "guardrails: {enabled: true, providers: [{use: allowlist}, {use: allowlist, config: {allowed_tools: []}}]}",
-            json!({"guardrails": {"providers": [
-                {"use": "allowlist", "config": {"allowed_tools": null, "denied_tools": []}},
-                {"use": "allowlist", "config": {"allowed_tools": [], "denied_tools": []}},
-            ]}}),
-        ),
-        (
-            "an Open Agent Passport by class path",
-            "guardrails: {enabled: true, passport: docs-writer, provider: {use: aport_guardrails.providers.generic:OAPGuardrailProvider}}",
-            json!({"guardrails": {"passport": "docs-writer", "providers": [{"use": "oap_passport", "config": {
-                "passport_path": null, "tool_capabilities": {}, "unenforced_limits": "deny",
-            }}]}}),
-        ),
-        (
-            "tools keep their names",
-            "guardrails: {enabled: true, provider: {use: oap_passport, config: {unenforced_limits: ignore, tool_capabilities: {Bash: system.command.execute, exec.run: none, mcp__*: null}}}}",
-            json!({"guardrails": {"providers": [{"use": "oap_passport", "config": {
-                "passport_path": null, "unenforced_limits": "ignore",
-                "tool_capabilities": {"Bash": "system.command.execute", "exec.run": "none", "mcp__*": null},
-            }}]}}),
-        ),
-        (
-            "servers come last, and are told apart",
-            "guardrails: {enabled: true, providers: [{use: http, config: {url: 'http://a/'}}, {use: allowlist}, {use: http, tools: ['mcp__*'], config: {url: 'https://b/x', dialect: opa, timeout_ms: 9}}]}",
-            json!({"guardrails": {"providers": [
-                {"use": "allowlist", "config": {"allowed_tools": null, "denied_tools": []}},
-                {"use": "http", "config": http("http", "http://a/", "tollgate", 250)},
-                {"use": "http", "tools": ["mcp__*"], "config": http("http-2", "https://b/x", "opa", 9)},
-            ]}}),
-        ),
-        ("JSON is YAML", r#"{"kafka": {"brokers": "a:1,b:2"}}"#, json!({"kafka": {"brokers": "a:1,b:2"}})),
-        ("admin switched off", "admin: null", json!({"admin": null})),
-        (
-            "librdkafka's properties keep their dots and case",
-            "kafka: {properties: {security.protocol: SSL, socket.timeout.ms: 5000, enable.ssl.certificate.verification: false}}",
-            json!({"kafka": {"properties": {"security.protocol": "SSL", "socket.timeout.ms": "5000", "enable.ssl.certificate.verification": "false"}}}),
-        ),
-        (
-            "tools keep their case",
-            "guardrails: {enabled: true, provider: {use: allowlist, config: {denied_tools: [Bash, MCP__X]}}}",
-            json!({"guardrails": {"providers": [{"use": "allowlist", "config": {"allowed_tools": null, "denied_tools": ["Bash", "MCP__X"]}}]}}),
-        ),
-    ];
-    check_each(cases, |(name, ..)| (*name).to_owned(), |(name, text, expected)| assert_has(name, &effective(&yaml(text)), expected));
+fn what_is_written_is_in_force() {
+    let check_case = |case: &Value| assert_has("the settings", &effective(&Setup::of(case)), &case["effective"]);
+    check_each(jsonl("tests/config/accepted.jsonl"), Value::to_string, check_case);
 }
 
 /// The printed configuration can be saved and used: it means the same, and decides the same.

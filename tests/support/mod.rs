@@ -6,6 +6,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use tollgate_fixtures::cases::jsonl;
 
 /// Returns the real binary's command, in an environment without the machine's own settings.
 pub fn tollgate() -> Command {
@@ -49,4 +50,15 @@ pub fn temporary(text: &str) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     std::fs::write(file.path(), text).expect("it can be written");
     file
+}
+
+/// Checks that a command which runs test files refuses those with mistakes, and says of each what its line says.
+pub fn check_mistakes(of: &str, test: impl Fn(&str) -> Ran) {
+    let cases = jsonl("tests/test_files_with_mistakes.jsonl").into_iter().filter(|case| case["of"] == of);
+    let check = |case: &Value| {
+        let (ran, says) = (test(case["file"].as_str().unwrap()), case["says"].as_str().unwrap());
+        assert_eq!((ran.exit, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+        assert!(ran.stderr.contains(says), "{says}\n---\n{}", ran.stderr);
+    };
+    check_each(cases, Value::to_string, check);
 }
