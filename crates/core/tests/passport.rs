@@ -306,20 +306,8 @@ fn sample_passports_keep_to_the_schema_and_do_what_they_say() {
         assert_eq!(check_schema(example(name).as_bytes()).unwrap(), [], "{name}");
     }
     let restrictive = example("restrictive");
-    for (tool, input, expected) in [
-        ("bash", json!({"command": "git status && ls -la"}), "oap.allowed"),
-        ("bash", json!({"command": "git push"}), "oap.command_not_allowed"),
-        ("read_file", json!({"path": "/workspace/README.md"}), "oap.allowed"),
-        ("read_file", json!({"path": "/workspace/.env"}), "oap.blocked_pattern"),
-        ("write_file", json!({"path": "/workspace/docs/a.md", "content": "x"}), "oap.allowed"),
-        ("write_file", json!({"path": "/workspace/src/a.md", "content": "x"}), "oap.path_not_allowed"),
-        ("web_fetch", json!({"url": "https://en.wikipedia.org/wiki/Passport"}), "oap.allowed"),
-        ("web_fetch", json!({"url": "https://wikipedia.org/"}), "oap.domain_not_allowed"),
-        ("mcp__github__list_issues", json!({}), "oap.allowed"),
-        ("mcp__github__delete_repo", json!({}), "oap.mcp_tool_not_allowed"),
-        ("task", json!({"prompt": "x"}), "oap.unknown_capability"),
-    ] {
-        assert_eq!(first(&restrictive, tool, &input), expected, "{tool} {input}");
+    for row in jsonl("tests/data/passport_restrictive.jsonl") {
+        assert_eq!(row["code"], first(&restrictive, row["tool"].as_str().unwrap(), &row["input"]), "{row}");
     }
 }
 
@@ -332,41 +320,12 @@ fn the_strict_side_names_every_fault_and_what_evaluation_makes_of_it() {
         ["passport_id", "kind", "owner_id", "owner_type", "assurance_level", "regions", "created_at", "updated_at", "version"]
     );
     assert!(faults.iter().all(|fault| fault.effect == "ignored by evaluation"));
-    let bad = json!({
-        "passport_id": "x", "kind": "copy", "spec_version": "oap/2.0", "owner_id": 1, "owner_type": "team", "assurance_level": "L9",
-        "status": "Active", "regions": ["us", "US-CA"], "created_at": "yesterday", "updated_at": "2026-01-01T00:00:00Z", "version": "1.0",
-        "expires_at": "soon", "surprise": true, "nickname": "x", "metadata": [],
-        "capabilities": ["data.export", {"id": "*"}, {"id": "data.export", "params": 1}],
-        "limits": {
-            "messaging.send": {"msgs_per_min": 0, "allowed_recipients": [1]},
-            "data.export": {"max_rows": 1.5},
-            "finance.payment.refund": {"currency_limits": {"USD": {"daily_cap": "x"}}},
-            "data.file.read": {"allowed_paths": "/tmp", "allowed_domains": ["x"]},
-        },
-    });
-    let faults = check_schema(bad.to_string().as_bytes()).unwrap();
+    let case: Value = serde_json::from_str(include_str!("data/passport_faults.json")).unwrap();
+    let faults = check_schema(case["passport"].to_string().as_bytes()).unwrap();
     let effect =
         |path: &str| faults.iter().find(|fault| fault.path == path).map_or("no fault", |fault: &SchemaFault| fault.effect.as_ref());
-    for (path, expected) in [
-        ("passport_id", "ignored by evaluation"),
-        ("kind", "ignored by evaluation"),
-        ("spec_version", "denies every call: oap.passport_version_mismatch"),
-        ("status", "denies every call: oap.passport_suspended"),
-        ("regions[0]", "ignored by evaluation"),
-        ("regions[1]", "no fault"),
-        ("updated_at", "no fault"),
-        ("version", "ignored by evaluation"),
-        ("surprise", "denies every call: oap.passport_invalid"),
-        ("nickname", "ignored by evaluation"),
-        ("metadata", "ignored by evaluation"),
-        ("capabilities[1].id", "taken as it is; there are no wildcards"),
-        ("limits[\"messaging.send\"].allowed_recipients[0]", "denies every call that needs this capability: oap.passport_invalid"),
-        ("limits[\"data.export\"].max_rows", "ignored by evaluation"),
-        ("limits[\"finance.payment.refund\"].currency_limits.USD.daily_cap", "ignored by evaluation"),
-        ("limits[\"data.file.read\"].allowed_paths", "denies every call that needs this capability: oap.passport_invalid"),
-        ("limits[\"data.file.read\"].allowed_domains", "denies every call that needs this capability: oap.policy_error"),
-    ] {
-        assert_eq!(effect(path), expected, "{path} in {faults:#?}");
+    for (path, expected) in case["effects"].as_object().unwrap() {
+        assert_eq!(expected, effect(path), "{path} in {faults:#?}");
     }
     assert!(["capabilities[0]", "capabilities[2].params"].iter().all(|path| effect(path).starts_with("grants nothing")));
     assert!(check_schema(b"{").is_err());

@@ -1,6 +1,7 @@
 //! Checks properties of every input: the JSON dialect, decoding, the offset tracker, and the order in which a log is read.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -8,6 +9,7 @@ use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use tollgate_core::decide::deciding::Outcome;
 use tollgate_core::engine::processor::{OffsetTracker, TrackerError};
+use tollgate_core::event::decode::schema;
 use tollgate_core::event::record::{Header, Offset, partition_of};
 use tollgate_fixtures::gate::{Gate, default_policy, policy};
 use tollgate_json::time::rfc_3339;
@@ -250,32 +252,12 @@ fn mutation() -> impl Strategy<Value = Mutation> {
     ]
 }
 
-const KNOWN: [&str; 24] = [
-    "type",
-    "thread_id",
-    "event_id",
-    "turn_id",
-    "timestamp",
-    "tool_call_id",
-    "tool_name",
-    "tool_input",
-    "arguments",
-    "result",
-    "failed",
-    "agent_id",
-    "is_subagent",
-    "user_id",
-    "response",
-    "message",
-    "error",
-    "provider",
-    "specversion",
-    "source",
-    "id",
-    "subject",
-    "data",
-    "data_base64",
-];
+/// The names of all fields of events, and those of a CloudEvent.
+static KNOWN: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let schema = schema();
+    let fields = schema.pointer("/definitions/fields/properties").and_then(Value::as_object).unwrap().keys().cloned();
+    fields.chain(["specversion", "source", "id", "subject", "data", "data_base64"].map(str::to_owned)).collect()
+});
 
 fn mutate(event: &mut Value, mutation: &Mutation) {
     let Some(fields) = event.as_object_mut() else { return };
@@ -284,7 +266,7 @@ fn mutate(event: &mut Value, mutation: &Mutation) {
         _ if keys.is_empty() => {}
         Mutation::Remove(at) => drop(fields.remove(at.get(&keys))),
         Mutation::Replace(at, value) => drop(fields.insert(at.get(&keys).clone(), value.clone())),
-        Mutation::Insert(at, value) => drop(fields.insert((*at.get(&KNOWN)).to_owned(), value.clone())),
+        Mutation::Insert(at, value) => drop(fields.insert(at.get(&KNOWN[..]).clone(), value.clone())),
         Mutation::Nested(at, within, value) => {
             if let Some(inner) = fields.get_mut(at.get(&keys)) {
                 mutate(inner, &Mutation::Replace(*within, value.clone()));
