@@ -64,7 +64,7 @@ def test_case(fake, host, case, monkeypatch):
         fake.answer = fail_as(fake, case)
     settings = {
         "url": fake.url,
-        "deadline": 0.5 if case.get("fault") in ("silent", "cut") else 20.0,
+        "deadline": 1.5 if case.get("fault") in ("silent", "cut") else 20.0,
         "on_failure": case.get("on_failure", "closed"),
     }
     seen = host.converse_with(Run(settings, case.get("calls", [{"id": "c1", "value": 3}])))

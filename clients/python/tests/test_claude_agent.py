@@ -35,7 +35,7 @@ async def garbage(*_):
 
 @pytest.mark.parametrize("broken", [raising, hanging, nothing, garbage])
 def test_a_hook_that_fails_lets_no_tool_run(fake, monkeypatch, broken):
-    monkeypatch.setattr("tollgate.claude_agent.MARGIN_SECONDS", 0.5)
+    monkeypatch.setattr("tollgate.claude_agent.MARGIN_SECONDS", 2.5)
     hooks = TollgateHooks(fake.url, deadline=0.5)
     monkeypatch.setattr(hooks, "_called", broken)
     ran, api = run(hooks, [call("c1", 3)])
