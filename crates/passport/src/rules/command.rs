@@ -178,10 +178,6 @@ fn read_command<'s>(sorted: &'s Sorted<'_>) -> Result<&'s str, Denial> {
     let invalid = |message: &'static str| Err(Denial::new("oap.invalid_tool_arguments", message));
     let mut commands = sorted.of(ArgumentRole::Command).filter(|command| !command.trim().is_empty());
     let Some(command) = commands.next() else {
-        // The command itself may be of a language that is not judged.
-        if sorted.refused == Some("command") {
-            check_judgeable(sorted)?;
-        }
         return Err(Denial::new("oap.missing_required_context", "Command context must include command"));
     };
     check_judgeable(sorted)?;
