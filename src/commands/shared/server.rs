@@ -91,7 +91,10 @@ impl Server {
             );
         }
         if self.files.ca_file.is_some() || self.files.certificate_file.is_some() {
-            bail!("{}: found plain http beside files of TLS, which have no effect there; write an https URL, or leave the files out", self.url);
+            bail!(
+                "{}: found plain http beside files of TLS, which have no effect there; write an https URL, or leave the files out",
+                self.url
+            );
         }
         Ok(())
     }
