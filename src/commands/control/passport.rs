@@ -137,7 +137,7 @@ mod tests {
         assert!(written.contains(r#""passport":{ "status": "active", "limit": 1.10 },"by":"alice","at":"#), "{written}");
         let read = decode(Some(b"passport/team \"a\"/coder"), Some(&value)).unwrap();
         let expected = Passport::read(text).unwrap();
-        assert_eq!(read, Control::Passport("team \"a\"/coder".to_owned(), Some(std::sync::Arc::new(expected))));
+        assert_eq!(read, Control::Passport("team \"a\"/coder".to_owned(), Some(Ok(std::sync::Arc::new(expected)))));
     }
 
     #[test]
