@@ -18,10 +18,13 @@ pub fn trees(program: &str, arguments: &[Argument]) -> Vec<Below> {
         }
         "rm" if has(arguments, &['r', 'R'], "recursive") => all(Below::Changes),
         "chmod" | "chown" | "chgrp" | "chattr" if has(arguments, &['R'], "recursive") => all(Below::Changes),
+        "zip" if has(arguments, &['r', 'R'], "recurse-paths") => all(Below::Moves),
         "git" => of_git(arguments),
         "tar" | "gtar" | "bsdtar" => {
             let folder = extracted_to(arguments);
-            (0..arguments.len()).map(|at| if Some(at) == folder { Below::Fills } else { Below::Stays }).collect()
+            // What goes into an archive can be taken out at another place.
+            let others = if folder.is_some() { Below::Stays } else { Below::Moves };
+            (0..arguments.len()).map(|at| if Some(at) == folder { Below::Fills } else { others }).collect()
         }
         _ => Vec::new(),
     }
@@ -107,7 +110,7 @@ mod tests {
 
     #[test]
     fn folders_that_are_there_take_what_goes_into_them_by_its_name() {
-        use Below::{Changes, Comes, Moves, Stays, Tracked};
+        use Below::{Changes, Comes, Fills, Moves, Stays, Tracked};
         for (line, expected) in [
             ("mv a b", vec![Moves, Moves]),
             ("mv a .", vec![Moves, Stays]),
@@ -118,6 +121,10 @@ mod tests {
             ("cp a b", vec![]),
             ("cp -r a b", vec![Moves, Moves, Moves]),
             ("cp -r a ./", vec![Moves, Moves, Stays]),
+            ("zip -r x.zip a", vec![Moves, Moves, Moves]),
+            ("tar cf x.tar a", vec![Moves, Moves, Moves]),
+            ("tar -xf x.tar -C a", vec![Stays, Stays, Stays, Fills]),
+            ("tar xf x.tar", vec![Fills, Stays]),
             ("rm -r a", vec![Changes, Changes]),
             ("rm a", vec![]),
             ("git mv a b", vec![Moves, Moves, Moves]),
