@@ -222,6 +222,14 @@ impl PathSet {
         components.map(ShellGlob::new).any(|component| self.last_names().any(|name| component.meets(name)))
     }
 
+    /// As [`Self::may_be_found_by`], of a glob that is a whole path: one that is relative finds no place of the system.
+    pub(super) fn may_be_found_at(&self, glob: &str) -> bool {
+        let is_relative = !glob.starts_with(['/', '~']);
+        let components = glob.split('/').filter(|component| component.contains(['*', '?', '[']));
+        let names = || self.entries.iter().filter(|entry| !is_relative || !trees::is_of_system(entry)).filter_map(|entry| last_name(entry));
+        components.map(ShellGlob::new).any(|component| names().any(|name| component.meets(name)))
+    }
+
     /// Returns whether a pattern of names looks for a name with which an entry ends: one of its components is that name, or is a glob that finds
     /// it although it is hidden.
     pub(super) fn is_named_by(&self, pattern: &str) -> bool {
@@ -247,7 +255,7 @@ impl PathSet {
 
     /// Returns the last literal names of the entries.
     fn last_names(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().filter_map(|entry| entry.rsplit('/').find(|name| !name.is_empty() && !glob::has_wildcards(name)))
+        self.entries.iter().filter_map(|entry| last_name(entry))
     }
 
     fn lookup(&self, root: Root, text: &str) -> Option<usize> {
@@ -284,6 +292,11 @@ impl PathSet {
             })
         })
     }
+}
+
+/// Returns the last literal name of an entry.
+fn last_name(entry: &str) -> Option<&str> {
+    entry.rsplit('/').find(|name| !name.is_empty() && !glob::has_wildcards(name))
 }
 
 /// Returns the globs that a blocked entry means besides its own place: everything below it, at any depth if it is relative, and for home

@@ -186,7 +186,7 @@ impl FileLimits {
     /// Checks that none of the expansions of a glob finds a blocked path.
     fn check_finds(&self, expansions: &[String]) -> Result<(), Denial> {
         check_limit(&self.blocked_paths, |blocked| match expansions.iter().any(|glob| blocked.may_be_found_by(glob)) {
-            true => Err(Denial::new("oap.path_blocked", "A glob could find a blocked path")),
+            true => Err(Denial::new("oap.path_blocked", FOUND)),
             false => Ok(()),
         })
     }
@@ -242,6 +242,7 @@ impl FileLimits {
     }
 }
 
+const FOUND: &str = "A glob could find a blocked path";
 const OVER: &str = "File content exceeds max_file_size";
 
 fn too_large(denial: Denial) -> Denial {
@@ -277,7 +278,11 @@ impl Rules for FileLimits {
         if let Some(spelling) = plain_spelling(text) {
             self.check_places(&NormalPath::new(&spelling), &spelling)?;
         }
-        if is_glob { self.check_finds(&bash_commands::braces(text)) } else { Ok(()) }
+        let expansions = if is_glob { bash_commands::braces(text) } else { Vec::new() };
+        check_limit(&self.blocked_paths, |blocked| match expansions.iter().any(|glob| blocked.may_be_found_at(glob)) {
+            true => Err(Denial::new("oap.path_blocked", FOUND)),
+            false => Ok(()),
+        })
     }
 
     fn check_tree(&self, text: &str, below: Below) -> Result<(), Denial> {
