@@ -22,8 +22,11 @@ pub(super) fn missing_program(errors: &str, hidden: &Path, is_listed: impl Fn(&s
             let (program, rest) = line.split_once(": ")?;
             ["env", "nice", "xargs"].contains(&program).then_some(rest.strip_suffix(": No such file or directory")?)?
         };
-        let name = name.trim_matches(['\'', '‘', '’']);
-        (!is_listed(name) && !name.to_ascii_lowercase().contains("cannot ")).then(|| format!("{name} (which is not there)"))
+        // Two processes may say it at once, and one of them in the middle of what the other says.
+        let is_mixed = name.contains(": not found");
+        let mut names = name.split(": not found").map(|part| if is_mixed { part.rsplit(": ").next().unwrap_or(part) } else { part });
+        let name = names.find_map(|name| Some(name.trim_matches(['\'', '‘', '’'])).filter(|name| !is_listed(name)))?;
+        (!name.to_ascii_lowercase().contains("cannot ")).then(|| format!("{name} (which is not there)"))
     };
     errors.lines().find_map(missing)
 }
@@ -58,6 +61,13 @@ mod tests {
             assert_eq!(missing(&line.replace("nope", "ls")), None, "{line}");
         }
         assert!(missing("/.h/dash: 1: /work: Permission denied").is_some());
+    }
+
+    #[test]
+    fn what_two_processes_say_at_once_is_told_apart() {
+        assert_eq!(missing("sh: sh: ls: not foundls: not found\n\n"), None);
+        assert_eq!(missing("sh: sh: nope: not foundls: not found\n\n").as_deref(), Some("nope (which is not there)"));
+        assert_eq!(missing("sh: sh: ls: not foundnope: not found\n\n").as_deref(), Some("nope (which is not there)"));
     }
 
     #[test]
