@@ -7,13 +7,14 @@ use anyhow::{Result, anyhow};
 use rdkafka::Offset;
 use serde::Serialize;
 
+use super::producer::Sent;
 use super::{Arrivals, Progress, Reader, Schedule, Sender, Tally, Usage, Worker};
 use tollgate_config::settings::{KafkaSettings, TopicSettings};
 
 /// How often the worker's memory is looked at.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 /// From when the sender and the waiter are ready to when the first event is due.
-const LEAD: Duration = Duration::from_millis(100);
+pub(super) const LEAD: Duration = Duration::from_millis(100);
 
 /// How long a phase takes.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
@@ -103,12 +104,20 @@ impl Load<'_> {
         });
         let (sent, samples) = (sent?, samples?);
         progress.clear();
+        let phase = Phase::of(schedule, &arrivals, &sent, deadline, samples.as_ref());
+        Ok(Observed { phase, arrivals, awaited: sent.awaited })
+    }
+}
+
+impl Phase {
+    /// Adds up a phase: the verdicts on what was sent, and what the worker used meanwhile.
+    pub(super) fn of(schedule: Schedule, arrivals: &Arrivals, sent: &Sent, deadline: Duration, samples: Option<&Samples>) -> Self {
         let tally = arrivals.tally(&sent.awaited, deadline);
         let measured = (schedule.measured_end - schedule.warm_up) as f64;
         let verdicts_per_event = if tally.awaited == 0 { 1.0 } else { tally.awaited as f64 / measured };
         let achieved = tally.verdicts_per_second / verdicts_per_event;
-        let cpu = samples.as_ref().and_then(|samples| samples.cpu_seconds());
-        let phase = Phase {
+        let cpu = samples.and_then(Samples::cpu_seconds);
+        Self {
             asked_per_second: schedule.rate,
             sent_per_second: schedule.count as f64 / sent.elapsed.as_secs_f64().max(schedule.due(schedule.count).as_secs_f64()),
             achieved_per_second: achieved,
@@ -116,16 +125,15 @@ impl Load<'_> {
             refused: sent.refused,
             tally,
             cpu_us_per_event: cpu.map(|(seconds, window)| seconds * 1e6 / (achieved * window)),
-            usage: samples.as_ref().and_then(|samples| samples.last),
-            resident_bytes_max: samples.as_ref().map_or(0, |samples| samples.resident_bytes_max),
-        };
-        Ok(Observed { phase, arrivals, awaited: sent.awaited })
+            usage: samples.and_then(|samples| samples.last),
+            resident_bytes_max: samples.map_or(0, |samples| samples.resident_bytes_max),
+        }
     }
 }
 
 /// The worker's CPU and memory during a phase.
 #[derive(Debug, Default)]
-struct Samples {
+pub(super) struct Samples {
     /// When the measured time began and ended, from the start, and the CPU seconds used by then.
     from: Option<(Duration, f64)>,
     to: Option<(Duration, f64)>,
@@ -142,7 +150,7 @@ impl Samples {
 }
 
 /// Looks at a worker until the phase is over.
-fn sample(worker: &mut Worker, schedule: Schedule, start: Instant, is_over: &OnceLock<()>) -> Result<Samples> {
+pub(super) fn sample(worker: &mut Worker, schedule: Schedule, start: Instant, is_over: &OnceLock<()>) -> Result<Samples> {
     let (from, to) = schedule.window();
     let mut samples = Samples::default();
     loop {

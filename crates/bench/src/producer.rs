@@ -144,12 +144,17 @@ impl Sender {
         self.producer.flush(FLUSH_TIME_MAX).context("the brokers do not acknowledge what is sent")
     }
 
-    /// Hands the next event over. A full queue is waited out, which makes the events behind late and leaves their schedule as it is.
-    fn publish(&mut self, topic: &str, event: &mut MixEvent, sent: &mut Sent) -> Result<()> {
+    /// Takes the next event of the traffic, which is then sent in some way.
+    pub(super) fn draw(&mut self, event: &mut MixEvent, sent: &mut Sent) {
         self.mix.next_into(event);
         self.next = event.number + 1;
         sent.awaited.push(event.is_awaited());
         sent.bytes += event.value.len() as u64;
+    }
+
+    /// Hands the next event over. A full queue is waited out, which makes the events behind late and leaves their schedule as it is.
+    fn publish(&mut self, topic: &str, event: &mut MixEvent, sent: &mut Sent) -> Result<()> {
+        self.draw(event, sent);
         let number = event.number.to_string();
         let headers = OwnedHeaders::new_with_capacity(1).insert(Header { key: NUMBER_HEADER, value: Some(&number) });
         let mut record = BaseRecord::to(topic).key(&event.thread_id).payload(&event.value).headers(headers);

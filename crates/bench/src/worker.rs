@@ -24,6 +24,8 @@ pub enum Subject {
     PassThrough,
     /// The gate with other settings.
     Variant(Variant),
+    /// The gate over HTTP, beside a worker: `tollgate serve`, which listens on this port of loopback.
+    Server(u16),
     /// A baseline: any command.
     Baseline {
         /// Its name.
@@ -40,6 +42,7 @@ impl Subject {
             Self::Gate => "tollgate",
             Self::PassThrough => "pass-through",
             Self::Variant(variant) => variant.name,
+            Self::Server(_) => "serve",
             Self::Baseline { name, .. } => name,
         }
     }
@@ -91,7 +94,7 @@ impl Worker {
         let mut guard = ProcessGuard::start()?;
         let [admin_port] = free_ports()?;
         let mut command = match subject {
-            Subject::Gate | Subject::PassThrough | Subject::Variant(_) => ours(invocation, subject),
+            Subject::Gate | Subject::PassThrough | Subject::Variant(_) | Subject::Server(_) => ours(invocation, subject),
             Subject::Baseline { command, .. } => {
                 let mut shell = Command::new("sh");
                 shell.args(["-c", command]);
@@ -123,6 +126,7 @@ impl Worker {
                 ("ALERTS", &topics.alerts),
                 ("SIGNALS", &topics.signals),
                 ("ABUSE", &topics.abuse),
+                ("REPLIES", &topics.replies),
                 ("STATE", &topics.state),
             ] {
                 command.env(format!("TOLLGATE__KAFKA__TOPICS__{name}"), topic);
@@ -164,6 +168,11 @@ impl Worker {
         Ok(())
     }
 
+    /// Sends a signal (`STOP`, `CONT`).
+    pub fn signal(&mut self, name: &str) -> Result<()> {
+        self.guard.signal(name)
+    }
+
     /// Reads what it has used by now.
     pub fn usage(&self) -> Result<Usage> {
         Usage::of_group(self.group)
@@ -188,7 +197,7 @@ impl Worker {
     }
 }
 
-/// Returns the command of the gate or the pass-through. Without a configuration file the policy is the default one with a list of denied
+/// Returns the command of a process of `tollgate`. Without a configuration file the policy is the default one with a list of denied
 /// tools, so that the mix's denials come out.
 fn ours(invocation: &Invocation, subject: &Subject) -> Command {
     let mut command = Command::new(&invocation.binary);
@@ -200,8 +209,9 @@ fn ours(invocation: &Invocation, subject: &Subject) -> Command {
         }
     }
     command.args(invocation.properties.iter().flat_map(|property| [OsString::from("-X"), OsString::from(property)]));
-    command.arg("run");
+    command.arg(if matches!(subject, Subject::Server(_)) { "serve" } else { "run" });
     match subject {
+        Subject::Server(port) => _ = command.arg(format!("--listen=127.0.0.1:{port}")),
         Subject::PassThrough => _ = command.arg("--pass-through"),
         Subject::Variant(Variant { arguments, environment, .. }) => {
             command.args(*arguments).envs(environment.iter().map(|(name, value)| (*name, value)));

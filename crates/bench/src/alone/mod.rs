@@ -5,11 +5,13 @@
 //! | `moves` | threads restored per second, and how long verdicts wait while a worker joins or leaves |
 //! | `recorded` | reading and deciding recorded traffic in one process |
 //! | `remote` | asking a policy server, over a bare exchange of the same bytes |
+//! | `serve` | the gate over HTTP, over a bare Kafka client and over an echo |
 //! | `shadow` | a policy on trial, over deciding without |
 
 mod moves;
 mod recorded;
 mod remote;
+mod serve;
 mod shadow;
 
 use std::path::Path;
@@ -44,6 +46,15 @@ pub(super) enum Measurement {
         #[arg(long, hide = true)]
         serve: bool,
     },
+    /// The gate over HTTP: waits over those of a bare Kafka client, CPU over that of an echo, and memory
+    Serve {
+        /// How often the phases that are compared take turns
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+        rounds: u32,
+        /// Be the echo, on this port
+        #[arg(long, hide = true)]
+        echo: Option<u16>,
+    },
     /// A policy on trial, over deciding without: no broker is needed
     Shadow,
 }
@@ -57,6 +68,8 @@ impl Measurement {
             Self::Recorded { events } => recorded::measure(&binary::resolve(tollgate, &Progress::default())?, *events),
             Self::Remote { serve: true } => remote::serve(),
             Self::Remote { serve: false } => remote::measure(),
+            Self::Serve { echo: Some(port), .. } => serve::echo(*port),
+            Self::Serve { rounds, echo: None } => open()?.serve(*rounds),
             Self::Shadow => shadow::measure(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Findings, rows};
+use super::{Findings, Row, rows};
 use crate::drain::DrainRound;
 use crate::{Drained, Offline, Overload, PartitionCost, Phase, Ratio, Versus};
 
@@ -215,6 +215,11 @@ fn write_targets(out: &mut String, findings: &Findings) -> std::fmt::Result {
     if !is_report && rows.iter().all(|row| row.measured.is_none()) {
         return Ok(());
     }
+    write_rows(out, rows)
+}
+
+/// Writes a table of targets.
+pub fn write_rows(out: &mut String, rows: Vec<Row>) -> std::fmt::Result {
     writeln!(out, "\n| what | target | measured | met |\n|---|---|---|---|")?;
     for row in rows {
         let met = match row.met {
@@ -232,7 +237,8 @@ fn write_targets(out: &mut String, findings: &Findings) -> std::fmt::Result {
     Ok(())
 }
 
-fn megabytes(bytes: u64) -> f64 {
+/// Returns bytes as megabytes.
+pub fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 

@@ -7,7 +7,7 @@ mod plot;
 pub(crate) mod samples;
 mod targets;
 
-pub use markdown::{markdown, page};
+pub use markdown::{markdown, megabytes, page, write_rows};
 use plot::{Series, plot};
 pub use targets::{Row, rows};
 
