@@ -1,7 +1,7 @@
 //! Puts the benchmark's load on a server of HTTP: each event is posted when it is due, and never waits for the answer to another.
 
-use std::sync::OnceLock;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
@@ -11,11 +11,15 @@ use hyper::{Request, StatusCode, Uri};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use tokio::sync::Semaphore;
 use tollgate_testkit::MixEvent;
 
 use crate::load::{LEAD, sample};
 use crate::producer::Sent;
 use crate::{Arrivals, Phase, Schedule, Sender, Times, Worker};
+
+/// How many requests of a phase are asked at once. Requests that are due beyond it are late, and open no connections without end.
+const CONNECTIONS: usize = 256;
 
 /// A client of HTTP/1.1 that keeps its connections open.
 pub(super) struct Http {
@@ -40,9 +44,9 @@ impl Http {
             .header("content-type", "application/json")
             .header("prefer", format!("wait={}", wait.as_millis()))
             .body(Full::new(Bytes::copy_from_slice(&event.value)))?;
-        let answer = self.client.request(request);
+        let client = self.client.clone();
         Ok(async move {
-            let answer = answer.await?;
+            let answer = client.request(request).await?;
             let status = answer.status();
             answer.into_body().collect().await?;
             Ok(status)
@@ -72,13 +76,19 @@ impl Http {
     ) -> Result<Sent> {
         let (mut sent, mut event) = (Sent::default(), MixEvent::blank());
         let (answered, answers) = channel();
+        let places = Arc::new(Semaphore::new(CONNECTIONS));
         for number in 0..schedule.count {
             sender.draw(&mut event, &mut sent);
             std::thread::sleep((start + schedule.due(number)).saturating_duration_since(Instant::now()));
             let (answer, answered, number) = (self.post(&event, deadline)?, answered.clone(), event.number);
+            let places = Arc::clone(&places);
             self.runtime.spawn(async move {
+                let in_turn = async {
+                    let _place = places.acquire().await?;
+                    answer.await
+                };
                 // A request that is late makes room for those of the next phase.
-                let answer = tokio::time::timeout(deadline, answer).await;
+                let answer = tokio::time::timeout(deadline, in_turn).await;
                 if matches!(answer, Ok(Ok(status)) if status.is_success()) {
                     // The phase may be over.
                     let _late = answered.send((number, start.elapsed()));

@@ -18,9 +18,11 @@ use nix::sys::resource::{Resource, getrlimit};
 use tollgate_testkit::{free_ports, wait_until};
 
 use crate::report::{Row, megabytes, write_rows};
-use crate::{Bed, Phase, Ratio, Session, Subject, Worker, sustained};
+use crate::{Bed, Phase, Ratio, Search, Session, Subject, Worker, sustained};
 use http::Http;
 
+/// The first rate that is tried, in events per second.
+const SEARCH_START: f64 = 1_000.0;
 /// Requests that wait at once, as many as `serve.in_flight_max` allows by default, and how long they are ready to wait.
 const IN_FLIGHT: usize = 5_000;
 const IN_FLIGHT_WAIT: Duration = Duration::from_secs(60);
@@ -99,7 +101,7 @@ impl Session {
             self.say("serve", &phase);
             Ok(judged.is_ok())
         };
-        self.plan.search.run(probe, || false)?.context("no rate is sustained over HTTP")
+        Search { start: SEARCH_START, ..self.plan.search }.run(probe, || false)?.context("no rate is sustained over HTTP")
     }
 
     /// Runs the same load through the server, on the echo and by a bare client. The bare client comes first in every second round.
