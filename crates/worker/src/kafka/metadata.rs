@@ -34,23 +34,6 @@ pub fn reach_leaders<C: ConsumerContext>(
     if ends.count() == 0 { Ok(()) } else { client.offsets_for_times(ends, timeout).map(drop) }
 }
 
-/// Returns which of these partitions of topics has no leader, as a sentence; `None` if each has one.
-pub fn leaderless<C: ConsumerContext>(
-    client: &BaseConsumer<C>,
-    topics: &[String],
-    partitions: &[Partition],
-    timeout: Duration,
-) -> Result<Option<String>, KafkaError> {
-    for topic in topics {
-        let metadata = client.fetch_metadata(Some(topic), timeout)?;
-        let mut found = metadata.topics().iter().filter(|found| found.name() == topic).flat_map(|found| found.partitions());
-        if let Some(found) = found.find(|found| found.leader() < 0 && partitions.contains(&Partition(found.id()))) {
-            return Ok(Some(format!("partition {} of topic {topic} has no leader", found.id())));
-        }
-    }
-    Ok(None)
-}
-
 /// What the brokers say of a topic and of themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TopicMetadata {

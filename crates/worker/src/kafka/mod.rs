@@ -29,7 +29,7 @@ pub(crate) use context::log;
 pub use context::{AssignsItself, Callbacks, Context, Deliveries, PlainContext, statistics};
 pub use failover::failover_table;
 pub use message::{headers_of, own_headers, with_record};
-pub use metadata::{TopicMetadata, cluster_topic, is_unreachable, leaderless, partitions_of, passes, reach_leaders};
+pub use metadata::{TopicMetadata, cluster_topic, is_unreachable, partitions_of, passes, reach_leaders};
 use oauth::oauth_token;
 pub use open_transactions::{OpenTransaction, open_transactions};
 pub use principal::principal;

@@ -13,7 +13,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::health::Health;
-use crate::kafka::{Inquirer, StageTopics, Watch, consumer_config, is_forbidden, leaderless, partitions_of, reach_leaders};
+use crate::kafka::{Inquirer, StageTopics, Watch, consumer_config, is_forbidden, partitions_of, reach_leaders};
 use crate::logging::OncePerMinute;
 use crate::stop::Stop;
 use crate::threads::MustRun;
@@ -109,9 +109,6 @@ fn client(kafka: &KafkaSettings, stage: &StageTopics) -> KafkaResult<Inquirer> {
     Inquirer::new(config)
 }
 
-/// What the brokers have answered: how many partitions the topic has, or which partition has no leader, as a sentence.
-type Found = Result<usize, String>;
-
 struct Watcher {
     kafka: Arc<KafkaSettings>,
     /// The stage whose input is watched.
@@ -161,7 +158,7 @@ impl Watcher {
     }
 
     /// Asks how many partitions there are, and whether the leaders of those that are held answer. Returns `None` at the sign to stop.
-    fn ask(&self, client: &Inquirer) -> Option<KafkaResult<Found>> {
+    fn ask(&self, client: &Inquirer) -> Option<KafkaResult<usize>> {
         let (input, mut topics) = (self.stage.input.clone(), vec![self.stage.input.clone()]);
         // A verdict waits for the leader of its own partition too.
         topics.extend(self.stage.stage.is_none().then(|| self.kafka.topics.decisions.clone()));
@@ -171,18 +168,16 @@ impl Watcher {
             let count = partitions_of(client, &input, TIMEOUT)?;
             match reach_leaders(client, &topics, &held, TIMEOUT) {
                 // Others name a right that is wanting.
-                Err(error) if !is_forbidden(&error) => {
-                    leaderless(client, &topics, &held, TIMEOUT)?.map_or(Err(error), |said| Ok(Err(said)))
-                }
-                _ => Ok(Ok(count)),
+                Err(error) if !is_forbidden(&error) => Err(error),
+                _ => Ok(count),
             }
         })
     }
 
-    fn take(&mut self, found: KafkaResult<Found>, reason: Option<String>, now: Instant) {
+    fn take(&mut self, found: KafkaResult<usize>, reason: Option<String>, now: Instant) {
         let topic = self.stage.input.as_str();
-        let reason = match found {
-            Ok(Ok(found)) => {
+        let error = match found {
+            Ok(found) => {
                 if let Some(since) = self.silent.take() {
                     self.lines.forget(&());
                     self.health.set_cut_off(self.stage.stage, None);
@@ -190,11 +185,11 @@ impl Watcher {
                 }
                 return self.judge(u32::try_from(found).unwrap_or(u32::MAX));
             }
-            Ok(Err(leaderless)) => leaderless,
-            Err(error) => reason.unwrap_or_else(|| error.to_string()),
+            Err(error) => error,
         };
         let since = *self.silent.get_or_insert_with(OffsetDateTime::now_utc);
         let (brokers, since_then) = (self.kafka.shown_brokers(), stamp(since));
+        let reason = reason.unwrap_or_else(|| error.to_string());
         let problem = format!("no answer about topic {topic} since {since_then} from the brokers at {brokers}: {reason}");
         self.health.set_cut_off(self.stage.stage, Some(problem.clone()));
         if self.lines.count((), now).is_some() {
@@ -252,72 +247,28 @@ fn said(topic: &str, known: u32, found: u32, growth: Growth) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::health::{MemberId, MemberPartitions, MemberPhase};
     use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-    use rdkafka::mocking::MockCluster;
-    use tollgate_core::event::record::Partition;
     use tollgate_core::settings::{defaults, parse};
-
-    fn kafka() -> KafkaSettings {
-        let user = parse("kafka: {topics: {events: e}}").unwrap();
-        tollgate_config::settings::Settings::read(&user, &defaults().unwrap()).unwrap().kafka
-    }
-
-    fn watcher(kafka: KafkaSettings, stop: &Stop) -> Watcher {
-        Watcher {
-            stage: StageTopics::of(&kafka),
-            name: PARTITIONS.to_owned(),
-            kafka: Arc::new(kafka),
-            keyed_for: 2,
-            known: 2,
-            health: Arc::default(),
-            watch: GrowthWatch { has_stopped_the_worker: Arc::default(), part: stop.part() },
-            silent: None,
-            lines: OncePerMinute::default(),
-        }
-    }
-
-    #[test]
-    fn a_partition_without_a_leader_is_named_and_its_lag_is_unknown() {
-        let cluster = MockCluster::new(1).unwrap();
-        let (mut kafka, stop) = (kafka(), Stop::default());
-        kafka.brokers = cluster.bootstrap_servers();
-        [&kafka.topics.events, &kafka.topics.decisions].into_iter().for_each(|topic| cluster.create_topic(topic, 2, 1).unwrap());
-        let mut watcher = watcher(kafka, &stop);
-        let health = Arc::clone(&watcher.health);
-        let partitions = MemberPartitions { held: vec![Partition(1)], ..MemberPartitions::default() };
-        health.set(MemberId { stage: None, number: 0 }, MemberPhase::Assigned, partitions);
-        let client = client(&watcher.kafka, &watcher.stage).unwrap();
-        let mut problems_after = |is_wanted: &dyn Fn(&KafkaResult<Found>) -> bool| {
-            let deadline = Instant::now() + Duration::from_secs(120);
-            loop {
-                let found = watcher.ask(&client).unwrap();
-                if is_wanted(&found) {
-                    watcher.take(found, None, Instant::now());
-                    return watcher.health.report().problems;
-                }
-                assert!(Instant::now() < deadline, "{found:?}");
-            }
-        };
-        assert!(problems_after(&|found| *found == Ok(Ok(2))).is_empty());
-        // A partition that this worker does not hold may be without.
-        cluster.partition_leader("e", 0, None).unwrap();
-        assert!(problems_after(&|found| *found == Ok(Ok(2))).is_empty());
-        cluster.partition_leader("e", 1, None).unwrap();
-        let problems = problems_after(&|found| matches!(found, Ok(Err(_))));
-        assert!(problems.len() == 1 && problems[0].ends_with("partition 1 of topic e has no leader"), "{problems:?}");
-        assert!(health.is_cut_off(None), "members show no lag then");
-        cluster.partition_leader("e", 1, Some(1)).unwrap();
-        assert!(problems_after(&|found| *found == Ok(Ok(2))).is_empty() && !health.is_cut_off(None));
-    }
 
     #[test]
     fn a_watch_that_gets_no_answers_is_a_problem_until_it_gets_one() {
-        let (stop, start) = (Stop::default(), Instant::now());
-        let mut watcher = watcher(kafka(), &stop);
-        let health = Arc::clone(&watcher.health);
+        let user = parse("kafka: {topics: {events: e}}").unwrap();
+        let kafka = Arc::new(tollgate_config::settings::Settings::read(&user, &defaults().unwrap()).unwrap().kafka);
+        let (health, stop, start) = (Arc::new(Health::default()), Stop::default(), Instant::now());
+        let watch = GrowthWatch { has_stopped_the_worker: Arc::default(), part: stop.part() };
+        let mut watcher = Watcher {
+            stage: StageTopics::of(&kafka),
+            name: PARTITIONS.to_owned(),
+            kafka,
+            keyed_for: 2,
+            known: 2,
+            health: Arc::clone(&health),
+            watch,
+            silent: None,
+            lines: OncePerMinute::default(),
+        };
         let timeout = || Err(KafkaError::MetadataFetch(RDKafkaErrorCode::OperationTimedOut));
-        watcher.take(Ok(Ok(2)), None, start);
+        watcher.take(Ok(2), None, start);
         assert!(health.report().problems.is_empty());
         watcher.take(timeout(), Some("b:1: Connection refused".to_owned()), start);
         let first = health.report().problems;
@@ -326,9 +277,9 @@ mod tests {
         assert!(health.is_cut_off(None) && !health.is_cut_off(Some("abuse")));
         watcher.take(timeout(), Some("b:1: Connection refused".to_owned()), start + Duration::from_secs(60));
         assert_eq!(health.report().problems, first, "it keeps its beginning");
-        watcher.take(Ok(Ok(2)), None, start + Duration::from_secs(60));
+        watcher.take(Ok(2), None, start + Duration::from_secs(60));
         assert!(health.report().problems.is_empty());
-        watcher.take(Ok(Ok(3)), None, start + Duration::from_secs(60));
+        watcher.take(Ok(3), None, start + Duration::from_secs(60));
         assert!(stop.is_given() && watcher.watch.has_stopped_the_worker());
     }
 
