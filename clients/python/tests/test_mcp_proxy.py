@@ -13,7 +13,7 @@ import pytest
 from fake_gate import allowed, blocked
 from mcp import Client, StdioServerParameters, types
 from test_real_gate import free_port, serves
-from test_real_gate import url as url  # The fixture.
+from test_real_gate import running as running  # The fixture.
 
 SERVER = str(pathlib.Path(__file__).with_name("mcp_server.py"))
 
@@ -144,9 +144,9 @@ def test_no_call_runs_without_a_verdict(program, fake, runs, fault):
     assert texts(result)[0].startswith("Tollgate gave no verdict: ")
 
 
-def test_a_real_gate_refuses_the_call_that_repeats(program, url, runs):
+def test_a_real_gate_refuses_the_call_that_repeats(program, running, runs):
     async def converse():
-        async with client(program, url, ["--", sys.executable, SERVER]) as session:
+        async with client(program, running.settings("http")["url"], ["--", sys.executable, SERVER]) as session:
             return [await session.call_tool("read", {}) for _ in range(3)]
 
     first, second, third = asyncio.run(converse())

@@ -15,7 +15,7 @@ use tollgate_worker::metrics::{CATALOG, values};
 /// Metrics that this run gives no reason to show. Each has labels, and a series appears when there is something to say. Files that may be
 /// open are without a limit on some machines.
 #[rustfmt::skip]
-const SILENT: [&str; 25] = [
+const SILENT: [&str; 26] = [
     "tollgate_serve_requests_total", "tollgate_serve_unanswered_total", "tollgate_responses_in_doubt_total",
     "tollgate_shadow_flips_total", "tollgate_shadow_publish_failures_total", "tollgate_secret_changes_total",
     "tollgate_traces_dropped_total", "process_max_fds", "tollgate_departed_threads_total", "tollgate_publish_failures_total",
@@ -23,6 +23,7 @@ const SILENT: [&str; 25] = [
     "tollgate_controls_applied_total", "tollgate_controls", "tollgate_abuse_alerts_total", "tollgate_abuse_exempt_total",
     "tollgate_abuse_firings_total", "tollgate_abuse_paused_rules", "tollgate_abuse_paused_total", "tollgate_abuse_sources_total",
     "tollgate_abuse_suppressed_total", "tollgate_abuse_suspensions_total", "tollgate_abuse_warming_rules",
+    "tollgate_serve_certificate_expiry_timestamp_seconds",
 ];
 
 /// What the traffic gives reason for, without the times that alerts wait.
