@@ -4,6 +4,9 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+# The header by which Tollgate's commands know its server.
+PROOF = {"x-tollgate": "gate"}
+
 
 def allowed(event, **fields):
     """Returns a verdict that allows an event, with some fields changed."""
@@ -69,9 +72,9 @@ class FakeGate:
 
     def usual(self, body, events):
         if events[0]["type"] in ("turn_start", "turn_end"):
-            return 202, {}, ""
+            return 202, PROOF, ""
         verdicts = [self.decide(event) for event in events]
-        return 200, {}, json.dumps(verdicts if isinstance(body, list) else verdicts[0])
+        return 200, PROOF, json.dumps(verdicts if isinstance(body, list) else verdicts[0])
 
     def of_type(self, kind):
         return [event for event in self.events if event["type"] == kind]

@@ -10,7 +10,7 @@ import sys
 import threading
 
 import pytest
-from fake_gate import allowed, blocked
+from fake_gate import PROOF, allowed, blocked
 from mcp import Client, StdioServerParameters, types
 from test_real_gate import free_port, serves
 from test_real_gate import running as running  # The fixture.
@@ -129,7 +129,8 @@ def test_no_call_runs_without_a_verdict(program, fake, runs, fault):
             "foreign": json.dumps(allowed({**events[0], "event_id": "another"})),
             "status": json.dumps(allowed(events[0])),
         }
-        return (503 if fault == "status" else 200, {}, bodies[fault]) if fault in bodies else None
+        headers = {} if fault == "garbage" else PROOF
+        return (503 if fault == "status" else 200, headers, bodies[fault]) if fault in bodies else None
 
     async def converse():
         timeout = 300 if fault == "silent" else 60_000
