@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from fake_gate import allowed, blocked
+from fake_kafka import REPLIES
 from langchain.agents import create_agent
 from langchain.agents.middleware import ToolRetryMiddleware
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
@@ -14,6 +15,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import interrupt
 
+from tollgate.kafka import Kafka
 from tollgate.langchain import TollgateMiddleware
 
 
@@ -63,6 +65,19 @@ def run(request, fake):
 
 def ask(*calls, **more):
     return AIMessage("", tool_calls=list(calls), **more)
+
+
+def test_the_middleware_asks_over_kafka(fake_kafka, work, ran):
+    fake_kafka.decide = lambda event: blocked(event) if event.get("tool_call_id") == "c2" else allowed(event)
+    gate = TollgateMiddleware(kafka=Kafka(fake_kafka.brokers, reply_topic=REPLIES), deadline=30)
+
+    def agent():
+        return create_agent(script(ask(call(value=1)), ask(call(ident="c2", value=2)), AIMessage("done")), [work], middleware=[gate])
+
+    given = {"messages": [("user", "go")]}
+    for messages in (agent().invoke(given)["messages"], asyncio.run(agent().ainvoke(given))["messages"]):
+        assert [message.status for message in messages if isinstance(message, ToolMessage)] == ["success", "error"]
+    assert ran == [1, 1]
 
 
 def test_an_allowed_call_runs_and_all_of_the_turn_is_published(fake, run, work, ran):

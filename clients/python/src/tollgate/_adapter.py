@@ -7,13 +7,16 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from typing import Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 from ._async import AsyncGate
 from ._core.events import Scope, Who
 from ._core.verdict import Verdict, denial
 from ._sync import Gate
 from ._turn import new_turn
+
+if TYPE_CHECKING:
+    from .kafka import Kafka
 
 Kind = Literal["tool_call", "tool_result", "model_response"]
 CHILD_BYTES_MAX = 64
@@ -33,6 +36,7 @@ class AskerSettings(TypedDict, total=False):
     """The settings of an adapter besides the address: those of `Gate`, and for whom the agents act."""
 
     token: str | None
+    kafka: Kafka | None
     deadline: float
     on_failure: Literal["closed", "open"]
     who: Who | None
@@ -49,13 +53,14 @@ class Asker:
         url: str | None = None,
         *,
         token: str | None = None,
+        kafka: Kafka | None = None,
         deadline: float = 2.0,
         on_failure: Literal["closed", "open"] = "closed",
         who: Who | None = None,
     ) -> None:
         self.who, self.deadline = who or Who(), deadline
-        self._gate = Gate(url, token=token, deadline=deadline, on_failure=on_failure)
-        self._async_gate = AsyncGate(url, token=token, deadline=deadline, on_failure=on_failure)
+        self._gate = Gate(url, token=token, kafka=kafka, deadline=deadline, on_failure=on_failure)
+        self._async_gate = AsyncGate(url, token=token, kafka=kafka, deadline=deadline, on_failure=on_failure)
 
     @property
     def counts(self) -> dict[str, int]:
