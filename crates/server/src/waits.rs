@@ -18,7 +18,8 @@ pub type Ended = Result<VerdictBytes, Refusal>;
 /// What has to be done about an event.
 #[derive(Debug)]
 pub enum Asked {
-    /// The event is new: it has to be published, and its verdict comes over the receiver.
+    /// The event has to be published, and its verdict comes over the receiver: the event is new, or whoever waited for its verdict has gone
+    /// without it. A reply may have been lost, and a worker gives an event that comes again the same verdict again.
     New(oneshot::Receiver<Ended>),
     /// The same event was published already: its verdict comes over the receiver.
     Waiting(oneshot::Receiver<Ended>),
@@ -90,8 +91,10 @@ impl Waits {
         let (sender, receiver) = oneshot::channel();
         self.waiting += 1;
         if let Some(Entry { state: State::Awaited(senders), .. }) = self.entries.get_mut(&verdict) {
+            senders.retain(|sender| !sender.is_closed());
+            let is_awaited = !senders.is_empty();
             senders.push(sender);
-            return Ok(Asked::Waiting(receiver));
+            return Ok(if is_awaited { Asked::Waiting(receiver) } else { Asked::New(receiver) });
         }
         self.make_room();
         self.entries.insert(verdict, Entry { event, state: State::Awaited(vec![sender]) });
@@ -171,6 +174,19 @@ mod tests {
         }
         assert!(matches!(waits.ask(id("v"), id("e")), Ok(Asked::Known(known)) if &*known == b"1"));
         assert!(!waits.answer(id("other"), &bytes("1")), "nobody asked here");
+    }
+
+    #[test]
+    fn an_event_whose_verdict_was_awaited_in_vain_is_published_again() {
+        let mut waits = Waits::new(8, 8);
+        let Ok(Asked::New(first)) = waits.ask(id("v"), id("e")) else { panic!("it is new") };
+        let Ok(Asked::Waiting(second)) = waits.ask(id("v"), id("e")) else { panic!("somebody waits") };
+        drop(first);
+        let Ok(Asked::Waiting(third)) = waits.ask(id("v"), id("e")) else { panic!("somebody still waits") };
+        drop((second, third));
+        let Ok(Asked::New(mut last)) = waits.ask(id("v"), id("e")) else { panic!("nobody waits any more") };
+        assert!(waits.answer(id("v"), &bytes("1")));
+        assert_eq!(&*last.try_recv().unwrap().unwrap(), b"1");
     }
 
     #[test]
