@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,9 @@ import (
 
 // answerBytesMax bounds what is read of an answer.
 const answerBytesMax = 1 << 20
+
+// pause is how long to wait before the same event is asked about again.
+const pause = 50 * time.Millisecond
 
 // Verdict is what an agent acts on. DecidedBy is "client" where the gate gave no verdict.
 type Verdict struct {
@@ -42,14 +46,14 @@ func (v Verdict) TextForAgent() string {
 // Gate asks a server of Tollgate. It may be used from several goroutines.
 type Gate struct {
 	url, token string
+	deadline   time.Duration
 	client     *http.Client
 }
 
 // NewGate returns a gate at a URL. An empty token is not sent. The deadline bounds each question.
 func NewGate(url, token string, deadline time.Duration) *Gate {
 	// The proxy variables of the environment are not used: they must not decide who reads what agents do.
-	return &Gate{strings.TrimRight(url, "/"), token, &http.Client{
-		Timeout:       deadline,
+	return &Gate{strings.TrimRight(url, "/"), token, deadline, &http.Client{
 		Transport:     &http.Transport{},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -83,9 +87,31 @@ func (g *Gate) ask(turn, id string, event map[string]any) Verdict {
 	if err != nil {
 		return denied("event_unsendable", "event: "+err.Error())
 	}
-	request, err := http.NewRequest(http.MethodPost, g.url+"/v1/events", bytes.NewReader(body))
+	// The deadline bounds all tries together.
+	limit, cancel := context.WithTimeout(context.Background(), g.deadline)
+	defer cancel()
+	for {
+		status, text, err := g.post(limit, body)
+		if err != nil {
+			return unreached(err)
+		}
+		if status != http.StatusGatewayTimeout {
+			return read(status, text, event)
+		}
+		// The gate had no verdict in time. The same event gets the same verdict, whenever the verdict comes.
+		select {
+		case <-limit.Done():
+			return denied("deadline_exceeded", "the gate had no verdict in time")
+		case <-time.After(pause):
+		}
+	}
+}
+
+// post sends an event once.
+func (g *Gate) post(limit context.Context, body []byte) (int, []byte, error) {
+	request, err := http.NewRequestWithContext(limit, http.MethodPost, g.url+"/v1/events", bytes.NewReader(body))
 	if err != nil {
-		return denied("gate_unreachable", "url: found no URL; write one such as http://127.0.0.1:7878")
+		return 0, nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	if g.token != "" {
@@ -93,14 +119,11 @@ func (g *Gate) ask(turn, id string, event map[string]any) Verdict {
 	}
 	answer, err := g.client.Do(request)
 	if err != nil {
-		return unreached(err)
+		return 0, nil, err
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, answerBytesMax))
-	if err != nil {
-		return unreached(err)
-	}
-	return read(answer.StatusCode, text, event)
+	return answer.StatusCode, text, err
 }
 
 // unreached is the denial where no answer came.
@@ -119,9 +142,6 @@ func denied(code, message string) Verdict {
 // read takes an answer for a verdict only if it is the verdict of this event and can be read in one way.
 func read(status int, text []byte, event map[string]any) Verdict {
 	unreadable := denied("verdict_unreadable", fmt.Sprintf("the answer (status %d) is no verdict of this event", status))
-	if status == http.StatusGatewayTimeout {
-		return denied("deadline_exceeded", "the gate had no verdict in time")
-	}
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
 		return denied("gate_overloaded", "the gate takes no event now")
 	}

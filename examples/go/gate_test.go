@@ -10,9 +10,19 @@ import (
 	"os/exec"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
+
+// conformanceAnswer is what the gate of a case answers.
+type conformanceAnswer struct {
+	Fault   string
+	Status  int
+	Headers map[string]string
+	Body    json.RawMessage
+	Text    *string
+}
 
 // conformanceCase is a case of clients/conformance, whose README says what each member means.
 type conformanceCase struct {
@@ -29,15 +39,10 @@ type conformanceCase struct {
 		Response   json.RawMessage
 		ResponseID string `json:"response_id"`
 	}
-	Answer struct {
-		Fault   string
-		Status  int
-		Headers map[string]string
-		Body    json.RawMessage
-		Text    *string
-	}
-	Sent   json.RawMessage
-	Expect map[string]any
+	Answer  conformanceAnswer
+	Answers []conformanceAnswer
+	Sent    json.RawMessage
+	Expect  map[string]any
 }
 
 func ask(gate *Gate, c conformanceCase) Verdict {
@@ -55,23 +60,31 @@ func ask(gate *Gate, c conformanceCase) Verdict {
 // serve answers as a case says, and keeps the event that came.
 func serve(t *testing.T, c conformanceCase) (string, *any) {
 	var sent any
+	var came atomic.Int32
 	released := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		body, _ := io.ReadAll(request.Body)
 		json.Unmarshal(body, &sent)
-		switch c.Answer.Fault {
+		answer := c.Answer
+		// The last answer stands for all that follow.
+		if asked := int(came.Add(1)); asked <= len(c.Answers) {
+			answer = c.Answers[asked-1]
+		} else if len(c.Answers) > 0 {
+			answer = c.Answers[len(c.Answers)-1]
+		}
+		switch answer.Fault {
 		case "silent":
 			<-released
 		case "cut":
 			panic(http.ErrAbortHandler)
 		}
-		for name, value := range c.Answer.Headers {
+		for name, value := range answer.Headers {
 			writer.Header().Set(name, value)
 		}
-		writer.WriteHeader(c.Answer.Status)
-		text := string(c.Answer.Body)
-		if c.Answer.Text != nil {
-			text = *c.Answer.Text
+		writer.WriteHeader(answer.Status)
+		text := string(answer.Body)
+		if answer.Text != nil {
+			text = *answer.Text
 		}
 		id, _ := sent.(map[string]any)["event_id"].(string)
 		io.WriteString(writer, strings.ReplaceAll(text, "{event_id}", id))
@@ -99,7 +112,7 @@ func TestConformance(t *testing.T) {
 			t.Run(c.Name, func(t *testing.T) {
 				url, sent := serve(t, c)
 				deadline := 10 * time.Second
-				if c.Answer.Fault == "silent" {
+				if c.Answer.Fault == "silent" || c.Answer.Status == http.StatusGatewayTimeout {
 					deadline = 200 * time.Millisecond
 				}
 				verdict, _ := json.Marshal(ask(NewGate(url, "", deadline), c))

@@ -4,7 +4,6 @@ import os
 
 import pytest
 from fake_gate import FakeGate
-from fake_kafka import FakeKafka
 from hosts import CHAPTERS, HERE
 
 # The tests of a host that this environment does not have run in the environment of that host.
@@ -31,6 +30,9 @@ def program():
 
 @pytest.fixture
 def fake_kafka():
+    # Environments of one framework have no client of Kafka.
+    from fake_kafka import FakeKafka
+
     gate = FakeKafka()
     yield gate
     gate.close()

@@ -6,7 +6,6 @@ import re
 
 import pytest
 from fake_gate import allowed, blocked
-from fake_kafka import REPLIES
 from hosts import CHAPTERS, HERE
 
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/python.md"
@@ -52,11 +51,3 @@ def test_a_loop_shows_why_a_call_is_blocked(fake, capsys):
     fake.decide = blocked
     exec(snippet("A loop of your own"), {})
     assert capsys.readouterr().out == "blocked: tool_denied\n"
-
-
-def test_a_call_is_asked_about_over_kafka(fake_kafka, capsys):
-    asked = snippet("Over Kafka")
-    assert asked.count("127.0.0.1:9092") == 1
-    exec(asked.replace('"127.0.0.1:9092"', f'"{fake_kafka.brokers}"'), {})
-    assert capsys.readouterr().out == "allow\n"
-    assert dict(fake_kafka.records[0].headers())["kafka_replyTopic"] == REPLIES.encode()

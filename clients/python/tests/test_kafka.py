@@ -10,6 +10,7 @@ import threading
 import pytest
 from fake_gate import allowed, blocked
 from fake_kafka import DECISIONS, QUICK, REPLIES
+from test_docs import snippet
 
 from tollgate import AsyncGate, Gate, ToolCall
 from tollgate.kafka import Kafka
@@ -290,3 +291,11 @@ def test_the_trace_goes_with_the_event(fake_kafka, kafka):
     with Gate(kafka=kafka, deadline=LONG) as gate, use_span(NonRecordingSpan(SpanContext(1, 2, False, TraceFlags(1))), False):
         gate.tool_call("t", "bash", {})
     assert dict(fake_kafka.records[0].headers())["traceparent"] == f"00-{1:032x}-{2:016x}-01".encode()
+
+
+def test_the_pages_snippet_asks_over_kafka(fake_kafka, capsys):
+    asked = snippet("Over Kafka")
+    assert asked.count("127.0.0.1:9092") == 1
+    exec(asked.replace('"127.0.0.1:9092"', f'"{fake_kafka.brokers}"'), {})
+    assert capsys.readouterr().out == "allow\n"
+    assert dict(fake_kafka.records[0].headers())["kafka_replyTopic"] == REPLIES.encode()
