@@ -20,6 +20,18 @@ def blocked(event, code="tool_denied", **fields):
     return allowed(event, **stopped, synthetic_result=f"blocked: {code}") | fields
 
 
+def together(calls):
+    """Returns a `decide` that allows every event, and a call only once so many calls are asked about at the same time."""
+    barrier = threading.Barrier(calls)
+
+    def decide(event):
+        if event["type"] == "tool_call":
+            barrier.wait(30)
+        return allowed(event)
+
+    return decide
+
+
 class FakeGate:
     """A gate on a port of its own. `decide(event)` gives the verdict; `answer(events)`, if set, gives status, headers and body instead."""
 

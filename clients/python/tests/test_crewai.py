@@ -1,13 +1,12 @@
 """Tests what the cases of all adapters cannot say of CrewAI: hooks that fail, calls at once, delegations, and runs outside of a turn."""
 
-import threading
 from types import SimpleNamespace
 
 import pytest
 from crewai import Agent, Crew, Task
 from crewai.hooks import clear_all_global_hooks, register_after_tool_call_hook
 from crewai.tools import tool
-from fake_gate import allowed, blocked
+from fake_gate import allowed, blocked, together
 from hosts.crewai import call, crew_of, model_with, work_on
 
 from tollgate.crewai import TollgateHooks
@@ -38,14 +37,7 @@ def test_a_hook_that_cannot_read_its_context_blocks(gate):
 
 
 def test_calls_of_one_response_are_asked_for_at_once(fake, gate):
-    together, ran = threading.Barrier(3), []
-
-    def decide(event):
-        if event["type"] == "tool_call":
-            together.wait(30)
-        return allowed(event)
-
-    fake.decide = decide
+    fake.decide, ran = together(3), []
     run(gate, crew_of(model_with([call(f"c{value}", value) for value in range(3)], "done"), work_on(ran)))
     assert sorted(ran) == [0, 1, 2]
 

@@ -1,10 +1,9 @@
 """Tests what the cases of all adapters cannot say of Google's ADK: subagents, branches, confirmations, errors, and what the gate reads."""
 
 import asyncio
-import threading
 
 import pytest
-from fake_gate import allowed
+from fake_gate import allowed, together
 from google.adk.agents import LlmAgent, ParallelAgent
 from google.adk.apps import App, ResumabilityConfig
 from google.adk.models import LlmResponse
@@ -26,14 +25,7 @@ def threads(fake):
 
 
 def test_calls_of_one_response_are_asked_for_at_once(fake):
-    together, ran = threading.Barrier(3), []
-
-    def decide(event):
-        if event["type"] == "tool_call":
-            together.wait(30)
-        return allowed(event)
-
-    fake.decide = decide
+    fake.decide, ran = together(3), []
     model = model_with([call(f"c{value}", value) for value in range(3)], said("done"))
     run(fake, LlmAgent(name="a", model=model, tools=[work_on(ran)]), deadline=30)
     assert sorted(ran) == [0, 1, 2]

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import sys
-import threading
 
 import pytest
 from agents import (
@@ -21,7 +20,7 @@ from agents import (
 )
 from agents.mcp import MCPServerStdio
 from agents.testing import ScriptedModel
-from fake_gate import FakeGate, allowed, blocked
+from fake_gate import FakeGate, allowed, blocked, together
 from hosts import Run
 from hosts import openai_agents as host
 from hosts.openai_agents import call, said, work_on
@@ -47,14 +46,7 @@ def test_a_streamed_run_passes_the_cases(fake, case):
 
 
 def test_calls_of_one_response_are_asked_for_at_once(fake):
-    together, ran = threading.Barrier(3), []
-
-    def decide(event):
-        if event["type"] == "tool_call":
-            together.wait(30)
-        return allowed(event)
-
-    fake.decide = decide
+    fake.decide, ran = together(3), []
     gate = Tollgate(fake.url, deadline=30)
     model = ScriptedModel([[call(f"c{value}", value) for value in range(3)], [said("done")]])
     run(gate, gate.guard(Agent(name="a", model=model, tools=[work_on(ran)])))

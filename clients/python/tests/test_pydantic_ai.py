@@ -1,10 +1,9 @@
 """Tests what the cases of all adapters cannot say of Pydantic AI: streams, subagents, approvals, retries and results that are no text."""
 
 import asyncio
-import threading
 
 import pytest
-from fake_gate import allowed, blocked
+from fake_gate import allowed, blocked, together
 from hosts.pydantic_ai import call, script, work_on
 from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, DeferredToolResults, ModelRetry, RunContext
 from pydantic_ai.messages import ModelRequest, TextPart, ToolReturnPart, UserPromptPart
@@ -41,14 +40,7 @@ def test_a_streamed_response_loses_its_calls_too(fake):
 
 
 def test_calls_of_one_response_are_asked_for_at_once(fake):
-    together, ran = threading.Barrier(3), []
-
-    def decide(event):
-        if event["type"] == "tool_call":
-            together.wait(30)
-        return allowed(event)
-
-    fake.decide = decide
+    fake.decide, ran = together(3), []
     run(fake, [work_on(ran)], [call(f"c{value}", value) for value in range(3)], [TextPart("done")], deadline=30)
     assert sorted(ran) == [0, 1, 2]
 
