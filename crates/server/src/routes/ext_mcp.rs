@@ -35,11 +35,12 @@ pub(super) async fn check(State(app): State<Arc<App>>, Path(method): Path<String
         "CheckResponse" => ext_mcp::check_response,
         _ => return answer(Vec::new(), UNIMPLEMENTED),
     };
+    let caller = app.caller(&parts);
     let question = match app.body(&parts.headers, body).await {
         Ok(frame) => message_of(&frame).and_then(read),
         Err(refusal) => Err(ext_mcp::refuse(&refusal.message)),
     };
-    answer(framed(&ruled(&app, &parts, question).await), OK)
+    answer(framed(&ruled(&app, caller, &parts.headers, question).await), OK)
 }
 
 /// Returns the message in a frame: a flag that says whether it is compressed, its length in four bytes, and itself.

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
-use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
@@ -40,23 +39,24 @@ pub(super) async fn litellm(State(app): State<Arc<App>>, request: Request) -> Re
 
 async fn answered(app: &App, wire: &'static dyn Wire, path: &str, request: Request) -> Response {
     let (parts, body) = request.into_parts();
+    let caller = app.caller(&parts);
     let body = match app.body(&parts.headers, body).await {
         Ok(body) => body,
         Err(refusal) => return response(in_words_of(wire.read(&wire_request(path, &[], b"")), &refusal)),
     };
     let headers = texts(&parts.headers);
-    response(ruled(app, &parts, wire.read(&wire_request(path, &headers, &body))).await)
+    response(ruled(app, caller, &parts.headers, wire.read(&wire_request(path, &headers, &body))).await)
 }
 
 /// Asks the gate the question of a host, and returns the host's answer.
-pub(super) async fn ruled<A>(app: &App, parts: &Parts, read: Result<Question<A>, A>) -> A {
-    let (caller, question) = match (app.caller(parts), read) {
+pub(super) async fn ruled<A>(app: &App, caller: Result<Arc<Caller>, Refusal>, headers: &HeaderMap, read: Result<Question<A>, A>) -> A {
+    let (caller, question) = match (caller, read) {
         (Ok(caller), Ok(question)) => (caller, question),
         (Ok(_), Err(answer)) => return answer,
         (Err(refusal), read) => return in_words_of(read, &refusal),
     };
     let outcome = match prepared(app, &caller, &question.events) {
-        Ok(events) => verdicts(app, &events, &parts.headers).await,
+        Ok(events) => verdicts(app, &events, headers).await,
         Err(refusal) => Err(refusal),
     };
     match &outcome {
