@@ -34,13 +34,22 @@ fn a_server_without_a_worker_says_so_within_the_deadline_and_drains() {
     let dev = Dev::start();
     // Nobody reads these events.
     let config = temporary("{kafka: {topics: {events: agent.shadow, shadow: agent.other}}, serve: {deadline_ms: 50}}");
-    let (mut server, client) = started(&mut serve(&dev, 1, &config));
+    let (mut server, client) = started(serve(&dev, 1, &config).env("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0"));
+    let admin = Client { address: after(&server.line(&["admin endpoint", "listen="]), "listen=").to_owned() };
     let late = client.events(&call("t", "c", "ls"));
     let verdict = late.json();
     assert_eq!((late.status, &verdict["code"]), (504, &json!("deadline_exceeded")), "{late:?}");
     assert_eq!((&verdict["action"], &verdict["allows_execution"]), (&json!("block"), &json!(false)));
     let listed = client.events(&format!("[{}]", call("t", "d", "ls")));
     assert_eq!((listed.status, &listed.json()[0]["code"]), (504, &json!("deadline_exceeded")));
+    // Not before a second has passed without any verdict, and the server stays ready: only questions show that workers are back.
+    let says_why = || {
+        let health = admin.get("/readyz");
+        let asked = client.events(&call("t", "e", "ls"));
+        assert_eq!((health.status, asked.status), (200, 504), "{health:?}");
+        Ok(health.json()["warnings"][0].as_str().is_some_and(|warning| warning.contains("whether workers run")))
+    };
+    wait_until("the server says that no verdict comes", says_why).unwrap();
     server.interrupt();
     assert!(server.wait().success(), "{}", server.said());
 }

@@ -67,14 +67,16 @@ impl Reading<'_> {
     pub fn body(&self, body: &[u8]) -> Result<(Vec<Prepared>, bool), Refusal> {
         let text = std::str::from_utf8(body)
             .map_err(|_| Refusal::body("value_not_utf8", "body: found bytes that are no UTF-8; encode the JSON as UTF-8"))?;
-        let is_list = text.trim_start().starts_with('[');
-        let texts: Vec<&RawValue> = if is_list { parsed(text)? } else { vec![parsed(text)?] };
+        // What JSON calls white space.
+        let text = text.trim_matches([' ', '\t', '\n', '\r']);
+        let is_list = text.starts_with('[');
+        let texts = if is_list { elements(text)? } else { vec![text] };
         if texts.is_empty() || texts.len() > EVENTS_MAX {
             let found = format!("body: found {} events; send 1 to {EVENTS_MAX} events, such as the calls of a response", texts.len());
             return Err(Refusal::body("events_out_of_bounds", found));
         }
         let place = |index| if is_list { Some(index) } else { None };
-        let events = texts.iter().enumerate().map(|(index, text)| self.event(text.get(), place(index)));
+        let events = texts.iter().enumerate().map(|(index, text)| self.event(text, place(index)));
         let events = events.collect::<Result<Vec<_>, _>>()?;
         if events.iter().any(|event| events.first().is_some_and(|first| first.thread_id != event.thread_id)) {
             let message =
@@ -95,7 +97,10 @@ impl Reading<'_> {
     /// Returns a [`Refusal`].
     pub fn event(&self, text: &str, place: Option<usize>) -> Result<Prepared, Refusal> {
         let named = |message: String| place.map_or_else(|| message.clone(), |place| format!("event {place} of the list: {message}"));
-        let ids: Ids<'_> = serde_json::from_str(text).map_err(|_| {
+        let ids: Ids<'_> = serde_json::from_str(text).map_err(|error| {
+            if !error.is_data() {
+                return not_json(&error);
+            }
             let message = "found a value that is no JSON object of an event, or a member twice; send one JSON object for each event";
             Refusal::body("value_not_an_object", named(message.to_owned()))
         })?;
@@ -150,15 +155,16 @@ impl Reading<'_> {
     }
 }
 
-fn parsed<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, Refusal> {
-    serde_json::from_str(text).map_err(|error| {
-        let message = format!(
-            "body: found no JSON at line {}, column {}; send an event as a JSON object, or a list of events",
-            error.line(),
-            error.column()
-        );
-        Refusal::body("value_not_json", message)
-    })
+/// Returns the texts of a list's elements.
+fn elements(text: &str) -> Result<Vec<&str>, Refusal> {
+    let elements: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| not_json(&error))?;
+    Ok(elements.into_iter().map(RawValue::get).collect())
+}
+
+fn not_json(error: &serde_json::Error) -> Refusal {
+    let (line, column) = (error.line(), error.column());
+    let message = format!("body: found no JSON at line {line}, column {column}; send an event as a JSON object, or a list of events");
+    Refusal::body("value_not_json", message)
 }
 
 /// Returns the text of an object with members in front of its own.

@@ -15,6 +15,9 @@ use crate::refusal::Refusal;
 use crate::shared::Shared;
 use crate::waits::{Asked, Ended, NotAsked};
 
+/// The code of refusals for which no verdict came in time.
+const DEADLINE_EXCEEDED: &str = "deadline_exceeded";
+
 /// The gate as requests see it.
 #[derive(Debug)]
 pub struct Gate {
@@ -47,18 +50,21 @@ impl Drop for Leave {
 pub type Outcome = Result<Option<crate::waits::VerdictBytes>, Refusal>;
 
 impl Gate {
-    /// Publishes events in their order, and returns what came of each.
-    pub async fn ask(&self, events: &[Prepared], trace: &Trace, wait: Duration) -> Vec<Outcome> {
+    /// Publishes events in their order, and returns the id of each event with what came of it. While requests wait, they hold no event.
+    pub async fn ask(&self, events: Vec<Prepared>, trace: &Trace, wait: Duration) -> Vec<(String, Outcome)> {
         let deadline = Instant::now() + wait;
         // All are published before the first is waited for.
-        let pending: Vec<_> = events.iter().map(|event| self.begin(event, trace)).collect();
+        let pending: Vec<_> = events.into_iter().map(|event| (self.begin(&event, trace), event.event_id)).collect();
         let mut outcomes = Vec::with_capacity(pending.len());
-        for (event, pending) in events.iter().zip(pending) {
-            let outcome = ended(pending, deadline).await.map_err(|refusal| refusal.of_event(&event.event_id));
+        for (pending, event_id) in pending {
+            let outcome = ended(pending, deadline).await.map_err(|refusal| refusal.of_event(&event_id));
             if let Err(refusal) = &outcome {
+                if refusal.code == DEADLINE_EXCEEDED {
+                    self.shared.missed();
+                }
                 self.shared.metrics.serve_unanswered.with_label_values(&[refusal.code]).inc();
             }
-            outcomes.push(outcome);
+            outcomes.push((event_id, outcome));
         }
         outcomes
     }
@@ -97,6 +103,9 @@ impl Gate {
     /// Hands an event over, unless the server cannot answer now.
     fn publish(&self, event: &Prepared, trace: &Trace, tag: Tag) -> Result<(), Refusal> {
         self.shared.refusal().map_or(Ok(()), Err)?;
+        if event.has_verdict {
+            self.shared.asked();
+        }
         self.publisher.publish(event, trace, tag)
     }
 }
@@ -118,7 +127,7 @@ async fn ended(pending: Pending, deadline: Instant) -> Outcome {
 
 fn deadline_exceeded() -> Refusal {
     let message = "no verdict came within the deadline; ask for it again, or wait longer (Prefer: wait=MS, serve.deadline_ms)";
-    Refusal::new(StatusCode::GATEWAY_TIMEOUT, "deadline_exceeded", message)
+    Refusal::new(StatusCode::GATEWAY_TIMEOUT, DEADLINE_EXCEEDED, message)
 }
 
 fn not_asked(fault: NotAsked) -> Refusal {

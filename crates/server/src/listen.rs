@@ -16,6 +16,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::io::InspectReader;
 
 use tollgate_worker::metrics::Metrics;
@@ -32,8 +33,17 @@ const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long a connection with a client's certificate lives, so that authorities that are no longer trusted lose their clients.
 #[cfg(feature = "tls")]
 const CERTIFIED_TIME_MAX: Duration = Duration::from_secs(3_600);
-/// How long the head of a request may take to come. A connection without a request may be idle for as long.
-pub const HEAD_TIME_MAX: Duration = Duration::from_secs(75);
+/// How long a connection may keep the server waiting.
+#[derive(Debug, Clone, Copy)]
+pub struct TimeLimits {
+    /// How long the head of a request may take to come. A connection without a request may be idle for as long.
+    pub head: Duration,
+    /// How long a client may take none of the bytes that wait for it.
+    pub write: Duration,
+}
+
+/// The limits of a server.
+pub const TIME_LIMITS: TimeLimits = TimeLimits { head: Duration::from_secs(75), write: Duration::from_secs(30) };
 /// How many bytes have to have come by then: the beginning of HTTP/2, before which the version of the protocol is not known and no other
 /// bound of time holds.
 const BEGINNING_BYTES: usize = 24;
@@ -67,8 +77,8 @@ pub struct Answering {
     pub router: Router,
     /// The metrics of the process.
     pub metrics: Metrics,
-    /// How long the head of a request may take to come.
-    pub head_time_max: Duration,
+    /// How long a connection may keep the server waiting.
+    pub limits: TimeLimits,
 }
 
 /// Answers connections until `stop` is ready, and then those requests that have begun.
@@ -111,7 +121,7 @@ impl Answering {
         // Verdicts are small, and somebody waits for each.
         let _unknown = stream.set_nodelay(true);
         match &self.transport {
-            Transport::Plain => requests(stream, self.router, self.head_time_max, (None, None), close).await,
+            Transport::Plain => requests(stream, self.router, self.limits, (None, None), close).await,
             #[cfg(feature = "tls")]
             Transport::Tls(tls) => {
                 let tls = tls.get();
@@ -124,7 +134,7 @@ impl Answering {
                     Ok(accepted) => {
                         let (peer, left) = accepted.peer.unzip();
                         let left = left.map(|left| left.min(CERTIFIED_TIME_MAX));
-                        requests(accepted.stream, self.router, self.head_time_max, (peer, left), close).await;
+                        requests(accepted.stream, self.router, self.limits, (peer, left), close).await;
                     }
                     Err(reason) => {
                         self.metrics.serve_handshakes_failed.inc();
@@ -141,7 +151,7 @@ impl Answering {
 async fn requests<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     router: Router,
-    head_time_max: Duration,
+    limits: TimeLimits,
     (peer, time_max): (Option<Peer>, Option<Duration>),
     mut close: watch::Receiver<()>,
 ) {
@@ -159,10 +169,12 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             received.fetch_add(bytes.len(), Ordering::Relaxed);
         }
     });
-    let builder = builder(head_time_max);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(counted), with_peer));
+    let mut timed = TimeoutStream::new(counted);
+    timed.set_write_timeout(Some(limits.write));
+    let builder = builder(limits.head);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(Box::pin(timed)), with_peer));
     let silence = async {
-        tokio::time::sleep(head_time_max).await;
+        tokio::time::sleep(limits.head).await;
         if received.load(Ordering::Relaxed) >= BEGINNING_BYTES {
             std::future::pending().await
         }
@@ -201,23 +213,40 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
+    /// Starts a server of one connection at a time, and returns its address.
+    async fn start(limits: TimeLimits) -> std::net::SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let answering = Answering { transport: Transport::Plain, router: Router::new(), metrics: Metrics::new().unwrap(), limits };
+        tokio::spawn(serve(listener, answering, 1, std::future::pending()));
+        address
+    }
+
+    async fn is_answered(address: std::net::SocketAddr) {
+        let mut asks = TcpStream::connect(address).await.unwrap();
+        asks.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+        let mut status = [0; 12];
+        asks.read_exact(&mut status).await.unwrap();
+        assert_eq!(status, *b"HTTP/1.1 404");
+    }
+
     #[tokio::test]
     async fn a_connection_that_says_nothing_frees_its_place() {
-        let metrics = Metrics::new().unwrap();
-        let (transport, router, head_time_max) = (Transport::Plain, Router::new(), Duration::from_millis(50));
-        let answering = Answering { transport, router, metrics, head_time_max };
         for said in ["", "PRI * HTTP/2.0", "GET / HT"] {
-            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let address = listener.local_addr().unwrap();
-            let server = tokio::spawn(serve(listener, answering.clone(), 1, std::future::pending()));
+            let address = start(TimeLimits { head: Duration::from_millis(50), ..TIME_LIMITS }).await;
             let mut silent = TcpStream::connect(address).await.unwrap();
             silent.write_all(said.as_bytes()).await.unwrap();
-            let mut asks = TcpStream::connect(address).await.unwrap();
-            asks.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
-            let mut status = [0; 12];
-            asks.read_exact(&mut status).await.unwrap();
-            assert_eq!(status, *b"HTTP/1.1 404", "{said:?}");
-            server.abort();
+            is_answered(address).await;
         }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_reads_no_answer_frees_its_place() {
+        let address = start(TimeLimits { write: Duration::from_millis(50), ..TIME_LIMITS }).await;
+        let mut asks = TcpStream::connect(address).await.unwrap();
+        // Their answers are more than the buffers of both ends hold.
+        let broken_off = asks.write_all("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(1_000_000).as_bytes()).await;
+        assert!(broken_off.is_err(), "the server takes no more");
+        is_answered(address).await;
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::message::{Header, Message as _, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _};
 use tokio::sync::oneshot;
 
@@ -12,7 +12,7 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_core::event::record::Partition;
 use tollgate_json::digest::Fingerprint;
 use tollgate_worker::Stop;
-use tollgate_worker::kafka::{Callbacks, Context, Deliveries, Linger, make_producer, producer_config};
+use tollgate_worker::kafka::{Callbacks, Context, Deliveries, Linger, make_producer, verdict_producer_config};
 use tollgate_worker::threads::MustRun;
 
 use crate::events::Prepared;
@@ -74,7 +74,8 @@ impl Publisher {
         shared: &Arc<Shared>,
         (must_run, stop): (MustRun, &Stop),
     ) -> anyhow::Result<Self> {
-        let mut config = producer_config(kafka, BATCH_BYTES_MAX, Linger::None);
+        // An event that is lost gets no verdict, so that nobody takes its place in the order for granted: it is asked about again.
+        let mut config = verdict_producer_config(kafka, BATCH_BYTES_MAX, Linger::None);
         // These are two names of a property, of which either could win.
         config.set("message.timeout.ms", ACKNOWLEDGED_WITHIN_MS).remove("delivery.timeout.ms").set("client.id", "tollgate-serve");
         let producer = make_producer(&config, Context(Reports(Arc::clone(shared))))?;
@@ -127,12 +128,20 @@ impl Publisher {
     }
 }
 
+/// How brokers call a record that is missing before another.
+const NOT_TAKEN: KafkaError = KafkaError::MessageProduction(RDKafkaErrorCode::OutOfOrderSequenceNumber);
+
 /// Returns the refusal of an event that did not reach the log.
 fn not_published(error: &KafkaError) -> Refusal {
     let code = error.rdkafka_error_code();
     if matches!(code, Some(RDKafkaErrorCode::MessageSizeTooLarge | RDKafkaErrorCode::MessageBatchTooLarge)) {
         let message = "the event is larger than the events topic takes; send less, or raise the topic's max.message.bytes";
         return Refusal::new(axum::http::StatusCode::PAYLOAD_TOO_LARGE, "event_too_large", message);
+    }
+    if code == Some(RDKafkaErrorCode::InvalidTimestamp) {
+        let message = "the events topic does not take the time of this server's clock (message.timestamp.after.max.ms, \
+                       message.timestamp.before.max.ms); set the clocks of server and brokers right";
+        return Refusal::unavailable("clock_wrong", message);
     }
     Refusal::unavailable("not_published", format!("the event did not reach the events topic: {error}; try again"))
 }
@@ -147,7 +156,12 @@ impl Deliveries for Reports {
     type Tag = Box<Tag>;
 
     fn delivered(&self, result: &DeliveryResult<'_>, tag: Box<Tag>) {
-        let outcome = result.as_ref().map(|_| ()).map_err(|(error, _)| error);
+        let outcome = match result {
+            Ok(message) if message.offset() >= 0 => Ok(()),
+            // librdkafka concludes it from the acknowledgement of a later record. The broker itself never took this record.
+            Ok(_) => Err(&NOT_TAKEN),
+            Err((error, _)) => Err(error),
+        };
         match (*tag, outcome) {
             (Tag::Verdict(_) | Tag::Claim, Ok(())) => {}
             (Tag::Verdict(verdict), Err(error)) => self.0.with_waits(|waits| waits.fail(verdict, &not_published(error))),

@@ -17,7 +17,7 @@ use tollgate_worker::threads::MustRun;
 use crate::claim::Claims;
 use crate::gate::Gate;
 use crate::guard::Guard;
-use crate::listen::{self, Answering, HEAD_TIME_MAX, Transport};
+use crate::listen::{self, Answering, TIME_LIMITS, Transport};
 use crate::publisher::Publisher;
 use crate::replies::Replies;
 use crate::routes::{App, router};
@@ -142,7 +142,7 @@ impl Server {
             shared.set(Condition::Draining);
         };
         let metrics = self.shared.metrics.clone();
-        let answering = Answering { transport: self.transport, metrics, router: router(self.app), head_time_max: HEAD_TIME_MAX };
+        let answering = Answering { transport: self.transport, metrics, router: router(self.app), limits: TIME_LIMITS };
         listen::serve(listener, answering, self.connections_max, stop).await;
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
         ended.map_or(Ok(()), Err)

@@ -1,6 +1,7 @@
 //! What requests share with the threads that speak with Kafka: the waits, and whether the log can be reached.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tollgate_json::digest::Fingerprint;
 use tollgate_worker::health::{Health, MemberId, MemberPartitions, MemberPhase};
@@ -15,6 +16,17 @@ use crate::waits::{VerdictBytes, Waits};
 const SERVER: MemberId = MemberId { stage: Some("serve"), number: 0 };
 /// The part of the health report that says why the server cannot answer.
 const PART: &str = "serve";
+
+/// How long events go without any verdict before the server says that workers seem to be away.
+const SILENCE_MAX: Duration = Duration::from_secs(1);
+
+/// How long the workers have answered nothing.
+#[derive(Debug, Default)]
+struct Silence {
+    /// When the first event was asked about since the last verdict came.
+    since: Option<Instant>,
+    is_told: bool,
+}
 
 /// Whether requests can be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +51,7 @@ pub enum Condition {
 pub struct Shared {
     waits: Mutex<Waits>,
     condition: Mutex<Condition>,
+    silence: Mutex<Silence>,
     partition: Partition,
     health: Arc<Health>,
     /// The metrics of the process.
@@ -50,7 +63,7 @@ impl Shared {
     #[must_use]
     pub fn new(waits: Waits, partition: Partition, health: Arc<Health>, metrics: Metrics) -> Self {
         health.set(SERVER, MemberPhase::Starting, MemberPartitions::default());
-        Self { waits: Mutex::new(waits), condition: Mutex::new(Condition::Starting), partition, health, metrics }
+        Self { waits: Mutex::new(waits), condition: Mutex::new(Condition::Starting), silence: Mutex::default(), partition, health, metrics }
     }
 
     /// Runs something over the waits.
@@ -63,7 +76,35 @@ impl Shared {
 
     /// Hands a verdict to all who wait for it.
     pub fn answer(&self, verdict: Fingerprint, bytes: &VerdictBytes) -> bool {
+        let before = std::mem::take(&mut *self.silence());
+        if before.is_told {
+            tracing::info!("verdicts come again");
+            self.health.set_warning(PART, None);
+        }
         self.with_waits(|waits| waits.answer(verdict, bytes))
+    }
+
+    /// Notes that an event was asked about.
+    pub fn asked(&self) {
+        self.silence().since.get_or_insert_with(Instant::now);
+    }
+
+    /// Says that no verdict comes, where a wait has ended without its verdict and no other verdict came for a while. The server stays ready:
+    /// only what it asks about can show that workers are back.
+    pub fn missed(&self) {
+        let mut silence = self.silence();
+        let Some(since) = silence.since.filter(|since| since.elapsed() >= SILENCE_MAX && !silence.is_told) else { return };
+        silence.is_told = true;
+        let sentence = format!(
+            "no verdict has come for {} s, though events were asked about; see whether workers run and read the events topic (`tollgate top`)",
+            since.elapsed().as_secs()
+        );
+        tracing::warn!("{sentence}");
+        self.health.set_warning(PART, Some(sentence));
+    }
+
+    fn silence(&self) -> MutexGuard<'_, Silence> {
+        self.silence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says that the server works.

@@ -87,6 +87,7 @@ pub struct Health {
     controls: Mutex<ControlsHealth>,
     threads: Arc<Threads>,
     problems: Mutex<BTreeMap<String, String>>,
+    warnings: Mutex<BTreeMap<&'static str, String>>,
 }
 
 #[derive(Debug, Default)]
@@ -113,6 +114,9 @@ pub struct HealthReport {
     /// What keeps the process from working and does not pass by itself, as sentences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+    /// What keeps others from working, as sentences: the process itself is ready.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// One member of a report.
@@ -167,6 +171,15 @@ impl Health {
     #[must_use]
     pub fn is_cut_off(&self, stage: Option<&str>) -> bool {
         self.problems().contains_key(&cut_off(stage))
+    }
+
+    /// Sets what a part of the process finds wrong with others, or that nothing is wrong any more.
+    pub fn set_warning(&self, part: &'static str, warning: Option<String>) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        match warning {
+            Some(warning) => warnings.insert(part, warning),
+            None => warnings.remove(part),
+        };
     }
 
     fn problems(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
@@ -307,7 +320,8 @@ impl Health {
             "catching_up"
         };
         let problems = self.problems().values().cloned().collect();
-        HealthReport { ready: self.is_ready(), controls, controls_hidden: self.controls_hidden(), members, problems }
+        let warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        HealthReport { ready: self.is_ready(), controls, controls_hidden: self.controls_hidden(), members, problems, warnings }
     }
 }
 

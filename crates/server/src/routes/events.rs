@@ -28,12 +28,15 @@ async fn answered(app: &App, request: Request) -> Result<Response, Refusal> {
             return Err(refusal);
         }
     };
-    let body = app.body(&parts.headers, body).await?;
-    let reading = Reading { caller: &caller, idempotency_key: key.as_deref(), event_bytes_max: app.event_bytes_max };
-    let (events, is_list) = reading.body(&body)?;
-    let outcomes = app.gate.ask(&events, &trace_of(&parts.headers), wait).await;
-    let ids: Vec<_> = events.into_iter().map(|event| event.event_id).collect();
-    Ok(if is_list { list(&ids, outcomes) } else { single(&ids, outcomes) })
+    let (events, is_list) = {
+        let body = app.body(&parts.headers, body).await?;
+        Reading { caller: &caller, idempotency_key: key.as_deref(), event_bytes_max: app.event_bytes_max }.body(&body)?
+    };
+    let trace = trace_of(&parts.headers);
+    // The head shares the connection's buffer, which is free for as long as the request waits.
+    drop(parts);
+    let outcomes = app.gate.ask(events, &trace, wait).await;
+    Ok(if is_list { list(outcomes) } else { single(outcomes) })
 }
 
 /// Reads the head of a request: who asks, how long to wait, and the id of the event.
@@ -44,27 +47,27 @@ fn asks(app: &App, parts: &Parts) -> Result<(Arc<Caller>, Duration, Option<Strin
 }
 
 /// Returns the answer to an event.
-fn single(ids: &[String], outcomes: Vec<Outcome>) -> Response {
+fn single(outcomes: Vec<(String, Outcome)>) -> Response {
     match outcomes.into_iter().next() {
-        Some(Ok(Some(verdict))) => json_response(StatusCode::OK, verdict.to_vec()),
-        Some(Ok(None)) => json_response(StatusCode::ACCEPTED, accepted(ids.first().map_or("", String::as_str))),
-        Some(Err(refusal)) => refusal.into_response(),
+        Some((_, Ok(Some(verdict)))) => json_response(StatusCode::OK, verdict.to_vec()),
+        Some((event_id, Ok(None))) => json_response(StatusCode::ACCEPTED, accepted(&event_id)),
+        Some((_, Err(refusal))) => refusal.into_response(),
         None => Refusal::body("events_out_of_bounds", "body: found no event").into_response(),
     }
 }
 
 /// Returns the answer to a list of events: a list in the same order. Its status is that of the first event without a verdict.
-fn list(ids: &[String], outcomes: Vec<Outcome>) -> Response {
-    let all_accepted = outcomes.iter().all(|outcome| matches!(outcome, Ok(None)));
-    let failed = outcomes.iter().find_map(|outcome| outcome.as_ref().err()).cloned();
+fn list(outcomes: Vec<(String, Outcome)>) -> Response {
+    let all_accepted = outcomes.iter().all(|(_, outcome)| matches!(outcome, Ok(None)));
+    let failed = outcomes.iter().find_map(|(_, outcome)| outcome.as_ref().err()).cloned();
     let mut body = vec![b'['];
-    for (index, (outcome, id)) in outcomes.into_iter().zip(ids).enumerate() {
+    for (index, (id, outcome)) in outcomes.into_iter().enumerate() {
         if index > 0 {
             body.push(b',');
         }
         match outcome {
             Ok(Some(verdict)) => body.extend_from_slice(&verdict),
-            Ok(None) => body.extend(accepted(id)),
+            Ok(None) => body.extend(accepted(&id)),
             Err(refusal) => body.extend(refusal.body_json().to_string().into_bytes()),
         }
     }

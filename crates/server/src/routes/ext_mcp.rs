@@ -13,8 +13,8 @@ use http_body_util::{BodyExt as _, Full};
 
 use tollgate_hosts::ext_mcp;
 
-use super::App;
 use super::hooks::ruled;
+use super::{App, trace_of};
 use crate::refusal::Refusal;
 
 /// The content type of gRPC with protocol buffers.
@@ -40,7 +40,9 @@ pub(super) async fn check(State(app): State<Arc<App>>, Path(method): Path<String
         Ok(frame) => message_of(&frame).and_then(read),
         Err(refusal) => Err(ext_mcp::refuse(&refusal.message)),
     };
-    answer(framed(&ruled(&app, caller, &parts.headers, question).await), OK)
+    let trace = trace_of(&parts.headers);
+    drop(parts);
+    answer(framed(&ruled(&app, caller, &trace, question).await), OK)
 }
 
 /// Returns the message in a frame: a flag that says whether it is compressed, its length in four bytes, and itself.

@@ -11,6 +11,7 @@ use tollgate_hosts::{Answer, LITELLM, OPA, Outcome, Question, Unanswered, Verdic
 
 use super::{App, json_response, trace_of};
 use crate::events::{Prepared, Reading};
+use crate::publisher::Trace;
 use crate::refusal::Refusal;
 use crate::tokens::Caller;
 
@@ -44,19 +45,21 @@ async fn answered(app: &App, wire: &'static dyn Wire, path: &str, request: Reque
         Ok(body) => body,
         Err(refusal) => return response(in_words_of(wire.read(&wire_request(path, &[], b"")), &refusal)),
     };
-    let headers = texts(&parts.headers);
-    response(ruled(app, caller, &parts.headers, wire.read(&wire_request(path, &headers, &body))).await)
+    let read = wire.read(&wire_request(path, &texts(&parts.headers), &body));
+    let trace = trace_of(&parts.headers);
+    drop((parts, body));
+    response(ruled(app, caller, &trace, read).await)
 }
 
 /// Asks the gate the question of a host, and returns the host's answer.
-pub(super) async fn ruled<A>(app: &App, caller: Result<Arc<Caller>, Refusal>, headers: &HeaderMap, read: Result<Question<A>, A>) -> A {
+pub(super) async fn ruled<A>(app: &App, caller: Result<Arc<Caller>, Refusal>, trace: &Trace, read: Result<Question<A>, A>) -> A {
     let (caller, question) = match (caller, read) {
         (Ok(caller), Ok(question)) => (caller, question),
         (Ok(_), Err(answer)) => return answer,
         (Err(refusal), read) => return in_words_of(read, &refusal),
     };
     let outcome = match prepared(app, &caller, &question.events) {
-        Ok(events) => verdicts(app, &events, headers).await,
+        Ok(events) => verdicts(app, events, trace).await,
         Err(refusal) => Err(refusal),
     };
     match &outcome {
@@ -94,11 +97,11 @@ fn prepared(app: &App, caller: &Caller, events: &[tollgate_hosts::Event]) -> Res
     events.iter().map(|event| reading.event(&text(event)?, None)).collect()
 }
 
-async fn verdicts(app: &App, events: &[Prepared], headers: &HeaderMap) -> Result<Vec<Verdict>, Refusal> {
+async fn verdicts(app: &App, events: Vec<Prepared>, trace: &Trace) -> Result<Vec<Verdict>, Refusal> {
     let wait = std::time::Duration::from_millis(app.settings.deadline_ms.into());
-    let outcomes = app.gate.ask(events, &trace_of(headers), wait).await;
+    let outcomes = app.gate.ask(events, trace, wait).await;
     let mut verdicts = Vec::new();
-    for outcome in outcomes {
+    for (_, outcome) in outcomes {
         if let Some(bytes) = outcome? {
             let verdict = serde_json::from_slice(&bytes);
             verdicts.push(

@@ -83,8 +83,10 @@ async fn wrong_method() -> Refusal {
 async fn measured(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let route = route_name(request.uri().path());
-    let id = request.headers().get(&REQUEST_ID).filter(|id| id.len() <= 128).cloned();
-    let trace_parent = request.headers().get("traceparent").cloned();
+    // Copies: the head shares the connection's buffer, which is free for as long as the request waits.
+    let copied = |value: &HeaderValue| HeaderValue::from_bytes(value.as_bytes()).ok();
+    let id = request.headers().get(&REQUEST_ID).filter(|id| id.len() <= 128).and_then(copied);
+    let trace_parent = request.headers().get("traceparent").and_then(copied);
     // Whether such a request named a length too, which a proxy in front may have gone by, is not known here any more. So nothing that may
     // hide behind the request's end is read.
     let close = request.headers().contains_key(header::TRANSFER_ENCODING).then(|| HeaderValue::from_static("close"));
