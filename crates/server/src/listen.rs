@@ -44,8 +44,7 @@ pub struct TimeLimits {
 
 /// The limits of a server.
 pub const TIME_LIMITS: TimeLimits = TimeLimits { head: Duration::from_secs(75), write: Duration::from_secs(30) };
-/// How many bytes have to have come by then: the beginning of HTTP/2, before which the version of the protocol is not known and no other
-/// bound of time holds.
+/// How many bytes have to have come by then: the beginning of HTTP/2, before which no other bound of time holds.
 const BEGINNING_BYTES: usize = 24;
 /// How many headers a request may have.
 const HEADERS_MAX: usize = 64;
@@ -121,7 +120,16 @@ impl Answering {
         // Verdicts are small, and somebody waits for each.
         let _unknown = stream.set_nodelay(true);
         match &self.transport {
-            Transport::Plain => requests(stream, self.router, self.limits, (None, None), close).await,
+            Transport::Plain => {
+                let mut stopping = close.clone();
+                let begins = tokio::select! {
+                    begins = tokio::time::timeout(self.limits.head, begins_http2(&stream)) => begins,
+                    _ = stopping.changed() => return,
+                };
+                if let Ok(Ok(is_http2)) = begins {
+                    requests(stream, is_http2, (self.router, self.limits), (None, None), close).await;
+                }
+            }
             #[cfg(feature = "tls")]
             Transport::Tls(tls) => {
                 let tls = tls.get();
@@ -132,9 +140,10 @@ impl Answering {
                 };
                 match accepted.unwrap_or_else(|_| Err("the handshake took too long".to_owned())) {
                     Ok(accepted) => {
+                        let is_http2 = accepted.is_http2();
                         let (peer, left) = accepted.peer.unzip();
                         let left = left.map(|left| left.min(CERTIFIED_TIME_MAX));
-                        requests(accepted.stream, self.router, self.limits, (peer, left), close).await;
+                        requests(accepted.stream, is_http2, (self.router, self.limits), (peer, left), close).await;
                     }
                     Err(reason) => {
                         self.metrics.serve_handshakes_failed.inc();
@@ -150,8 +159,8 @@ impl Answering {
 /// begun is the last.
 async fn requests<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
-    router: Router,
-    limits: TimeLimits,
+    is_http2: bool,
+    (router, limits): (Router, TimeLimits),
     (peer, time_max): (Option<Peer>, Option<Duration>),
     mut close: watch::Receiver<()>,
 ) {
@@ -171,7 +180,7 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     });
     let mut timed = TimeoutStream::new(counted);
     timed.set_write_timeout(Some(limits.write));
-    let builder = builder(limits.head);
+    let builder = builder(is_http2, limits.head);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(Box::pin(timed)), with_peer));
     let silence = async {
         tokio::time::sleep(limits.head).await;
@@ -196,7 +205,15 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let _ended = connection.await;
 }
 
-fn builder(head_time_max: Duration) -> auto::Builder<TokioExecutor> {
+/// Returns whether a connection begins as HTTP/2 does. Its bytes stay unread: hyper could find out too, and would keep twice the buffer for
+/// as long as the connection lives.
+async fn begins_http2(stream: &TcpStream) -> std::io::Result<bool> {
+    let mut beginning = [0; 3];
+    stream.peek(&mut beginning).await?;
+    Ok(beginning == *b"PRI")
+}
+
+fn builder(is_http2: bool, head_time_max: Duration) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(head_time_max).max_headers(HEADERS_MAX).max_buf_size(HEAD_BYTES_MAX);
     builder
@@ -205,7 +222,7 @@ fn builder(head_time_max: Duration) -> auto::Builder<TokioExecutor> {
         .max_concurrent_streams(STREAMS_MAX)
         .max_header_list_size(u32::try_from(HEAD_BYTES_MAX).unwrap_or(u32::MAX))
         .keep_alive_interval(head_time_max);
-    builder
+    if is_http2 { builder.http2_only() } else { builder.http1_only() }
 }
 
 #[cfg(test)]

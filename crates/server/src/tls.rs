@@ -98,6 +98,14 @@ impl Tls {
     }
 }
 
+impl Accepted {
+    /// Returns whether client and server have agreed on HTTP/2. A client that offers no protocol speaks HTTP/1.1.
+    #[must_use]
+    pub fn is_http2(&self) -> bool {
+        self.stream.ssl().selected_alpn_protocol() == Some(b"h2")
+    }
+}
+
 fn configure(builder: &mut SslAcceptorBuilder) -> anyhow::Result<()> {
     builder.set_session_cache_mode(SslSessionCacheMode::OFF);
     builder.set_options(SslOptions::NO_TICKET);
