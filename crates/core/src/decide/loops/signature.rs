@@ -1,8 +1,12 @@
 //! The identity of a call and of a result: digests of their canonical forms.
 
 use std::cell::OnceCell;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use super::classify;
+use super::failure::{Pieces, pieces};
 use tollgate_json::digest::{Digest, Fingerprint};
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value, arrangement, canonical};
 use tollgate_passport::ToolInput;
@@ -31,7 +35,11 @@ const COMMAND_BYTES: usize = 300;
 /// How far into the arguments a command line is looked for, in bytes.
 const ARGUMENT_BYTES: usize = 2_000;
 /// The arguments that hold a command line, as they stand in JSON.
-const COMMAND_KEYS: [&str; 4] = ["\"command\"", "\"cmd\"", "\"script\"", "\"args\""];
+static COMMAND: Pieces<4> = LazyLock::new(|| pieces(["\"command\"", "\"cmd\"", "\"script\"", "\"args\""]));
+/// The argument that says what is done to a screen.
+static ACTION: Pieces<1> = LazyLock::new(|| pieces(["\"action\""]));
+/// The argument with the keys that are sent to a terminal.
+static KEYS: Pieces<1> = LazyLock::new(|| pieces(["\"chars\""]));
 /// The flags behind which a shell takes a command line.
 const SHELL_FLAGS: [&[u8]; 3] = [b"-lc", b"-c", b"-ec"];
 
@@ -54,19 +62,19 @@ impl<'a> CallContext<'a> {
     /// Of a list that hands a line to a shell (`["bash", "-lc", "make"]`) it is that line, of any other list its first text.
     #[must_use]
     pub fn command(&self) -> &[u8] {
-        COMMAND_KEYS.iter().find_map(|key| self.text_of(key)).unwrap_or_default()
+        self.text_of(&*COMMAND).unwrap_or_default()
     }
 
     /// Returns what is done to a screen, where the arguments name it (`"action": "scroll"`); empty elsewhere.
     #[must_use]
     pub fn action(&self) -> &[u8] {
-        self.text_of("\"action\"").unwrap_or_default()
+        self.text_of(&*ACTION).unwrap_or_default()
     }
 
     /// Returns the keys that are sent to the program of a terminal (`"chars": "q"`); empty elsewhere.
     #[must_use]
     pub fn keys(&self) -> &[u8] {
-        self.text_of("\"chars\"").unwrap_or_default()
+        self.text_of(&*KEYS).unwrap_or_default()
     }
 
     /// Returns the arguments as they are spelled; empty where the event has none.
@@ -79,17 +87,22 @@ impl<'a> CallContext<'a> {
         }
     }
 
-    /// Returns the beginning of the text of an argument. The key stands in quotes.
-    fn text_of(&self, key: &str) -> Option<&[u8]> {
+    /// Returns the beginning of the text of the first of these arguments that has a text.
+    fn text_of(&self, keys: &[Finder<'_>]) -> Option<&[u8]> {
         let source = self.arguments();
         let source = source.get(..ARGUMENT_BYTES).unwrap_or(source);
-        let at = memchr::memmem::find(source, key.as_bytes())?;
-        let value = source.get(at + key.len()..)?.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
-        let Some(list) = value.strip_prefix(b"[") else { return quoted(value).map(|(text, _)| text) };
-        let (first, rest) = quoted(list)?;
-        let line = || quoted(next(rest)?).filter(|(flag, _)| SHELL_FLAGS.contains(flag)).and_then(|(_, rest)| quoted(next(rest)?));
-        Some(line().map_or(first, |(line, _)| line))
+        keys.iter().find_map(|key| text_behind(source, key))
     }
+}
+
+/// Returns the text behind a key in quotes: of a list its first text, or the line that it hands to a shell.
+fn text_behind<'s>(source: &'s [u8], key: &Finder<'_>) -> Option<&'s [u8]> {
+    let at = key.find(source)?;
+    let value = source.get(at + key.needle().len()..)?.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
+    let Some(list) = value.strip_prefix(b"[") else { return quoted(value).map(|(text, _)| text) };
+    let (first, rest) = quoted(list)?;
+    let line = || quoted(next(rest)?).filter(|(flag, _)| SHELL_FLAGS.contains(flag)).and_then(|(_, rest)| quoted(next(rest)?));
+    Some(line().map_or(first, |(line, _)| line))
 }
 
 /// Returns the text in quotes that a JSON source begins with, cut to [`COMMAND_BYTES`], and the source behind it.

@@ -13,7 +13,7 @@ pub use rule::{Rule, RuleFinding};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ruling {
     /// All reasons, the decisive one first; none at all is a plain allow.
-    pub reasons: Box<[Reason]>,
+    pub reasons: Reasons,
     /// What it is based on besides the reasons.
     pub basis: Basis,
 }
@@ -29,11 +29,32 @@ pub enum Basis {
     NotExecuted,
 }
 
+/// The reasons of a ruling, as thin as a pointer: most rulings have none, and a thread keeps two rulings for each call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reasons(Option<Box<ReasonList>>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ReasonList(Box<[Reason]>);
+
+impl From<Vec<Reason>> for Reasons {
+    fn from(reasons: Vec<Reason>) -> Self {
+        Self((!reasons.is_empty()).then(|| Box::new(ReasonList(reasons.into()))))
+    }
+}
+
+impl std::ops::Deref for Reasons {
+    type Target = [Reason];
+
+    fn deref(&self) -> &[Reason] {
+        self.0.as_ref().map_or(&[], |list| &list.0)
+    }
+}
+
 impl Ruling {
     /// Returns the ruling on a result whose call was not allowed to run.
     #[must_use]
     pub fn not_executed() -> Self {
-        Self { reasons: Box::default(), basis: Basis::NotExecuted }
+        Self { reasons: Reasons::default(), basis: Basis::NotExecuted }
     }
 
     /// Returns a ruling for these reasons, with the loop controllers' count if they were asked.
@@ -72,6 +93,7 @@ impl Ruling {
     /// Returns how many bytes it takes on the heap.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        self.reasons.iter().map(|reason| size_of::<Reason>() + reason.heap_bytes()).sum()
+        let list = self.reasons.0.as_ref().map_or(0, |_| size_of::<ReasonList>());
+        list + self.reasons.iter().map(|reason| size_of::<Reason>() + reason.heap_bytes()).sum::<usize>()
     }
 }

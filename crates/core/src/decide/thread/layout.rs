@@ -5,7 +5,7 @@
 //! `engine::wire::layout` gives the rules by which it changes.
 
 use crate::decide::loops::LoopMemory;
-use crate::decide::ruling::{Basis, Evidence, GuardrailReason, Reason, Ruling, SubjectKind, Suspension};
+use crate::decide::ruling::{Basis, Evidence, GuardrailReason, Reason, Reasons, Ruling, SubjectKind, Suspension};
 use crate::decide::thread::{
     Answer, CallRecord, Calls, Counted, NewCalls, StoredThread, Suppression, TenantMark, Thread, Turn, TurnMemory,
 };
@@ -73,6 +73,16 @@ impl Wire for LoopMemory {
         let mut memory = Self { holds_a_stop: Wire::read(input)?, ..Self::BLANK };
         memory.read_slots(input)?;
         Ok(memory)
+    }
+}
+
+impl Wire for Reasons {
+    fn write(&self, out: &mut Vec<u8>) {
+        write_list::<Reason>(self, out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        Vec::read(input).map(Self::from)
     }
 }
 

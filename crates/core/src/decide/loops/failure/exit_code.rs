@@ -1,6 +1,8 @@
 //! Shape: return codes, as the shells of agents print them. Exit code 1 of a program that answers with it is no failure.
 
-use super::view::{View, begins, holds, number, position};
+use std::sync::LazyLock;
+
+use super::view::{Pieces, View, begins, holds, number, pieces, position};
 use super::{Asked, Said};
 
 /// The members of an object that hold a return code.
@@ -8,6 +10,8 @@ const MEMBERS: [&str; 5] = ["exit_code", "exitCode", "returncode", "return_code"
 /// What stands before a return code in texts, in lower case.
 const WORDS: [&str; 8] =
     ["<returncode>", "<exit_code>", "exit code: ", "exit code ", "exit status ", "exited with code ", "returncode: ", "return code: "];
+/// What stands in each of them.
+static IN_WORDS: Pieces<2> = LazyLock::new(|| pieces(["code", "exit status"]));
 /// The programs for which exit code 1 is an answer: nothing found, a difference, not true.
 const ANSWERING: [&str; 12] = ["grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "pgrep", "which", "git diff"];
 
@@ -37,7 +41,7 @@ fn code_of(view: &View<'_>) -> Option<i64> {
             .iter()
             .any(|start| line.eq_ignore_ascii_case(start.as_bytes()))
     };
-    if !ends.iter().any(|end| holds(end, &["code", "exit status"])) {
+    if !ends.iter().any(|end| holds(end, &IN_WORDS)) {
         return None;
     }
     WORDS.iter().flat_map(|word| ends.map(|end| (word, end))).find_map(|(word, end)| {

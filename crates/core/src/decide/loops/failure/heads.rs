@@ -1,7 +1,9 @@
 //! Shape: lines that begin with the name of an error, and tracebacks.
 
+use std::sync::LazyLock;
+
 use super::Said;
-use super::view::{View, beginning, begins, holds};
+use super::view::{Pieces, View, beginning, begins, holds, pieces};
 
 /// What a line may begin with, in lower case.
 const HEADS: [&str; 14] = [
@@ -23,12 +25,15 @@ const HEADS: [&str; 14] = [
 /// How an error's name may end.
 const ENDINGS: [&[u8]; 2] = [b"Error", b"Exception"];
 
+/// What stands between a place in a file and what is wrong there.
+static AT_A_PLACE: Pieces<1> = LazyLock::new(|| pieces([": error: "]));
+
 /// How many lines are looked at.
 const LINES: usize = 12;
 
 /// Looks for such a line among the first and at the end.
 pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
-    let (mut is_traceback, is_placed) = (false, holds(view.head, &[": error: "]));
+    let (mut is_traceback, is_placed) = (false, holds(view.head, &AT_A_PLACE));
     for line in view.lines().take(LINES) {
         let line = line.strip_prefix(b"E ").unwrap_or(line).trim_ascii_start();
         if begins(line, "traceback (most recent") {
@@ -60,7 +65,7 @@ fn has_named_error(line: &[u8]) -> bool {
 
 /// Returns whether a place in a file stands before the error: `a.c:3:1: error: …`.
 fn is_error_at_a_place(line: &[u8]) -> bool {
-    holds(beginning(line, 200), &[": error: "])
+    holds(beginning(line, 200), &AT_A_PLACE)
 }
 
 #[cfg(test)]

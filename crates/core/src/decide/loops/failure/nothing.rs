@@ -1,7 +1,9 @@
 //! Shape: the empty answer to a look-up. It is no failure; many of them in a row are guesses.
 
+use std::sync::LazyLock;
+
 use super::Asked;
-use super::view::{View, begins, holds, position};
+use super::view::{Pieces, View, begins, holds, pieces, position};
 
 /// What an empty answer says behind `no` or `0`.
 const THINGS: [&str; 16] = [
@@ -10,6 +12,9 @@ const THINGS: [&str; 16] = [
 ];
 /// The programs that look something up.
 const LOOKUPS: [&str; 10] = ["find", "grep", "rg", "ag", "fd", "locate", "which", "whereis", "ls", "git grep"];
+
+/// What is said of things that are not there.
+static NOT_THERE: Pieces<3> = LazyLock::new(|| pieces(["ot found", "o such file", "does not exist"]));
 
 /// Returns whether a result is the empty answer to a look-up.
 pub fn see(view: &View<'_>) -> bool {
@@ -38,7 +43,7 @@ fn says_nothing(line: &[u8]) -> bool {
         let rest = line.get(start.len()..).unwrap_or_default();
         THINGS.iter().any(|thing| position(rest, thing).is_some_and(|at| at <= 20))
     });
-    is_counted || holds(line, &["ot found", "o such file", "does not exist"])
+    is_counted || holds(line, &NOT_THERE)
 }
 
 /// Returns whether a command printed nothing, in whichever frame its shell puts that.

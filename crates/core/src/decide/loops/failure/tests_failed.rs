@@ -1,7 +1,9 @@
 //! Shape: the summary of a test run or a build, at the end of its output.
 
+use std::sync::LazyLock;
+
 use super::Said;
-use super::view::{View, holds, number, position};
+use super::view::{Pieces, View, holds, number, pieces, position};
 
 /// What a line of a summary says that names a failure, in lower case.
 const PHRASES: [&str; 9] = [
@@ -18,10 +20,13 @@ const PHRASES: [&str; 9] = [
 /// What stands behind a number of failures, in lower case.
 const COUNTED: [&str; 5] = [" failed", " failing", " failures", " failure", " errors"];
 
+/// What the end of every such summary holds.
+static WORDS: Pieces<3> = LazyLock::new(|| pieces(["ail", "AIL", "rrors"]));
+
 /// Looks for a summary that counts a failure, in the last lines.
 pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
     let tail = view.tail();
-    if !holds(tail, &["ail", "AIL", "rrors"]) {
+    if !holds(tail, &WORDS) {
         return None;
     }
     let lines = || tail.rsplit(|byte| *byte == b'\n').take(LINES).filter(|line| line.len() <= 160);

@@ -1,5 +1,9 @@
 //! A result as the shapes of failures look at it.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::Asked;
 use tollgate_json::Value;
 
@@ -84,9 +88,17 @@ pub fn position(text: &[u8], phrase: &str) -> Option<usize> {
     memchr::memchr2_iter(*first, first.to_ascii_uppercase(), text).find(is_phrase)
 }
 
+/// Pieces of text that are looked for in every result, prepared once: preparing a search takes longer than most searches.
+pub type Pieces<const N: usize> = LazyLock<[Finder<'static>; N]>;
+
+/// Returns pieces of text ready to be looked for.
+pub fn pieces<const N: usize>(pieces: [&'static str; N]) -> [Finder<'static>; N] {
+    pieces.map(Finder::new)
+}
+
 /// Returns whether a text holds one of these pieces. It is a quick look before a closer one.
-pub fn holds(text: &[u8], pieces: &[&str]) -> bool {
-    pieces.iter().any(|piece| memchr::memmem::find(text, piece.as_bytes()).is_some())
+pub fn holds<const N: usize>(text: &[u8], pieces: &Pieces<N>) -> bool {
+    pieces.iter().any(|piece| piece.find(text).is_some())
 }
 
 /// Returns whether a text begins with a phrase in lower case, in whichever case the text is.
