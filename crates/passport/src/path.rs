@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::fields::Malformed;
 use super::glob::{self, Case, GlobIndex, Wildcards};
 use super::links;
-use super::shell_glob::ShellGlob;
+use super::shell_glob::{ShellGlob, crossed};
 
 /// The place where a path starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -234,11 +234,11 @@ impl PathSet {
     /// it although it is hidden.
     pub(super) fn is_named_by(&self, pattern: &str) -> bool {
         let names = |component: &str| {
-            // To a program `*` stands for nothing too, and a dot needs no dot.
-            let glob = ShellGlob::new(component.strip_prefix('*').filter(|rest| rest.starts_with('.')).unwrap_or(component));
-            self.last_names().any(|name| name.eq_ignore_ascii_case(component) || name.starts_with('.') && glob.meets(name))
+            let glob = ShellGlob::new(component);
+            let is_hidden = |name: &str| name.starts_with('.') && !glob.is_anything() && glob.finds(name);
+            self.last_names().any(|name| name.eq_ignore_ascii_case(component) || is_hidden(name))
         };
-        pattern.split('/').any(names)
+        crossed(pattern).iter().flat_map(|pattern| pattern.split('/')).any(names)
     }
 
     /// Returns whether a name of a file or folder, which may be a glob, could be a part of an entry: what lies below it may be blocked.

@@ -59,6 +59,11 @@ impl ShellGlob {
         (!matches!(self.0.first(), Some(Element::Char(_))), self.0.last() == Some(&Element::Many))
     }
 
+    /// Returns whether a program finds a name with this glob: to it a dot at the beginning is as any other character.
+    pub(super) fn finds(&self, name: &str) -> bool {
+        meet(&self.0, &pattern_of(name))
+    }
+
     /// Returns whether there is a name that both this glob and a pattern match. Only `*` has a meaning in the pattern. A dot at the
     /// beginning has to be written in the glob, or be listed in a set.
     pub(super) fn meets(&self, pattern: &str) -> bool {
@@ -90,8 +95,40 @@ impl ShellGlob {
     }
 }
 
+/// The most wildcards of one pattern that stand for slashes too and are looked at.
+const CROSSING_MAX: usize = 5;
+
+/// Returns the patterns that a pattern stands for whose `**` beside other characters stands for any text, slashes among it: with a slash at all
+/// such places, and its parts between any two of them. One that has too many of them stands for everything hidden.
+pub(super) fn crossed(pattern: &str) -> Vec<String> {
+    let is_alone = |component: &str| component.bytes().all(|byte| byte == b'*');
+    let (mut plain, mut broken) = (Vec::new(), Vec::new());
+    let mut parts = Vec::new();
+    for component in pattern.split('/') {
+        let pieces: Vec<&str> = if is_alone(component) { vec![component] } else { component.split("**").collect() };
+        if pieces.len() > CROSSING_MAX + 1 {
+            return vec![".*".to_owned()];
+        }
+        plain.push(pieces.join("*"));
+        broken.push(pieces.join("*/*"));
+        for first in 0..pieces.len() {
+            for last in first..pieces.len().min(first + pieces.len() - 1) {
+                let joined = pieces.get(first..=last).unwrap_or_default().join("*");
+                let (front, end) = (if first > 0 { "*" } else { "" }, if last + 1 < pieces.len() { "*" } else { "" });
+                parts.push(format!("{front}{joined}{end}"));
+            }
+        }
+    }
+    let (plain, broken) = (plain.join("/"), broken.join("/"));
+    let broken = (plain != broken).then_some(broken);
+    let parts = parts.into_iter().filter(|part| !is_alone(part));
+    std::iter::once(plain).chain(broken).chain(parts).collect()
+}
+
+/// Case is ignored, as in globs.
 fn pattern_of(pattern: &str) -> Vec<Element> {
-    pattern.chars().map(|character| if character == '*' { Element::Many } else { Element::Char(character) }).collect()
+    let lower = |character: char| Element::Char(character.to_lowercase().next().unwrap_or(character));
+    pattern.chars().map(|character| if character == '*' { Element::Many } else { lower(character) }).collect()
 }
 
 /// Reads what stands behind `[`. Returns the element, and what stands behind the set.
@@ -193,6 +230,7 @@ mod tests {
             ("id\\_rsa", "id_rsa", true),
             ("i\\*", "id_rsa", false),
             ("ID*", "id_rsa", true),
+            ("cargo.loc[k]", "Cargo.lock", true),
             ("[i", "id_rsa", false),
             ("[]i]d_rsa", "id_rsa", true),
             ("*.py", "x.pem", false),
@@ -202,7 +240,16 @@ mod tests {
         ] {
             assert_eq!(ShellGlob::new(glob).meets(pattern), expected, "{glob} {pattern}");
         }
+        assert!(ShellGlob::new("?git").finds(".git") && !ShellGlob::new("*.py").finds(".git"));
         assert!(ShellGlob::new("a*.p?m").end_meets(".pem"));
         assert!(!ShellGlob::new("test*").end_meets(".pem"));
+    }
+
+    #[test]
+    fn patterns_that_cross_slashes_stand_for_several() {
+        assert_eq!(crossed("./src/**/*.py"), ["./src/**/*.py"]);
+        assert_eq!(crossed("./.s**g"), ["./.s*g", "./.s*/*g", ".s*", "*g"]);
+        assert_eq!(crossed("a**.e**v"), ["a*.e*v", "a*/*.e*/*v", "a*", "a*.e*", "*.e*", "*.e*v", "*v"]);
+        assert_eq!(crossed(&"a**".repeat(9)), [".*"]);
     }
 }

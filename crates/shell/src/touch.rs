@@ -14,14 +14,17 @@ use super::walk::{WORD_BYTES, Walk};
 /// TABLE: programs that find names of files below what they are given.
 const FINDERS: [&str; 9] = ["egrep", "fd", "fdfind", "fgrep", "find", "gfind", "git", "grep", "rg"];
 
-/// TABLE: those of them that find hidden files too.
-const FIND_HIDDEN: [&str; 5] = ["egrep", "fgrep", "find", "gfind", "grep"];
-
-/// TABLE: programs that print what is in the files that they are given.
-const SHOWN: [&str; 20] = [
-    "base64", "bat", "batcat", "cat", "expand", "fmt", "fold", "head", "hexdump", "less", "more", "nl", "od", "paste", "pr", "rev",
-    "strings", "tac", "tail", "xxd",
+/// TABLE: those of them that find hidden files too, with the options without which they do not.
+const FIND_HIDDEN: [(&str, &[&str]); 4] = [
+    ("egrep fgrep find gfind grep", &[]),
+    ("fd fdfind", &["-H", "--hidden", "-u", "--unrestricted"]),
+    ("git", &["-o", "--others"]),
+    ("rg", &["-.", "--hidden", "-uu", "-uuu"]),
 ];
+
+/// TABLE: programs that print what is in the files that they are given, or give it another name.
+const SHOWN: &str = "awk base32 base64 bat batcat bzcat cat column comm cp cut diff expand fmt fold gawk head hexdump iconv join jq less ln \
+     mawk more mv nl od paste pr rev sed sort strings tac tail tar uniq xxd xzcat zcat zip zstdcat";
 
 impl Walk<'_> {
     /// Notes the files that a program is given. Names that the line computes cannot be held to any rule.
@@ -48,6 +51,8 @@ impl Walk<'_> {
         self.note_found(name, arguments, &touches, is_shown);
         for touch in touches {
             match touch {
+                // All of them go at the end.
+                _ if self.budget == 0 => break,
                 Touch::Pattern(_) if is_shown => {}
                 Touch::Pattern(pattern) => self.patterns.push(pattern),
                 Touch::File { index, path, access } => {
@@ -71,6 +76,7 @@ impl Walk<'_> {
                         self.operands.push(FileOperand { below, ..FileOperand::new(path.clone(), access) });
                     }
                     let path = self.directories.resolved(&path);
+                    self.spend(path.len());
                     let operand = FileOperand { path, access, is_glob, is_found: argument.found, below };
                     if FINDERS.contains(&name) {
                         let searched = FileOperand::new(operand.path.clone(), Access::Write);
@@ -90,9 +96,10 @@ impl Walk<'_> {
         if finds_others {
             self.patterns.push(tables::UNHELD.to_owned());
         }
-        let is_unheld = finds_others || touches.iter().any(|touch| matches!(touch, Touch::Pattern(pattern) if pattern == tables::UNHELD));
-        self.finds_hidden |= is_unheld && !is_shown && FIND_HIDDEN.contains(&name);
-        if self.finds_hidden && SHOWN.contains(&name) && arguments.iter().any(|argument| argument.found) {
+        let is_unheld =
+            finds_others || touches.iter().any(|touch| matches!(touch, Touch::Pattern(pattern) if tables::is_everything(pattern)));
+        self.finds_hidden |= is_unheld && !is_shown && finds_hidden(name, arguments);
+        if self.finds_hidden && SHOWN.split(' ').any(|shown| shown == name) && arguments.iter().any(|argument| argument.found) {
             self.patterns.push(tables::HIDDEN_ONES.to_owned());
         }
     }
@@ -267,6 +274,9 @@ impl Walk<'_> {
         let mut seen = FxHashSet::default();
         self.operands.retain(|operand| seen.insert(operand.clone()));
         self.spend((self.files.len() + self.operands.len()) * self.directories.count() * WORD_BYTES);
+        // Every word is looked at in every folder.
+        let words: usize = self.reached.iter().map(|reached| reached.words.len()).sum();
+        self.spend(words * self.directories.bytes() / WORD_BYTES);
         if self.budget == 0 {
             self.files.clear();
             self.operands.clear();
@@ -313,8 +323,21 @@ fn finds_others(name: &str, arguments: &[Argument], touches: &[Touch]) -> bool {
     let is_fed = files().next().is_some() && files().all(|(index, _)| is_found(index));
     // To `git` an operand is a pattern or a folder, of which all names are found.
     let has_folder = name == "git" && files().any(|(_, path)| !path.contains(['*', '?', '[']));
-    let is_held = touches.iter().any(|touch| matches!(touch, Touch::Pattern(_))) && !has_folder;
+    let is_held = touches.iter().any(|touch| matches!(touch, Touch::Pattern(pattern) if !tables::is_everything(pattern))) && !has_folder;
     found::is_finder(&words) && !is_fed && !is_held
+}
+
+/// Returns whether a program finds hidden files too. Letters may be bundled.
+fn finds_hidden(name: &str, arguments: &[Argument]) -> bool {
+    let is_given = |option: &&str| {
+        let letters = option.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        arguments.iter().map(|argument| argument.text.as_str()).any(|text| match letters {
+            Some(letters) => text.starts_with('-') && !text.starts_with("--") && text.contains(letters),
+            None => text == *option,
+        })
+    };
+    let row = FIND_HIDDEN.iter().find(|(names, _)| names.split(' ').any(|other| other == name));
+    row.is_some_and(|(_, options)| options.is_empty() || options.iter().any(is_given))
 }
 
 /// Returns whether `grep` prints what does not match.

@@ -35,7 +35,9 @@ pub(super) fn pieces(word: &str) -> impl Iterator<Item = &str> {
 
 /// Checks that the places that a command line names (words, patterns of names, and files of arguments) can be looked at within its budget.
 pub(super) fn check_line(checked: &Checked, line: &str) -> Result<(), Denial> {
-    let patterns: usize = checked.patterns.iter().map(|pattern| steps(pattern, true)).sum();
+    // A wildcard that stands for slashes too makes more patterns of one.
+    let crossing = |pattern: &str| 1 + pattern.matches("**").count();
+    let patterns: usize = checked.patterns.iter().map(|pattern| crossing(pattern) * steps(pattern, true)).sum();
     let operands: usize = checked.operands.iter().map(|operand| operand_steps(&operand.path, operand.is_glob)).sum();
     let files: usize = checked.files.iter().map(|file| FILE_STEPS * steps(&file.path, file.path.contains(['*', '?', '[']))).sum();
     let mut words = 0;

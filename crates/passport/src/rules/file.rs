@@ -146,6 +146,11 @@ impl FileLimits {
             if let Err(denial) = budget::check_glob(&expansions, text) {
                 return report(to, "globs", Err(denial));
             }
+            // What stands in braces may lead elsewhere.
+            let climbs = |text: &&String| text.split('/').any(|component| component == "..");
+            if let Some(expansion) = expansions.iter().find(climbs).filter(|_| text.contains('{')) {
+                report(to, "allowed_paths", self.check_allowed(&NormalPath::new(expansion)));
+            }
             let is_secret = reads && expansions.iter().any(|text| secrets::secret_glob(text));
             let denial = || Denial::new("oap.blocked_pattern", "File path is a glob that matches default sensitive read pattern");
             report(to, "globs", if is_secret { Err(denial()) } else { self.check_finds(&expansions) });
@@ -198,6 +203,8 @@ impl FileLimits {
         let has_extension = text.split_whitespace().any(|word| word.trim_end_matches(['.', ',', '!', ';']).contains('.'));
         let is_secret = || secrets::is_secret(&NormalPath::new(text));
         match (is_pathlike || has_extension, has_blank) {
+            // A plain word may be the name of a blocked place.
+            (false, false) if !is_secret() => report(to, "blocked_paths", self.check_blocked_paths(&NormalPath::new(text))),
             (false, _) if !is_secret() => {}
             (true, true) => report(to, "unknown arguments", Err(unknown_argument("the name of a file"))),
             _ => self.check_path(text, reads, to),
@@ -313,7 +320,7 @@ impl Rules for FileLimits {
                     || blocked.may_be_found_by(pattern)
                     || last.strip_prefix('*').is_some_and(hidden)
             };
-            let is_plain = |pattern: &String| pattern.contains('.') || BUILT.contains(&pattern.as_str());
+            let is_plain = |pattern: &String| left_behind::has_extension(pattern) || BUILT.contains(&pattern.as_str());
             let is_harmless = !patterns.is_empty() && !patterns.iter().any(finds) && patterns.iter().all(is_plain);
             let message = "Command writes names that a program finds, and blocked paths may be among them; look for names such as '*.log'";
             if is_harmless { Ok(()) } else { Err(Denial::new("oap.path_blocked", message)) }

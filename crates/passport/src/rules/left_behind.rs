@@ -51,6 +51,13 @@ pub(super) fn are_built(patterns: &[String]) -> bool {
     !patterns.is_empty() && patterns.iter().all(|pattern| BUILT.contains(&pattern.as_str()))
 }
 
+/// Returns whether a pattern finds only files whose names have a dot: one that is no choice of a set, behind all that may stand for a slash.
+pub(super) fn has_extension(pattern: &str) -> bool {
+    let name = pattern.rsplit('/').next().unwrap_or_default();
+    let end = name.rsplit("**").next().unwrap_or_default();
+    end.split('[').next().is_some_and(|front| front.contains('.')) || end.rsplit(']').next().is_some_and(|end| end.contains('.'))
+}
+
 /// Returns whether a blocked place lies below a path, or may do so. Nobody looks in repositories for files by a name with an extension.
 /// `allowed` are the allowed places, in one of which the working folder lies.
 pub(super) fn has_blocked(blocked: &PathSet, allowed: Option<&PathSet>, path: &NormalPath, below: Below) -> bool {

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use super::super::links;
 use super::super::path::{NormalPath, PathSet, Purpose};
-use super::super::shell_glob::ShellGlob;
+use super::super::shell_glob::{ShellGlob, crossed};
 
 /// Patterns of files that are never read, at any depth unless they start at the root.
 const SECRETS: [&str; 81] = [
@@ -157,6 +157,10 @@ pub(super) fn secret_glob(word: &str) -> bool {
 /// front of a name too, so that names that begin with them are also tried with the dot. What stands at the root is not asked about: `*/test/*`
 /// is no `/etc`.
 pub(super) fn secret_pattern(pattern: &str) -> bool {
+    crossed(pattern).iter().any(|pattern| is_secret_pattern(pattern))
+}
+
+fn is_secret_pattern(pattern: &str) -> bool {
     let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     let dotted: Vec<String> = parts.iter().map(|part| dotted(part).unwrap_or_else(|| (*part).to_owned())).collect();
     let is_secret = |parts: Vec<&str>| is_named(&parts.into_iter().map(ShellGlob::new).collect::<Vec<_>>());
@@ -165,8 +169,9 @@ pub(super) fn secret_pattern(pattern: &str) -> bool {
 
 /// Returns a name of a pattern with the dot that its first character may stand for.
 fn dotted(part: &str) -> Option<String> {
-    if let Some(rest) = part.strip_prefix('*') {
-        return (!rest.is_empty() && !rest.starts_with(['.', '*'])).then(|| format!(".*{rest}"));
+    if part.starts_with('*') {
+        let rest = part.trim_start_matches('*');
+        return (!rest.is_empty() && !rest.starts_with('.')).then(|| format!(".*{rest}"));
     }
     let rest = match part.strip_prefix('[') {
         Some(rest) => rest.split_once(']').filter(|(set, _)| has_dot(set))?.1,

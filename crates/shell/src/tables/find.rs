@@ -59,6 +59,25 @@ fn find(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     Ok(started)
 }
 
+/// Returns the places of the operators, tests and actions of an expression: values of tests and words of commands are none, whatever they look
+/// like.
+pub(super) fn primaries(arguments: &[Argument]) -> Vec<usize> {
+    let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
+    let begins = |at: &usize| text(*at).starts_with(['-', '(', ')', '!', ',']) && !LEADING.contains(&text(*at));
+    let mut at = (0..arguments.len()).find(begins).unwrap_or(arguments.len());
+    let mut found = Vec::new();
+    while at < arguments.len() {
+        found.push(at);
+        let is_end = |end: &usize| text(*end) == ";" || text(*end) == "+" && text(end.saturating_sub(1)) == "{}";
+        at = match text(at) {
+            "-exec" | "-execdir" | "-ok" | "-okdir" => (at + 1..arguments.len()).find(is_end).unwrap_or(arguments.len()) + 1,
+            word if is_in(VALUED, word) => at + 2,
+            _ => at + 1,
+        };
+    }
+    found
+}
+
 /// Reads the command from there on: what it becomes, and where its end is.
 fn command(arguments: &[Argument], from: usize, is_path: bool) -> Result<(Vec<Argument>, usize), Unlisted> {
     let mut words = Vec::new();

@@ -1,6 +1,8 @@
 //! What `git` reads and writes: folders, files and patterns of them among its operands.
 
 use super::linked::placed;
+use super::looking::HIDDEN_ONES;
+use super::patterns::crossing;
 use super::reading::{Scan, scan_subcommand};
 use super::texts::git_subcommand;
 use super::touches::{Touch, file, words};
@@ -19,6 +21,9 @@ const OF_REFERENCES: [&str; 12] =
 
 /// TABLE: subcommands of `git` to which `REVISION:PATH` and `:STAGE:PATH` are what a file was.
 const OF_OBJECTS: [&str; 7] = ["archive", "cat-file", "diff", "grep", "log", "ls-tree", "show"];
+
+/// The most colons of an operand behind which a path is looked for. More stand in no revision, and could hide one.
+const COLONS_MAX: usize = 8;
 
 /// What `git` touches: the folders of `-C`, and operands that may be files or patterns of them.
 pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
@@ -58,12 +63,13 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
         }
         touched.extend(file(arguments, index, access));
         if OF_OBJECTS.contains(&subcommand) {
-            let paths = text.match_indices(':').filter_map(|(at, _)| text.get(at + 1..));
-            touched.extend(paths.map(|path| Touch::File { index, path: path.to_owned(), access: Access::Read }));
+            let behind = text.match_indices(':').filter_map(|(at, _)| text.get(at + 1..));
+            touched.extend(behind.clone().take(COLONS_MAX).map(|path| Touch::File { index, path: path.to_owned(), access: Access::Read }));
+            touched.extend(behind.skip(COLONS_MAX).take(1).map(|_| Touch::Pattern(HIDDEN_ONES.to_owned())));
         }
         touched.extend(behind_magic(text).map(|path| Touch::File { index, path: path.to_owned(), access }));
         if text.contains(['*', '?', '[']) {
-            touched.push(Touch::Pattern(behind_magic(text).unwrap_or(text).to_owned()));
+            touched.push(Touch::Pattern(crossing(behind_magic(text).unwrap_or(text))));
         }
     }
     touched

@@ -1,6 +1,7 @@
 //! What `find` and `fd` enter and look for, and whether what they hand on is only what they look for.
 
-use super::patterns::{braces, glob_of_regex};
+use super::find::primaries;
+use super::patterns::{braces, crossing, glob_of_regex, path_of_regex};
 use super::reading::scan;
 use super::table;
 use super::touches::{Touch, file};
@@ -26,16 +27,10 @@ pub(super) fn of_find(arguments: &[Argument]) -> Vec<Touch> {
     let starts = starts.take_while(|(_, argument)| !argument.text.starts_with(['-', '(', '!', ')']));
     let mut touched: Vec<Touch> =
         starts.map(|(index, argument)| Touch::File { index, path: argument.text.clone(), access: Access::Read }).collect();
-    let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
-    for (index, argument) in arguments.iter().enumerate().filter(|(index, _)| is_looked_for(arguments, *index)) {
-        let value = text(index + 1);
-        touched.push(Touch::Pattern(if argument.text.ends_with("regex") {
-            glob_of_regex(value).unwrap_or_else(|| HIDDEN_ONES.to_owned())
-        } else {
-            value.to_owned()
-        }));
-    }
-    if hands_on_others(arguments) {
+    let expression = Expression::new(arguments);
+    let patterns = (0..expression.words.len()).filter_map(|at| expression.looked_for(at));
+    touched.extend(patterns.map(|pattern| Touch::Pattern(folders_of(pattern))));
+    if expression.hands_on_others() {
         touched.push(Touch::Pattern(UNHELD.to_owned()));
     }
     touched
@@ -49,50 +44,94 @@ pub fn only_names(program: &str, arguments: &[Argument]) -> bool {
         && !arguments.iter().any(|argument| ACTIONS.contains(&argument.text.as_str()) || argument.text.starts_with("-f"))
 }
 
-/// Returns whether a test for a name stands here that is neither negated nor pruned.
-fn is_looked_for(arguments: &[Argument], index: usize) -> bool {
-    let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
-    let negations = || arguments.get(..index).unwrap_or_default().iter().rev().take_while(|word| is_not(&word.text)).count();
-    let is_pruned = || text(index + 2) == "-prune" && matches!(text(index + 3), "-o" | "-or");
-    FIND_PATTERNS.contains(&text(index)) && negations() % 2 == 0 && !is_pruned()
+/// Returns whether a pattern finds every name, perhaps below some folder.
+#[must_use]
+pub fn is_everything(pattern: &str) -> bool {
+    pattern.rsplit('/').next().is_some_and(|last| last.bytes().all(|byte| byte == b'*'))
+}
+
+/// Returns a pattern that looks for a folder alone if the pattern finds every name in the folder: other tests hold the names, or none does.
+fn folders_of(pattern: String) -> String {
+    match pattern.rsplit_once('/').filter(|_| is_everything(&pattern)) {
+        Some((folder, _)) => format!("{folder}/x.x"),
+        None => pattern,
+    }
+}
+
+/// The operators, tests and actions of a `find`.
+struct Expression<'a> {
+    /// Each with its value, if it has one.
+    words: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Expression<'a> {
+    fn new(arguments: &'a [Argument]) -> Self {
+        let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
+        Self { words: primaries(arguments).into_iter().map(|at| (text(at), text(at + 1))).collect() }
+    }
+
+    fn word(&self, at: usize) -> &'a str {
+        self.words.get(at).map_or("", |(word, _)| word)
+    }
+
+    fn is_negated(&self, at: usize) -> bool {
+        (0..at).rev().take_while(|before| is_not(self.word(*before))).count() % 2 == 1
+    }
+
+    /// Returns the pattern of a test for a name that is neither negated nor pruned, as one in which `**` stands for slashes too.
+    fn looked_for(&self, at: usize) -> Option<String> {
+        let (test, value) = self.words.get(at).filter(|(test, _)| FIND_PATTERNS.contains(test))?;
+        let is_pruned = self.word(at + 1) == "-prune" && matches!(self.word(at + 2), "-o" | "-or");
+        let pattern = || match *test {
+            "-regex" | "-iregex" => path_of_regex(value).unwrap_or_else(|| HIDDEN_ONES.to_owned()),
+            "-name" | "-iname" => (*value).to_owned(),
+            _ => crossing(value),
+        };
+        (!self.is_negated(at) && !is_pruned).then(pattern)
+    }
+
+    /// Returns whether a test holds names back here. What finds everything does not, nor what looks for the targets of links.
+    fn holds(&self, at: usize) -> bool {
+        !self.word(at).ends_with("lname") && self.looked_for(at).is_some_and(|pattern| !is_everything(&pattern))
+    }
+
+    /// Returns whether an action is reached by names that no test in front of it has held: `find . -exec rm {} + -name x`, and what stands
+    /// behind an `-o`. In brackets every choice has to hold them. Without an action all names are printed that the whole expression holds.
+    fn hands_on_others(&self) -> bool {
+        const ACTIONS: [&str; 6] = ["-delete", "-exec", "-ls", "-print", "-print0", "-printf"];
+        // Of each bracket: whether all choices so far hold names, whether this one does, and whether the bracket is negated.
+        let mut open = vec![(true, false, false)];
+        let mut acts = false;
+        for at in 0..self.words.len() {
+            match self.word(at) {
+                "(" => open.push((true, false, self.is_negated(at))),
+                ")" => {
+                    let (all, last, is_negated) = open.pop().unwrap_or_default();
+                    if let Some((_, outer, _)) = open.last_mut() {
+                        *outer |= all && last && !is_negated;
+                    }
+                }
+                "-o" | "-or" | "," => {
+                    if let Some((all, last, _)) = open.last_mut() {
+                        (*all, *last) = (*all && *last, false);
+                    }
+                }
+                action if ACTIONS.contains(&action) => {
+                    acts = true;
+                    if open.len() > DEPTH_MAX || !open.iter().any(|(_, is_held, _)| *is_held) {
+                        return true;
+                    }
+                }
+                _ if self.holds(at) => open.iter_mut().rev().take(1).for_each(|(_, last, _)| *last = true),
+                _ => {}
+            }
+        }
+        !acts && !matches!(open.as_slice(), [(true, true, _)])
+    }
 }
 
 fn is_not(word: &str) -> bool {
     matches!(word, "!" | "-not")
-}
-
-/// Returns whether an action is reached by names that no test in front of it has held: `find . -exec rm {} + -name x`, and what stands
-/// behind an `-o`. In brackets every choice has to hold them. Without an action all names are printed that the whole expression holds.
-fn hands_on_others(arguments: &[Argument]) -> bool {
-    const ACTIONS: [&str; 6] = ["-delete", "-exec", "-ls", "-print", "-print0", "-printf"];
-    // Of each bracket: whether all choices so far hold names, whether this one does, and whether the bracket is negated.
-    let mut open = vec![(true, false, false)];
-    let mut acts = false;
-    for (index, argument) in arguments.iter().enumerate() {
-        match argument.text.as_str() {
-            "(" => open.push((true, false, index.checked_sub(1).and_then(|at| arguments.get(at)).is_some_and(|word| is_not(&word.text)))),
-            ")" => {
-                let (all, last, is_negated) = open.pop().unwrap_or_default();
-                if let Some((_, outer, _)) = open.last_mut() {
-                    *outer |= all && last && !is_negated;
-                }
-            }
-            "-o" | "-or" | "," => {
-                if let Some((all, last, _)) = open.last_mut() {
-                    (*all, *last) = (*all && *last, false);
-                }
-            }
-            action if ACTIONS.contains(&action) => {
-                acts = true;
-                if open.len() > DEPTH_MAX || !open.iter().any(|(_, is_held, _)| *is_held) {
-                    return true;
-                }
-            }
-            _ if is_looked_for(arguments, index) => open.iter_mut().rev().take(1).for_each(|(_, last, _)| *last = true),
-            _ => {}
-        }
-    }
-    !acts && !matches!(open.as_slice(), [(true, true, _)])
 }
 
 /// What `fd` enters and looks for: a regular expression, or a glob with `-g`; with `-e` an extension.
@@ -101,15 +140,15 @@ pub(super) fn of_fd(arguments: &[Argument]) -> Vec<Touch> {
     let Ok(scan) = scan(arguments, &compiled.options, compiled.program.style) else { return Vec::new() };
     let extensions = scan.given.iter().filter(|(name, _)| matches!(*name, "e" | "extension")).filter_map(|(_, value)| value.as_ref());
     let mut touched: Vec<Touch> = extensions.map(|value| Touch::Pattern(format!("*.{}", value.text.trim_start_matches('.')))).collect();
+    let is_hidden = scan.has(&["H", "hidden", "I", "no-ignore"]);
     for (at, index) in scan.operands.iter().enumerate() {
         let Some(argument) = arguments.get(*index) else { continue };
         match at {
             0 if scan.has(&["g", "glob"]) => touched.extend(braces(&argument.text).into_iter().map(Touch::Pattern)),
-            0 if scan.has(&["F", "fixed-strings"]) => touched.push(Touch::Pattern(argument.text.clone())),
+            0 if scan.has(&["F", "fixed-strings"]) && !is_hidden => touched.push(Touch::Pattern(argument.text.clone())),
+            0 if scan.has(&["F", "fixed-strings"]) => touched.push(Touch::Pattern(format!("*{}*", argument.text))),
             // It is found anywhere in a name, and hidden files only where that is asked for.
-            0 if scan.has(&["H", "hidden", "I", "no-ignore"]) => {
-                touched.push(Touch::Pattern(glob_of_regex(&argument.text).unwrap_or_else(|| HIDDEN_ONES.to_owned())));
-            }
+            0 if is_hidden => touched.push(Touch::Pattern(glob_of_regex(&argument.text).unwrap_or_else(|| HIDDEN_ONES.to_owned()))),
             0 => {}
             _ => touched.extend(file(arguments, *index, Access::Read)),
         }
@@ -123,7 +162,7 @@ mod tests {
 
     #[test]
     fn actions_get_only_names_that_tests_have_held() {
-        let hands_on = |line: &str| hands_on_others(&line.split(' ').map(Argument::known).collect::<Vec<_>>());
+        let hands_on = |line: &str| Expression::new(&line.split(' ').map(Argument::known).collect::<Vec<_>>()).hands_on_others();
         for line in [
             ". -exec rm {} + -name x",
             ". -delete -name x",
@@ -138,6 +177,13 @@ mod tests {
             ". -name x -o -true",
             ". -name x -o -print",
             ". ( -name x -o -type f )",
+            ". ! -name -name -exec cat {} +",
+            ". ! -fstype -name -exec cat {} +",
+            ". ( -name x -exec echo ) ( ; -o -true ) -delete",
+            ". -name ** -delete",
+            ". -path ./* -delete",
+            ". -regex .* -delete",
+            ". -lname x -delete",
         ] {
             assert!(hands_on(line), "{line}");
         }
@@ -150,6 +196,8 @@ mod tests {
             ". -name x -o -name y",
             ". ( -name x -o -name y ) -type f",
             ". -type f -name x -print0",
+            ". -name x -exec echo -o ; -delete",
+            ". -path ./src/*.x -delete",
         ] {
             assert!(!hands_on(line), "{line}");
         }

@@ -67,7 +67,7 @@ use rustc_hash::FxHashMap;
 use super::argument::Argument;
 pub use builtins::is_refused;
 pub use git::{ASKS, asks, clone_operands};
-pub use looking::{HIDDEN_ONES, UNHELD, only_names};
+pub use looking::{HIDDEN_ONES, UNHELD, is_everything, only_names};
 use options::Options;
 pub use outputs::outputs;
 pub use patterns::{braces, chosen_names};

@@ -50,6 +50,45 @@ pub fn glob_of_regex(regex: &str) -> Option<String> {
     Some(glob)
 }
 
+/// Returns the pattern of a program to which `*`, `?` and sets stand for slashes too, as `find -path` and `git` take them: `**` stands for any text,
+/// slashes among it, and finds at least as much.
+pub fn crossing(pattern: &str) -> String {
+    let mut crossed = String::with_capacity(pattern.len() + 8);
+    let mut rest = pattern;
+    while let Some(first) = rest.chars().next() {
+        // A bracket at the beginning of a set is one of its characters.
+        let set = rest.strip_prefix('[').and_then(|inner| {
+            let mut set = inner.strip_prefix(['!', '^']).unwrap_or(inner).chars();
+            set.next()?;
+            set.as_str().split_once(']').map(|(_, behind)| rest.len() - behind.len())
+        });
+        let length = match first {
+            '\\' => 1 + rest.chars().nth(1).map_or(0, char::len_utf8),
+            '[' => set.unwrap_or(1),
+            _ => first.len_utf8(),
+        };
+        if matches!(first, '*' | '?') || set.is_some() {
+            if !crossed.ends_with("**") {
+                crossed.push_str("**");
+            }
+        } else {
+            crossed.push_str(rest.get(..length).unwrap_or_default());
+        }
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    crossed
+}
+
+/// Returns a pattern, as [`crossing`] does, that finds at least the paths that a regular expression does; `None` if the expression has more than
+/// [`glob_of_regex`] reads, or a dot that may be a slash.
+pub fn path_of_regex(regex: &str) -> Option<String> {
+    let begun = regex.strip_prefix('^').unwrap_or(regex);
+    let begun = begun.strip_suffix('$').unwrap_or(begun);
+    let (start, rest) = begun.strip_prefix("./").map_or(("", begun), |rest| ("./", rest));
+    let glob = glob_of_regex(&format!("^{rest}$"))?;
+    (!glob.contains('?')).then(|| format!("{start}{}", crossing(&glob)))
+}
+
 /// Returns the names that a regular expression chooses among names that a program has found, as far as it says how they begin; with the hidden
 /// name that it may mean, if it is a plain word: `env` chooses `.env`.
 pub fn chosen_names(regex: &str) -> Vec<String> {
@@ -73,6 +112,19 @@ mod tests {
         assert_eq!(found, ["abf", "acdf", "acef"]);
         assert_eq!(braces("*.py"), ["*.py"]);
         assert_eq!([braces("{"), braces(&"{a,b}".repeat(9)), braces(&"{a}".repeat(65))], [[".*"], [".*"], [".*"]]);
+    }
+
+    #[test]
+    fn wildcards_of_paths_stand_for_slashes_too() {
+        for (pattern, expected) in
+            [("./.s*g", "./.s**g"), ("./src/*.py", "./src/**.py"), ("a?b[!x]c", "a**b**c"), ("[]]x", "**x"), ("\\*[", "\\*["), ("", "")]
+        {
+            assert_eq!(crossing(pattern), expected);
+        }
+        for (regex, expected) in [(".*", Some("**")), ("./.*\\.py", Some("./**.py")), ("./src/x", Some("./src/x")), ("./.ssh.config", None)]
+        {
+            assert_eq!(path_of_regex(regex).as_deref(), expected, "{regex}");
+        }
     }
 
     #[test]
