@@ -1,13 +1,14 @@
 //! Archives and compression. What `tar` extracts has names that nobody knows: the folder counts as changed with all that lies below it.
 //!
 //! Left out: of `tar` every operation but `t`, and `c` and `x` with a named archive, archives with a colon in their names (on another machine, by a remote shell), `-I`, `-F`,
-//! `--to-command`, `--checkpoint-action`, `--rsh-command`, `-P`, `-C` but behind `x`; of `unzip` all but listing, testing and printing; of `gzip`, `xz`, `zstd`
+//! `--to-command`, `--checkpoint-action`, `--rsh-command`, `-P`, `-C` but once and with `x`, and `@archive`, which BSD's takes apart; of `unzip` `-:`
+//! and what changes names or rights; of `gzip`, `xz`, `zstd`
 //! `-S`, `-N`, `-o` and `-r` (write names of another form); of `zip` `-T`, `-TT` (start a program), `-m`, `-O`, `-b`; `cpio`, `ar`, `7z` and `bsdcpio` as a whole.
 
 use std::sync::LazyLock;
 
 use super::options::Options;
-use super::reading::{COMPUTED, MISSING, OPERAND, OPTION, Scan, nothing, scan};
+use super::reading::{COMPUTED, MISSING, OPERAND, OPTION, Scan, literal, nothing, scan};
 use super::{Operands, PROGRAM, Program, Started, Style, Touch, Unlisted};
 use crate::argument::{Argument, Certainty};
 use crate::grammar::Access;
@@ -66,11 +67,16 @@ pub(super) fn of_compression(program: &str, arguments: &[Argument]) -> Vec<Touch
         _ => return Vec::new(),
     };
     let Ok(scan) = scan(arguments, &COMPRESS, Style::Gnu) else { return Vec::new() };
+    let unpacks = matches!(program, "gunzip" | "unxz" | "unzstd") || scan.has(&["d", "decompress"]);
     let names = |index: usize| {
         let path = arguments.get(index)?.text.as_str();
         let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
-        let paths = [path.to_owned(), format!("{path}{ending}"), stem.to_owned(), format!("{stem}.tar")];
-        Some(paths.map(|path| Touch::File { index, path, access: Access::Write }))
+        // `gzip` knows endings without a dot, and a glob may find one.
+        let short = path.trim_end_matches(['z', 'Z', 'g', 'G']).trim_end_matches(['-', '_']);
+        let begin = path.split(['*', '?', '[']).next().filter(|begin| begin.len() < path.len());
+        let short = begin.map_or_else(|| short.to_owned(), |begin| format!("{}*", begin.trim_end_matches(['-', '_', '.', 'g', 'z'])));
+        let made = if unpacks { vec![stem.to_owned(), format!("{stem}.tar"), short] } else { vec![format!("{path}{ending}")] };
+        Some(made.into_iter().chain([path.to_owned()]).map(move |path| Touch::File { index, path, access: Access::Write }))
     };
     scan.operands.iter().filter(|_| !is_printed(&scan)).filter_map(|index| names(*index)).flatten().collect()
 }
@@ -84,12 +90,16 @@ const TAR_LONG: [&str; 10] =
 
 fn tar(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     let (mut lists, mut makes, mut takes, mut names) = (false, false, false, false);
+    let mut folder = None;
     let mut at = 0;
     while let Some(argument) = arguments.get(at) {
         let index = at;
         at += 1;
         // The letters in the first word need no dash.
         if index > 0 && argument.is_operand() {
+            if argument.text.starts_with('@') {
+                return Err(Unlisted { index, what: OPERAND });
+            }
             continue;
         }
         let text = match argument.certainty {
@@ -100,21 +110,14 @@ fn tar(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
             lists |= text == "--list";
             makes |= text == "--create";
             takes |= text == "--extract";
-            match text.split_once('=') {
-                Some(("--file", name)) => {
-                    names = true;
-                    archive(&Argument { text: name.to_owned(), ..argument.clone() }, index)?;
-                }
-                Some(("--exclude" | "--strip-components", _)) => {}
-                _ if TAR_LONG.contains(&text) => {}
-                _ => return Err(Unlisted { index, what: OPTION }),
-            }
+            names |= tar_word(argument, index)?;
             continue;
         }
         let letters = text.strip_prefix('-').unwrap_or(text);
-        if text == "-C" && takes {
+        if text == "-C" && folder.is_none() {
             // Where it extracts to.
-            arguments.get(at).filter(|folder| folder.is_operand() && folder.is_literal()).ok_or(Unlisted { index: at, what: OPERAND })?;
+            folder = arguments.get(at).filter(|folder| folder.is_operand() && folder.is_literal());
+            folder.ok_or(Unlisted { index: at, what: OPERAND })?;
             at += 1;
             continue;
         }
@@ -134,11 +137,22 @@ fn tar(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     }
     // Without a name, TAPE in the environment says what is written.
     let is_one = match (lists, makes, takes) {
+        (true, false, false) | (false, true, false) if folder.is_some() => false,
         (true, false, false) => true,
         (false, makes, takes) => names && makes != takes,
         _ => false,
     };
     if is_one { Ok(Vec::new()) } else { Err(Unlisted { index: 0, what: OPTION }) }
+}
+
+/// Reads a long option of `tar`. Returns whether it names the archive.
+fn tar_word(argument: &Argument, index: usize) -> Result<bool, Unlisted> {
+    match argument.text.split_once('=') {
+        Some(("--file", name)) => archive(&Argument { text: name.to_owned(), ..argument.clone() }, index).map(|()| true),
+        Some(("--exclude" | "--strip-components", _)) => Ok(false),
+        _ if TAR_LONG.contains(&argument.text.as_str()) => Ok(false),
+        _ => Err(Unlisted { index, what: OPTION }),
+    }
 }
 
 /// Returns the place of the folder into which `tar` extracts, or of the operation where that is the folder at hand; `None` if it does not extract.
@@ -164,14 +178,36 @@ fn archive(name: &Argument, index: usize) -> Result<(), Unlisted> {
 /// TABLE: what `unzip` may begin with so that it only lists, tests or prints.
 const UNZIP: [&str; 11] = ["-Z", "-Z1", "-l", "-lq", "-lv", "-p", "-ql", "-qt", "-t", "-tq", "-v"];
 
+/// TABLE: its options where it extracts.
+static EXTRACTING: LazyLock<Options> = LazyLock::new(|| Options::new("-o -n -q -j -L -C -d=NEXT"));
+
 fn unzip(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
-    if !arguments.first().and_then(Argument::as_known).is_some_and(|text| UNZIP.contains(&text)) {
-        return Err(Unlisted { index: 0, what: OPTION });
+    if !is_only_shown(arguments) {
+        // Behind `--` the option for the folder would be a name.
+        let is_ended = scan(arguments, &EXTRACTING, Style::Gnu)?.ended;
+        return if is_ended { Err(Unlisted { index: 0, what: OPTION }) } else { literal(arguments) };
     }
     match arguments.iter().skip(1).position(|argument| !argument.is_operand()) {
         Some(at) => Err(Unlisted { index: at + 1, what: OPTION }),
         None => Ok(Vec::new()),
     }
+}
+
+/// Returns whether `unzip` writes nothing.
+fn is_only_shown(arguments: &[Argument]) -> bool {
+    arguments.first().and_then(Argument::as_known).is_some_and(|text| UNZIP.contains(&text))
+}
+
+/// Returns the folder into which `unzip` extracts, with the place of the argument that says so; `None` if it only lists or prints.
+pub(super) fn unzipped_to(arguments: &[Argument]) -> Option<(usize, &str)> {
+    let is_option = |argument: &Argument| argument.text.starts_with('-') && argument.text.ends_with('d');
+    let named = arguments.iter().position(is_option).and_then(|at| Some((at + 1, arguments.get(at + 1)?.text.as_str())));
+    (!is_only_shown(arguments)).then(|| named.unwrap_or((0, ".")))
+}
+
+/// What `unzip` writes: the folder.
+pub(super) fn of_unzip(arguments: &[Argument]) -> Option<Touch> {
+    unzipped_to(arguments).map(|(index, path)| Touch::File { index, path: path.to_owned(), access: Access::Write })
 }
 
 /// Names, without options among them.

@@ -26,10 +26,22 @@ pub(super) fn is_formatter(program: &str) -> bool {
 pub(super) fn of_formatter(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     let Some((_, writes, options)) = row(program) else { return Vec::new() };
     let is_given = arguments.iter().any(|argument| options.contains(&argument.text.as_str()));
-    let mut touched = all_words(arguments, if is_given == *writes { Access::Write } else { Access::Read });
+    // One of the words is the report, then, or what is attached to its option.
+    let reports = arguments.iter().any(|argument| reported(&argument.text).is_some() || argument.text.starts_with("--output"));
+    let mut touched = all_words(arguments, if reports || is_given == *writes { Access::Write } else { Access::Read });
+    touched.extend(arguments.iter().enumerate().filter_map(|(index, argument)| {
+        let path = reported(&argument.text).filter(|path| !path.is_empty())?;
+        Some(Touch::File { index, path: path.to_owned(), access: Access::Write })
+    }));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     touched.retain(|touch| !matches!(touch, Touch::File { index, path, .. } if is_number(path) || *index == 0 && program == "ruff"));
     touched
+}
+
+/// Returns what is attached to `-o`, perhaps behind other letters: the report, unless it stands in the next word.
+fn reported(text: &str) -> Option<&str> {
+    let letters = text.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
+    letters.split_once('o').map(|(_, path)| path)
 }
 
 /// The files of a tool that another program starts, of which the name stands in front of its arguments.

@@ -277,7 +277,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
          --force-with-lease[=WORD] --no-force-with-lease --force-if-includes --no-recurse-submodules --thin --no-thin -u --set-upstream \
          --progress --no-progress --prune --no-verify --follow-tags --no-follow-tags --no-signed --atomic -4 --ipv4 -6 --ipv6",
     ),
-    checked("ls-remote", remote, "--heads -h --branches --tags -t --refs -q --quiet --exit-code --get-url --sort=WORD --symref"),
+    checked("ls-remote", remote, "--heads -h --branches --tags -t --refs -q --quiet --exit-code --get-url --sort=FORMAT --symref"),
 ];
 
 /// TABLE: options of a `git clone` that a list names. Left out is what runs (`-u`, `-c`), loads (`--template`, `--reference`) or writes elsewhere.

@@ -21,7 +21,7 @@ pub(super) fn is_symbolic(arguments: &[Argument]) -> bool {
 /// lies.
 pub(super) fn seen_from_link(touched: &mut Vec<Touch>) {
     let is_link = |touch: &&Touch| matches!(touch, Touch::File { access: Access::Write, .. });
-    let Some(Touch::File { path: link, .. }) = touched.iter().rfind(is_link) else { return };
+    let Some(Touch::File { path: link, .. }) = touched.iter().rfind(is_link).filter(|link| !is_too_long(link)) else { return };
     let link = link.trim_end_matches('/').to_owned();
     let above = link.rsplit_once('/').map(|(above, _)| format!("{above}/")).unwrap_or_default();
     let mut below = Vec::new();
@@ -34,6 +34,13 @@ pub(super) fn seen_from_link(touched: &mut Vec<Touch>) {
         }
     }
     touched.append(&mut below);
+}
+
+/// The longest path of Linux, in bytes. No file lies behind a longer one.
+const PATH_BYTES_MAX: usize = 4096;
+
+fn is_too_long(touch: &&Touch) -> bool {
+    matches!(touch, Touch::File { path, .. } if path.len() > PATH_BYTES_MAX)
 }
 
 /// What programs write that put files into a folder under the names that the files have: `cp x/a .` writes `./a`. The last operand, or what `-t`
@@ -49,6 +56,9 @@ pub(super) fn placed(arguments: &[Argument], operands: &[usize], target: Option<
         (None, []) => return Vec::new(),
     };
     let has = |option: &str| arguments.iter().any(|argument| argument.text.len() > 3 && option.starts_with(&argument.text));
+    if folder.1.len() > PATH_BYTES_MAX {
+        return Vec::new();
+    }
     let keeps_folders = has("--parents");
     let is_letter = |text: &str| text.starts_with('-') && !text.starts_with("--") && text.contains('T');
     let merges = has("--no-target-directory") || arguments.iter().any(|argument| is_letter(&argument.text));

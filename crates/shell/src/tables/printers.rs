@@ -55,6 +55,7 @@ pub const OPTIONS: &[(&str, &str, &[&str])] = &[
     ("glab", "auth", &["-t", "--show-token"]),
     ("gpg", "", &["--export-secret-keys", "--export-secret-subkeys"]),
     ("gmake", "", &["-p", "--print-data-base"]),
+    ("helm", "status", &["-o", "--output"]),
     ("kubectl", "view", &["--raw"]),
     ("make", "", &["-p", "--print-data-base"]),
     ("podman", "inspect", &["--showsecret"]),

@@ -48,7 +48,7 @@ fn may_be(word: &str, other: &str) -> bool {
 
 fn prints(program: &str, texts: &[&str]) -> bool {
     let unversioned = program.trim_end_matches(|char: char| char.is_ascii_digit() || matches!(char, '.' | '-'));
-    if let ("python", ["-m", module, rest @ ..]) = (unversioned, texts) {
+    if let Some((module, rest)) = module(texts).filter(|_| unversioned == "python") {
         return prints(module, rest);
     }
     let words: Vec<&str> = texts.iter().copied().filter(|text| !text.starts_with('-')).collect();
@@ -58,11 +58,22 @@ fn prints(program: &str, texts: &[&str]) -> bool {
     };
     let is_named = |name: &str| name == program || name == unversioned;
     let listed = COMMANDS.iter().any(|(name, rows)| is_named(name) && rows.split(" | ").any(has_words));
-    let is_option = |text: &&str, options: &[&str]| options.contains(&text.split('=').next().unwrap_or_default());
+    // The value of an option of one letter may be attached.
+    let is_short = |text: &str, option: &str| option.len() == 2 && text.starts_with(option) && !text.starts_with("--");
+    let is_option =
+        |text: &&str, options: &[&str]| options.iter().any(|option| text.split('=').next() == Some(*option) || is_short(text, option));
     let optional = OPTIONS.iter().any(|(name, word, options)| {
         is_named(name) && (word.is_empty() || words.contains(word)) && texts.iter().any(|text| is_option(text, options))
     });
     listed || optional || prints_settings(program, texts, &words)
+}
+
+/// Returns the module that Python runs, and its arguments. Its name may be attached to `-m`, and other letters may stand in front.
+fn module<'t, 's>(texts: &'s [&'t str]) -> Option<(&'t str, &'s [&'t str])> {
+    let (at, letters) = texts.iter().enumerate().find_map(|(at, text)| Some((at, text.strip_prefix('-')?.split_once('m')?)))?;
+    let is_option = texts.iter().take(at).all(|text| text.starts_with('-')) && letters.0.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let rest = texts.get(at + 1..).filter(|_| is_option)?;
+    if letters.1.is_empty() { rest.split_first().map(|(module, rest)| (*module, rest)) } else { Some((letters.1, rest)) }
 }
 
 /// Returns whether a program that says more than a table can shows the environment or settings. `words` are the texts without options.

@@ -53,8 +53,11 @@ fn export(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     first_not(arguments, |text| text.split_once('=').is_some_and(|(name, value)| crate::assignments::is_harmless(name, value)))
 }
 
-/// Signals and process ids.
+/// Signals and process ids. Behind the signal a number with a dash is a group of processes, or all of them.
 fn kill(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+    if let Some(at) = arguments.iter().skip(1).position(|argument| argument.text.starts_with('-')) {
+        return Err(Unlisted { index: at + 1, what: OPERAND });
+    }
     first_not(arguments, |text| {
         let word = text.strip_prefix(['-', '%']).unwrap_or(text);
         !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric())

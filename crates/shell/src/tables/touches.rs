@@ -6,12 +6,12 @@
 //!
 //! Where a word may be a file or the value of an option, it counts as a file.
 
-use super::archives::of_compression;
+use super::archives::{of_compression, of_unzip};
 use super::formatters::{is_formatter, of_formatter, of_tool};
 use super::git_files::of_git;
 use super::linked::{hidden_targets, is_symbolic, of_archive, of_folder_option, placed, seen_from_link};
 use super::looking::{of_fd, of_find};
-use super::patterns::braces;
+use super::patterns::{braces, crossing};
 use super::reading::{Scan, scan};
 use super::texts::{git_subcommand, gives_script};
 use super::trees::has;
@@ -72,7 +72,7 @@ const ROWS: &[(&str, Kind)] = &[
 ];
 
 /// TABLE: long options whose value is a file that is read, whatever the program.
-const FILE_OPTIONS: [&str; 16] = [
+const FILE_OPTIONS: [&str; 14] = [
     "--arg-file",
     "--contents",
     "--exclude-from",
@@ -82,14 +82,15 @@ const FILE_OPTIONS: [&str; 16] = [
     "--from-file",
     "--ignore-revs-file",
     "--in",
-    "--out",
-    "--output-file",
     "--pathspec-from-file",
     "--reference",
     "--template",
     "--values",
     "--kubeconfig",
 ];
+
+/// TABLE: long options whose value is a file that is written, whatever the program.
+const OUTPUT_OPTIONS: [&str; 2] = ["--out", "--output-file"];
 
 /// TABLE: options of one letter whose value is a file that is read, by program.
 const FILE_LETTERS: [(&str, &str); 12] = [
@@ -142,7 +143,12 @@ fn outside(arguments: &[Argument]) -> Vec<Touch> {
     let is_elsewhere = |text: &str| text.starts_with(['/', '~']) || text.split('/').any(|component| component == "..");
     let found = arguments.iter().enumerate().filter_map(|(index, argument)| {
         let text = argument.text.as_str();
-        let path = if text.starts_with('-') { text.split_once('=')?.1 } else { text };
+        // A value may be attached to an option: `--config=PATH`, `-cPATH`.
+        let path = match text.split_once('=') {
+            Some((_, value)) if text.starts_with('-') => value,
+            _ if text.starts_with('-') => text.get(2..)?,
+            _ => text,
+        };
         (is_plain(path) && is_elsewhere(path)).then(|| Touch::File { index, path: path.to_owned(), access: Access::Read })
     });
     found.collect()
@@ -173,21 +179,20 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     };
     let scanned = scan_of(program, arguments);
     let mut touched: Vec<Touch> = scanned.iter().flat_map(patterns).collect();
-    if program.ends_with("grep") {
-        touched.extend(abbreviated_patterns(arguments));
-    }
-    if matches!(program, "unzip" | "zip") {
-        let is_pattern = |argument: &&Argument| argument.as_known().is_some_and(|text| text.contains(['*', '?', '[']));
-        touched.extend(arguments.iter().filter(is_pattern).map(|argument| Touch::Pattern(argument.text.clone())));
-    }
+    touched.extend(own_patterns(program, arguments));
     let mut operands = operands_of(scanned.as_ref(), arguments);
     let last = operands.len().saturating_sub(1);
     let others = if program == "mv" { Access::Write } else { Access::Read };
     let is_mode = |index: &usize| arguments.get(*index).is_some_and(|argument| is_mode(program, &argument.text));
     let has_script = |scan: &Scan| !gives_script(program, scan);
+    let before = |first: Option<&usize>| arguments.get(..first.copied().unwrap_or_default()).unwrap_or_default();
+    let mut packed = 1;
     match kind {
         Kind::Searches if scanned.as_ref().is_some_and(has_script) && !operands.is_empty() => drop(operands.remove(0)),
-        Kind::Changes if operands.first().is_some_and(is_mode) => drop(operands.remove(0)),
+        // With another file for a model no mode stands there.
+        Kind::Changes if operands.first().is_some_and(is_mode) && !has_model(arguments) => drop(operands.remove(0)),
+        // Patterns in front may be taken for the archive.
+        Kind::Packs if has(before(operands.first()), &['x', 'i'], "") => packed = operands.len(),
         _ => {}
     }
     let target = (*kind == Kind::Copies).then(|| target(arguments)).flatten();
@@ -205,12 +210,13 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         Kind::Writes | Kind::Changes => Access::Write,
         Kind::Copies if target.is_none() && at >= written.min(last) => Access::Write,
         Kind::Copies => others,
-        Kind::Packs if at == 0 => Access::Write,
+        Kind::Packs if at < packed => Access::Write,
         Kind::Packs => Access::Read,
     };
     touched.extend(operands.iter().enumerate().filter_map(|(at, index)| file(arguments, *index, access(at))));
     match program {
         "tar" | "gtar" | "bsdtar" => touched.extend(of_archive(arguments)),
+        "unzip" => touched.extend(of_unzip(arguments)),
         "cp" | "mv" => touched.extend(hidden_targets(arguments)),
         _ if *kind == Kind::Reads => touched.extend(of_compression(program, arguments)),
         "ln" if is_symbolic(arguments) => seen_from_link(&mut touched),
@@ -223,6 +229,11 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         touched.extend(placed(arguments, &operands, target));
     }
     touched
+}
+
+/// Returns whether a mode or owner is that of another file.
+fn has_model(arguments: &[Argument]) -> bool {
+    arguments.iter().any(|argument| argument.text.starts_with("--ref"))
 }
 
 /// Notes that what is written to a link is written to its file.
@@ -281,7 +292,7 @@ fn is_mode(program: &str, text: &str) -> bool {
 
 /// Returns the folder that `-t` names, in full or shortened, and the place of the argument that ends it.
 pub(super) fn target(arguments: &[Argument]) -> Option<(usize, String)> {
-    arguments.iter().enumerate().find_map(|(index, argument)| {
+    arguments.iter().enumerate().take_while(|(_, argument)| argument.text != "--").find_map(|(index, argument)| {
         let text = argument.text.as_str();
         let next = || arguments.get(index + 1).map(|next| (index + 1, next.text.clone()));
         if let Some(long) = text.strip_prefix("--").filter(|long| long.starts_with('t')) {
@@ -311,19 +322,29 @@ fn patterns(scan: &Scan) -> Vec<Touch> {
     looked_for.flat_map(braces).map(Touch::Pattern).collect()
 }
 
-/// The patterns of `--include` in a shortened form, which no table has.
-fn abbreviated_patterns(arguments: &[Argument]) -> Vec<Touch> {
-    let value = |argument: &Argument| {
-        let (name, value) = argument.text.split_once('=')?;
-        (name.len() > 4 && "--include".starts_with(name)).then(|| value.to_owned())
+/// The patterns that no table finds: words that an archiver compares with names and the shell does not, and those of `--include` in a shortened
+/// form.
+fn own_patterns(program: &str, arguments: &[Argument]) -> Vec<Touch> {
+    let is_archiver = matches!(program, "unzip" | "zip");
+    let compared = |argument: &Argument| {
+        let is_pattern = is_archiver && argument.as_known().is_some_and(|text| text.contains(['*', '?', '[']));
+        is_pattern.then(|| vec![crossing(&argument.text)])
     };
-    arguments.iter().filter_map(value).flat_map(|value| braces(&value)).map(Touch::Pattern).collect()
+    let shortened = |at: usize, argument: &Argument| {
+        let text = argument.text.as_str();
+        let next = || arguments.get(at + 1).map_or("", |next| next.text.as_str());
+        let (name, value) = text.split_once('=').unwrap_or_else(|| (text, next()));
+        (program.ends_with("grep") && name.len() > 4 && "--include".starts_with(name)).then(|| braces(value))
+    };
+    let found = arguments.iter().enumerate().filter_map(|(at, argument)| compared(argument).or_else(|| shortened(at, argument)));
+    found.flatten().map(Touch::Pattern).collect()
 }
 
-/// Returns whether a text is an option whose value is a file, in full or shortened: programs without a table take its beginning too.
-fn is_file_option(text: &str) -> bool {
-    let is_long = text.strip_prefix("--").is_some_and(|name| name.len() > 1);
-    is_long && FILE_OPTIONS.iter().any(|option| option.starts_with(text))
+/// Returns what is done with the file that is the value of an option, in full or shortened: programs without a table take its beginning too.
+fn of_file_option(text: &str) -> Option<Access> {
+    let is_one = |options: &[&str]| text.starts_with("--") && text.len() > 3 && options.iter().any(|option| option.starts_with(text));
+    let read = is_one(&FILE_OPTIONS).then_some(Access::Read);
+    if is_one(&OUTPUT_OPTIONS) { Some(Access::Write) } else { read }
 }
 
 /// The files that options name: `--file=PATH`, `--file PATH`, `-fPATH`, `-f PATH`.
@@ -338,19 +359,21 @@ fn files_of_options(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     };
     let letters: String = letters.chain([of_git]).collect();
     let mut touched = Vec::new();
-    let mut note = |index: usize, path: String| touched.push(Touch::File { index, path, access: Access::Read });
+    let mut note_as = |index: usize, path: String, access: Access| touched.push(Touch::File { index, path, access });
     for (index, argument) in arguments.iter().enumerate() {
         let text = argument.text.as_str();
         let next = |behind: usize| arguments.get(index + behind).map(|next| (index + behind, next.text.clone()));
+        let mut note = |index: usize, path: String| note_as(index, path, Access::Read);
         if matches!(text, "--rawfile" | "--slurpfile") {
             next(2).into_iter().for_each(|(at, path)| note(at, path));
         }
-        if program == "kubectl" && text.contains("-file=") {
+        if program == "kubectl" && text.contains("file=") {
             text.rsplit_once('=').into_iter().for_each(|(_, path)| note(index, path.to_owned()));
         }
-        match text.split_once('=') {
-            Some((name, value)) if is_file_option(name) => note(index, value.to_owned()),
-            _ if is_file_option(text) => next(1).into_iter().for_each(|(at, path)| note(at, path)),
+        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some((index, value.to_owned()))));
+        match of_file_option(name) {
+            Some(access) => value.or_else(|| next(1)).into_iter().for_each(|(at, path)| note_as(at, path, access)),
+            None if program == "openssl" && value.is_some() => value.into_iter().for_each(|(at, path)| note(at, path)),
             _ if text.starts_with('-') && !text.starts_with("--") => {
                 if let Some((at, letter)) = text.char_indices().skip(1).find(|(_, letter)| letters.contains(*letter)) {
                     let value = text.get(at + letter.len_utf8()..).unwrap_or_default();

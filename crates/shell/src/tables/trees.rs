@@ -1,6 +1,6 @@
 //! What happens to what lies below the files that programs are given: folders that are copied, moved, linked to, taken away or changed as a whole.
 
-use super::archives::extracted_to;
+use super::archives::{extracted_to, unzipped_to};
 use super::git_files::git_operands;
 use super::git_subcommand;
 use super::touches::{operands, target};
@@ -20,6 +20,10 @@ pub fn trees(program: &str, arguments: &[Argument]) -> Vec<Below> {
         "chmod" | "chown" | "chgrp" | "chattr" if has(arguments, &['R'], "recursive") => all(Below::Changes),
         "zip" if has(arguments, &['r', 'R'], "recurse-paths") => all(Below::Moves),
         "git" => of_git(arguments),
+        "unzip" => {
+            let folder = unzipped_to(arguments).map(|(at, _)| at);
+            (0..arguments.len()).map(|at| if Some(at) == folder { Below::Fills } else { Below::Stays }).collect()
+        }
         "tar" | "gtar" | "bsdtar" => {
             let folder = extracted_to(arguments);
             // What goes into an archive can be taken out at another place.
@@ -125,6 +129,10 @@ mod tests {
             ("tar cf x.tar a", vec![Moves, Moves, Moves]),
             ("tar -xf x.tar -C a", vec![Stays, Stays, Stays, Fills]),
             ("tar xf x.tar", vec![Fills, Stays]),
+            ("tar -C a -xf x.tar", vec![Stays, Fills, Stays, Stays]),
+            ("unzip -qo x.zip -d a", vec![Stays, Stays, Stays, Fills]),
+            ("unzip x.zip", vec![Fills]),
+            ("unzip -l x.zip", vec![Stays, Stays]),
             ("rm -r a", vec![Changes, Changes]),
             ("rm a", vec![]),
             ("git mv a b", vec![Moves, Moves, Moves]),

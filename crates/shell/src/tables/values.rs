@@ -87,7 +87,8 @@ pub fn is_below(path: &str) -> bool {
 pub fn is_git_setting(name: &str, value: Option<&str>) -> bool {
     // The names of sections and settings have no case.
     let name = name.to_ascii_lowercase();
-    let is_row = |row: &str| if row.ends_with('.') { name.starts_with(row) } else { name == row };
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_row = |row: &str| if row.ends_with('.') { name.strip_prefix(row).is_some_and(is_word) } else { name == row };
     let Some((_, values)) = GIT.iter().find(|(row, _)| is_row(row)) else { return false };
     values.contains(&"*") || value.is_some_and(|value| values.contains(&value))
 }
