@@ -182,6 +182,12 @@ impl Directories {
         self.folders.len() + 1
     }
 
+    /// Returns how long the folders are together, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.folders.iter().map(|(folder, _)| folder.len()).sum()
+    }
+
     /// Returns whether the line goes to another folder.
     #[must_use]
     pub fn has_moved(&self) -> bool {

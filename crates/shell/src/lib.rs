@@ -192,7 +192,8 @@ impl CommandRules {
             self.blocked(&self.deny.check_loosely(command), checked);
         }
         let counts = is_list || (!self.deny.is_empty() && !self.lets_unproven_through);
-        for Doubt { construct, at, program } in walk.doubts.iter().filter(|_| counts) {
+        // What has not been looked at may name any file.
+        for Doubt { construct, at, program } in walk.doubts.iter().filter(|doubt| counts || doubt.construct == Construct::TooMuch) {
             let unproven = Unproven { construct: *construct, place: place(command, *at), program: self.program(program.as_deref()) };
             push(&mut checked.findings, CommandFinding::Unproven(unproven));
         }
@@ -205,11 +206,15 @@ impl CommandRules {
             push(&mut checked.findings, CommandFinding::Unproven(unproven));
         }
         let mut seen = FxHashSet::default();
-        walk.paths(&mut |word, is_glob| {
+        let mut note = |word: &str, is_glob: bool| {
             if seen.len() < WORDS_MAX && seen.insert((word.to_owned(), is_glob)) {
                 checked.words.push((word.to_owned(), is_glob));
             }
-        });
+        };
+        // A line that has not been looked at to its end is refused for that.
+        if !walk.doubts.iter().any(|doubt| doubt.construct == Construct::TooMuch) {
+            walk.paths(&mut note);
+        }
         if seen.len() >= WORDS_MAX {
             let unproven = Unproven { construct: Construct::TooMuch, place: 1, program: Program::default() };
             push(&mut checked.findings, CommandFinding::Unproven(unproven));

@@ -136,7 +136,9 @@ impl<'a> Walk<'a> {
 
     pub(super) fn doubt_of(&mut self, program: Option<String>, construct: Construct, at: usize) {
         let doubt = Doubt { construct, at: self.text_at.unwrap_or(at), program };
-        if self.doubts.len() < DOUBTS_MAX && !self.doubts.contains(&doubt) {
+        // There is always room for saying once that not all has been looked at.
+        let is_new = |other: &Doubt| if construct == Construct::TooMuch { other.construct != construct } else { *other != doubt };
+        if (self.doubts.len() < DOUBTS_MAX || construct == Construct::TooMuch) && self.doubts.iter().all(is_new) {
             self.doubts.push(doubt);
         }
     }
