@@ -130,7 +130,7 @@ const WEB_TOOLS: &[Names] = &[
         Body,
         "body data json form form_data payload post_data raw_body raw_data request_body json_body post_body multipart content post put patch \
          delete is_post post_fields fields form_fields xml graphql mutation variables bytes attachment attachments message urlencoded \
-         json_data request_data",
+         json_data request_data raw raw_text input body_text text_body",
     ),
     (Headers, "headers header http_headers request_headers extra_headers"),
     (
@@ -169,15 +169,16 @@ const MESSAGE_TOOLS: &[Names] = &[
     (
         Recipient,
         "recipient recipients to target targets cc bcc chat chat_id user user_id username email emails phone phone_number address receiver \
-         receivers forward_to copy_to",
+         receivers forward_to copy_to recipient_id recipient_ids receiver_id target_id to_user to_user_id to_email to_number to_address users \
+         user_ids chat_ids contact contacts member members handle destination destinations",
     ),
-    (Channel, "channel channel_id channel_ids channels channel_name room room_id group group_id conversation conversation_id"),
+    (Channel, "channel channel_id channel_ids channels channel_name room room_id rooms group group_id groups conversation conversation_id"),
     (Text, "message text content subject body html markdown format type message_type parse_mode priority action blocks attachments"),
 ];
 
 /// TABLE: tools that start agents.
 const SESSION_TOOLS: &[Names] = &[
-    (SessionType, "session_type subagent_type agent_type"),
+    (SessionType, "session_type subagent_type agent_type agent agent_name subagent subagent_name"),
     (Text, "prompt task goal context instruction instructions message name model query"),
 ];
 
@@ -239,6 +240,23 @@ impl<'c> ArgumentNames<'c> {
     /// Returns the names for a tool of a pack.
     pub(super) fn new(pack: Pack, tool: &'c str, added: &'c ToolArguments) -> Self {
         Self { pack, tool, added: added.0.get(tool) }
+    }
+
+    /// Returns whether the tool is one of an MCP server.
+    pub(super) fn is_of_server(&self) -> bool {
+        self.pack == Pack::Mcp
+    }
+
+    /// Returns whether a text that a tool of an MCP server is given may be a path by its beginning: under the name of a thing, or as an address
+    /// of a file.
+    pub(super) fn may_be_path(&self, name: &str, said: &str) -> bool {
+        const THINGS: [&str; 13] =
+            ["base", "branch", "head", "labels", "name", "names", "owner", "ref", "repo", "repository", "state", "status", "tag"];
+        let said = said.trim();
+        let climbs = said.split(['/', '\\']).any(|component| component == "..");
+        let is_rooted = said.starts_with(['/', '~', '\\']) || matches!(said.get(1..3), Some(":\\" | ":/")) || climbs;
+        let is_file = said.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
+        self.pack == Pack::Mcp && !said.contains(char::is_whitespace) && (is_file || is_rooted && THINGS.contains(&name))
     }
 
     /// Returns the role of an argument with a folded name, and its name as messages show it. `None` for a name that no table has.

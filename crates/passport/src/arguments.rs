@@ -1,6 +1,7 @@
 //! Reading a call's arguments for the rules. Nothing with two readings is accepted, and a value of another type never counts as missing.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use crate::ToolInput;
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
@@ -14,6 +15,9 @@ const BYTES_MAX: usize = 1024 * 1024;
 
 /// How many pieces of paths are looked at, over all paths of a call together. Each piece is compared with every pattern.
 const PIECES_MAX: usize = 16_384;
+
+/// How many braces are looked at, over all paths and patterns of a call together.
+const BRACES_MAX: usize = 256;
 
 /// The code of the denial for arguments of another form.
 const INVALID: &str = "oap.invalid_tool_arguments";
@@ -64,15 +68,13 @@ impl<'v> Arguments<'v> {
             sorted.members(root, None, names)?;
         }
         let is_path = |role: ArgumentRole| matches!(role, ArgumentRole::Path | ArgumentRole::Pattern);
-        check_pieces(
-            sorted
-                .texts
-                .iter()
-                .filter(|(role, _)| is_path(*role))
-                .map(|(_, text)| text)
-                .chain(&sorted.unknown)
-                .chain(&sorted.unknown_names),
-        )?;
+        let paths = sorted.texts.iter().filter(|(role, _)| is_path(*role)).map(|(_, text)| text);
+        let places = paths.chain(&sorted.unknown).chain(&sorted.unknown_names);
+        check_pieces(places.clone())?;
+        // What a server is given may be an object that is written out.
+        if !names.is_of_server() {
+            check_braces(places.map(|text| &**text))?;
+        }
         Ok(sorted)
     }
 
@@ -85,6 +87,14 @@ impl<'v> Arguments<'v> {
     pub(super) fn number(&self, key: &str) -> Result<Option<Amount>, Denial> {
         let read = |value: Value<'_>| Amount::read(value).ok_or_else(|| mistyped(key, value, "a number of 0 or more"));
         self.value(key).map(read).transpose()
+    }
+
+    /// Returns the largest of the numbers under some names, each with how much one of it is in the unit of the limit.
+    pub(super) fn largest(&self, names: &[(&str, f64)]) -> Result<Option<Amount>, Denial> {
+        names.iter().try_fold(None, |largest, (name, factor)| {
+            let asked = self.number(name)?.map(|amount| amount.times(*factor));
+            Ok(if asked > largest { asked } else { largest })
+        })
     }
 
     /// Returns whether one of the texts in the arguments, at any depth, is what a function says.
@@ -147,18 +157,17 @@ impl<'v> Sorted<'v> {
     }
 
     fn members(&mut self, object: Value<'v>, outer: Option<(ArgumentRole, &'static str)>, names: &ArgumentNames<'_>) -> Result<(), Denial> {
-        let mut seen = Vec::new();
+        let mut seen = HashMap::new();
         for (key, value) in object.members().filter(|(_, value)| !value.is_null()) {
             let key =
                 key.as_text().and_then(Text::into_str).ok_or_else(|| Denial::new(INVALID, "An argument's name is no Unicode text"))?;
             let own = fold(&key);
             if let Some(folded) = own.clone().filter(|folded| !folded.is_empty()) {
                 // Equal values leave nothing to choose.
-                if seen.iter().any(|(name, other)| *name == folded && *other != value.source()) {
+                if seen.insert(folded, value.source()).is_some_and(|other| other != value.source()) {
                     const MESSAGE: &str = "Two arguments have one name but for case, `_` and `-`; tools differ in which of them they take";
                     return Err(Denial::new(INVALID, MESSAGE));
                 }
-                seen.push((folded, value.source()));
             }
             let named = own.as_deref().and_then(|folded| names.role(folded));
             // What lies in a URL is one, whatever it is called.
@@ -219,6 +228,7 @@ impl<'v> Sorted<'v> {
                 match (role.0, said) {
                     (ArgumentRole::Route, Some(said)) if said.contains("://") => self.unknown.push(said),
                     (ArgumentRole::Route, Some(said)) => self.said.extend(address(&said).map(Cow::Owned)),
+                    (ArgumentRole::Text, Some(said)) if names.may_be_path(role.1, &said) => self.unknown.push(said),
                     (ArgumentRole::Text, Some(said)) if said.contains("://") && !said.trim().contains(char::is_whitespace) => {
                         self.said.push(said);
                     }
@@ -278,6 +288,18 @@ fn check_size(text: &[u8]) -> Result<(), Denial> {
         return Ok(());
     }
     Err(Denial::new("oap.context_too_large", format!("Tool arguments have {} bytes; at most {BYTES_MAX} are looked at", text.len())))
+}
+
+/// Refuses more braces than are looked at: each text with some stands for many.
+pub(super) fn check_braces<'t>(texts: impl Iterator<Item = &'t str>) -> Result<(), Denial> {
+    let braces: usize = texts.map(|text| text.bytes().filter(|byte| *byte == b'{').count()).sum();
+    if braces <= BRACES_MAX {
+        return Ok(());
+    }
+    Err(Denial::new(
+        "oap.too_costly",
+        format!("Tool arguments have {braces} braces in paths and patterns; at most {BRACES_MAX} are looked at"),
+    ))
 }
 
 /// Refuses more pieces of paths than are looked at.

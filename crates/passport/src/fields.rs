@@ -193,6 +193,11 @@ impl Amount {
         (number.is_finite() && number >= 0.0).then_some(Self(number))
     }
 
+    /// Returns the amount in another unit, of which so many are one of this.
+    pub(super) fn times(self, factor: f64) -> Self {
+        Self(self.0 * factor)
+    }
+
     /// Returns a number of bytes as an amount.
     pub(super) fn of_bytes(bytes: usize) -> Self {
         #[allow(clippy::cast_precision_loss, reason = "no text is near 2^53 bytes")]

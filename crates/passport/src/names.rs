@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::argument_names::fold;
 use super::fields::Malformed;
 use super::glob::{self, Case, GlobIndex, Wildcards};
 
@@ -9,6 +10,8 @@ use super::glob::{self, Case, GlobIndex, Wildcards};
 #[derive(Debug)]
 pub(super) struct NameSet {
     exact: HashSet<String>,
+    /// The exact names without case and punctuation.
+    folded: HashSet<String>,
     patterns: GlobIndex,
 }
 
@@ -16,12 +19,18 @@ impl NameSet {
     pub(super) fn new(entries: Vec<String>) -> Self {
         let (patterns, exact): (Vec<String>, Vec<String>) = entries.into_iter().partition(|entry| glob::has_wildcards(entry));
         let patterns = GlobIndex::new(patterns.iter().map(|pattern| (pattern.as_str(), 0)), Wildcards::Anywhere, Case::Sensitive);
-        Self { exact: exact.into_iter().collect(), patterns }
+        let folded = exact.iter().filter_map(|name| fold(name)).collect();
+        Self { exact: exact.into_iter().collect(), folded, patterns }
     }
 
     /// Returns the set as a `Result`, for callers that also read lists which can have wrong entries.
     pub(super) fn read(entries: Vec<String>) -> Result<Self, Malformed> {
         Ok(Self::new(entries))
+    }
+
+    /// Returns whether an exact name of the set is this one but for case and punctuation, which the other has been freed of.
+    pub(super) fn has_folded(&self, folded: &str) -> bool {
+        self.folded.contains(folded)
     }
 
     pub(super) fn contains(&self, name: &str) -> bool {

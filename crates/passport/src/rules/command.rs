@@ -9,6 +9,7 @@ use super::super::arguments::Sorted;
 use super::super::fields::without;
 use super::super::look_alike::plain_spelling;
 use super::budget;
+use super::file_path::{PATH_BYTES_MAX, read_path};
 use super::{
     Amount, Denial, Field, Malformed, Report, RuleCall, Rules, SEVERAL_FOLDERS, Section, check_amount, check_judgeable, check_limit,
     report, secrets, unknown_argument,
@@ -19,9 +20,6 @@ const SHELL_LANGUAGES: [&str; 8] = ["bash", "sh", "shell", "zsh", "dash", "ash",
 
 /// Tools that run code of several languages.
 const CODE_TOOLS: [&str; 1] = ["execute_code"];
-
-/// The longest path of Linux, in bytes.
-const PATH_BYTES_MAX: usize = 4096;
 
 #[derive(Debug)]
 pub(super) struct CommandLimits {
@@ -161,14 +159,14 @@ impl Rules for CommandLimits {
             Err(denial) => return report(to, "command", Err(denial)),
         };
         match read_command(&sorted).and_then(|command| self.check_language(call, &sorted).map(|()| command)) {
-            Ok(command) => self.check_command(command, sorted.of(ArgumentRole::Folder).next().map(|folder| &**folder), call, to),
+            Ok(command) => self.check_command(command, folder(&sorted), call, to),
             Err(denial) => report(to, "command", Err(denial)),
         }
         let is_harmless = |text: &str| text.is_empty() || text.bytes().all(|byte| byte.is_ascii_digit());
         if sorted.unknown.iter().any(|text| !is_harmless(text)) && !self.allows_all() {
             report(to, "unknown arguments", Err(unknown_argument("another command")));
         }
-        let asked = call.arguments.number("timeout");
+        let asked = call.arguments.largest(&[("timeout", 1.0), ("timeout_seconds", 1.0), ("timeout_ms", 0.001)]);
         report(to, "max_execution_time", check_amount(&self.max_execution_time, asked, "Command timeout exceeds max_execution_time"));
     }
 }
@@ -190,9 +188,25 @@ fn read_command<'s>(sorted: &'s Sorted<'_>) -> Result<&'s str, Denial> {
     if sorted.of(ArgumentRole::Folder).count() > 1 {
         return invalid(SEVERAL_FOLDERS);
     }
+    folder(sorted).map_or(Ok(()), check_folder)?;
     if command.len() > COMMAND_BYTES_MAX {
         let message = format!("Command has {} bytes; at most {COMMAND_BYTES_MAX} are looked at", command.len());
         return Err(Denial::new("oap.context_too_large", message));
     }
     Ok(command)
+}
+
+/// Returns the working folder, if the call tells one.
+fn folder<'s>(sorted: &'s Sorted<'_>) -> Option<&'s str> {
+    sorted.of(ArgumentRole::Folder).map(|folder| &**folder).find(|folder| !folder.is_empty())
+}
+
+/// Refuses a working folder that a tool may take for something else, such as a command line that goes there.
+fn check_folder(folder: &str) -> Result<(), Denial> {
+    let is_plain = folder.trim() == folder && !folder.contains(|char| "`$;|&<>*?{}'\"".contains(char));
+    if !is_plain {
+        const MESSAGE: &str = "The working folder has blanks around it, or a character that has a meaning to shells; write its path";
+        return Err(Denial::new("oap.invalid_tool_arguments", MESSAGE));
+    }
+    read_path(folder).map(drop)
 }

@@ -10,7 +10,7 @@ use super::super::shell_glob::ShellGlob;
 use super::{Denial, Malformed, secrets};
 
 /// The longest path, in bytes, which is the limit of Linux.
-const PATH_BYTES_MAX: usize = 4096;
+pub(super) const PATH_BYTES_MAX: usize = 4096;
 
 /// Beginnings of lines by which a patch names files.
 const PATCHED: [&str; 6] = ["*** Begin Patch", "*** Update File:", "*** Add File:", "*** Delete File:", "*** Move to:", "diff --git "];
@@ -27,7 +27,7 @@ pub(super) fn check_pattern(pattern: &str, expansions: &[String]) -> Result<(), 
     let is_strange = ["@(", "*(", "+(", "?(", "!("].iter().any(|group| pattern.contains(group));
     let leaves = |expansion: &String| {
         let climbs = |component: &str| component == "??" || component == "?." || ShellGlob::new(component).meets("..");
-        expansion.starts_with(['/', '~']) || is_ambiguous(expansion) || expansion.split(['/', '\\']).any(climbs)
+        expansion.trim_start().starts_with(['/', '~', '\\']) || is_ambiguous(expansion) || expansion.split(['/', '\\']).any(climbs)
     };
     if is_strange || pattern.len() > PATH_BYTES_MAX || pattern.chars().any(char::is_control) || expansions.iter().any(leaves) {
         let message = "Pattern of paths leaves the folder that the call names, or has more than `*`, `**`, `?`, `[]` and `{}`";

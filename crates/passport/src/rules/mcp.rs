@@ -10,11 +10,13 @@ use std::borrow::Cow;
 
 use tollgate_json::{DEPTH_MAX, Parser, Text, Value};
 
-use super::super::arguments::{Sorted, address};
+use super::super::argument_names::fold;
+use super::super::arguments::{Sorted, address, check_braces};
 use super::super::fields::without;
 use super::super::names::NameSet;
-use super::super::path::NormalPath;
-use super::file_path::read_path;
+use super::super::path::{CLIMBS_MAX, NormalPath};
+use super::budget;
+use super::file_path::{PATH_BYTES_MAX, read_path};
 use super::web::check_said;
 use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report, secrets};
 
@@ -99,14 +101,22 @@ const READING: [&str; 10] = ["get", "list", "read", "search", "find", "view", "s
 fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut dyn Report) {
     let tool = call.tool_name.rsplit("__").next().unwrap_or_default();
     let writes = !READING.contains(&tool.split(['_', '-']).next().unwrap_or_default());
-    for text in sorted.unknown.iter().flat_map(|text| texts_in(text)) {
-        let text = &*text;
+    let texts: Vec<Cow<'_, str>> = sorted.unknown.iter().flat_map(|text| texts_in(text)).collect();
+    if let Err(denial) = check_braces(texts.iter().map(|text| &**text).filter(|text| !budget::is_text(text))) {
+        return report(to, "arguments", Err(denial));
+    }
+    for text in &texts {
+        let text = &**text;
         let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
         match scheme.as_deref() {
             Some("http" | "https" | "ws" | "wss") => {
                 call.files.check_address(&text.replacen("ws", "http", usize::from(text.starts_with("ws"))), to);
             }
-            Some("file") => report(to, "path", read_path(text).map(drop)),
+            Some("file" | "jar" | "phar" | "php" | "zip") => report(to, "path", read_path(text).map(drop)),
+            // What fetches for another program.
+            Some(scheme) if scheme.ends_with("+https") || scheme.ends_with("+http") => {
+                call.files.check_address(text.split_once('+').map_or(text, |(_, address)| address), to);
+            }
             Some(scheme) if is_scheme(scheme) => report(to, "private network", check_reached(text)),
             // Readers differ in where such an address leads.
             Some(_) => call.files.check_address(text, to),
@@ -118,12 +128,21 @@ fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut dyn Report
     let is_secret = |text: &str| {
         let text = text.trim();
         let is_path = text.contains('/') && !text.contains("://") && !text.contains(char::is_whitespace);
-        is_path && secrets::is_secret(&NormalPath::new(text))
+        is_path && names_secret(text)
     };
     if call.arguments.has_text(is_secret) {
         report(to, "secrets", Err(secret()));
     }
     report(to, "private network", check_said(&sorted.said));
+}
+
+/// Returns whether a text is the path of a secret. What is longer than any path, whatever of it is left out, is none; what goes up more often than
+/// is followed may be one.
+fn names_secret(text: &str) -> bool {
+    let components = || text.split('/').filter(|component| !matches!(*component, "" | "."));
+    let bytes: usize = components().map(|component| component.len() + 1).sum();
+    let climbs = components().filter(|component| *component == "..").count();
+    climbs > CLIMBS_MAX || bytes <= PATH_BYTES_MAX && secrets::is_secret(&NormalPath::new(text))
 }
 
 /// Returns the texts that an argument holds: itself, or what stands in it if it is an object or a list that is written out.
@@ -178,21 +197,36 @@ fn secret() -> Denial {
     Denial::new("oap.blocked_pattern", "An argument names a file that matches default sensitive read pattern")
 }
 
+/// Characters that some readers leave out around a path.
+const AROUND: [char; 6] = ['"', '\'', '`', '@', '=', '\u{feff}'];
+
 /// Checks a text that may be a path. A path below some folder may be one of the server's: it may be no secret, and no blocked place.
 fn check_path(call: &RuleCall<'_>, text: &str, writes: bool) -> Result<(), Denial> {
+    let text = text.trim_matches(AROUND);
     let has_blank = text.contains(char::is_whitespace);
     let is_home = text.starts_with("~/") || text.starts_with('~') && !has_blank;
-    let begins = is_home || text.starts_with(['/', '\\', '.']) || text.to_ascii_lowercase().starts_with("file:");
+    let is_drive = matches!(text.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic());
+    let is_variable = text.starts_with(['$', '%']) && text.contains(['/', '\\']);
+    let is_file = text.to_ascii_lowercase().contains("file:/");
+    let begins = is_home || is_drive || is_variable || is_file || text.starts_with(['/', '\\', '.']);
     if !begins && (has_blank || !text.contains(['/', '\\', '.'])) {
         return Ok(());
     }
-    if secrets::secret_word(text) || secrets::is_secret(&NormalPath::new(text)) {
+    let is_glob = || text.contains(['*', '?', '[', '{']) && !budget::is_text(text);
+    let expansions = if is_glob() { bash_commands::braces(text) } else { Vec::new() };
+    budget::check_glob(&expansions, text)?;
+    let finds_secret = || expansions.iter().any(|expansion| secrets::secret_glob(expansion));
+    if secrets::secret_word(text) || secrets::is_secret(&NormalPath::new(text)) || finds_secret() {
         return Err(secret());
     }
     let is_elsewhere = begins || text.split('/').any(|component| component == "..");
     if is_elsewhere && !has_blank {
         read_path(text)?;
     }
+    // Several places may stand in one text.
+    let others = text.split_whitespace().filter(|word| has_blank && begins && word.starts_with(['/', '~']));
+    let expanded = expansions.iter().map(String::as_str).filter(|place| place.contains('/'));
+    others.chain(expanded).try_for_each(|place| call.files.check_path(place, writes))?;
     // Without a slash it is a version or a name as well.
     if begins || text.contains('/') { call.files.check_path(text, writes) } else { Ok(()) }
 }
@@ -229,7 +263,12 @@ fn check(
         _ => Err(Denial::new(code, format!("{what} is not in allowed list"))),
     })?;
     // Clients differ in whether they tell names apart by case.
-    let is_blocked = |blocked: &NameSet, name: &str| blocked.contains(name) || blocked.contains(&name.to_ascii_lowercase());
+    let is_named = |blocked: &NameSet, name: &str| {
+        blocked.contains(name) || blocked.contains(&name.to_ascii_lowercase()) || fold(name).is_some_and(|name| blocked.has_folded(&name))
+    };
+    // Gateways take names apart.
+    let is_blocked =
+        |blocked: &NameSet, name: &str| is_named(blocked, name) || name.split(['/', ':', '.']).any(|part| is_named(blocked, part));
     check_limit(blocked, |blocked| match readings.iter().any(|name| is_blocked(blocked, name)) {
         true => Err(Denial::new(code, format!("{what} is blocked"))),
         false => Ok(()),

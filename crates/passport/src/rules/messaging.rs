@@ -82,10 +82,13 @@ impl MessagingLimits {
         }
         let not_allowed = |what| Err(Denial::new(DENIED, what));
         let unknown: Vec<_> = sorted.unknown.iter().filter(|text| limited && is_destination(text)).collect();
-        // Mailers differ in which of two `@` ends the name, so that a list for one domain would let the other one through.
-        let is_open = |text: &str| text.bytes().filter(|byte| *byte == b'@').nth(1).is_some();
+        // Mailers differ in which of two `@` ends the name, so that a list for one domain would let the other one through; and what has a comma is
+        // several names, of which a pattern would see the first.
+        let is_open = |text: &str| {
+            text.bytes().filter(|byte| *byte == b'@').nth(1).is_some() || text.contains([',', ';']) || text.contains(char::is_control)
+        };
         if limited && recipients.iter().chain(&channels).any(|name| is_open(name)) {
-            return not_allowed("Recipient holds more than one @");
+            return not_allowed("Recipient holds more than one @, or several names");
         }
         for name in unknown {
             let is_listed = |field: &Field<NameSet>| matches!(field, Field::Valid(list) if list.contains(name));
@@ -115,8 +118,13 @@ impl MessagingLimits {
     }
 }
 
-/// Returns whether a text under a name that no table has looks like somebody to send to: an address, a handle or a channel.
+/// Returns whether a text under a name that no table has looks like somebody to send to: an address, a handle, a channel, a number of a phone or
+/// chat, or the id of one (`C024BE91L`).
 fn is_destination(text: &str) -> bool {
     let text = text.trim();
-    !text.contains(char::is_whitespace) && (text.contains('@') || text.starts_with('#'))
+    let digits = text.trim_start_matches(['+', '-']);
+    let is_number = digits.len() >= 5 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_upper = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+    let is_id = (8..=12).contains(&text.len()) && text.bytes().all(is_upper) && text.bytes().any(|byte| byte.is_ascii_digit());
+    !text.contains(char::is_whitespace) && (text.contains('@') || text.starts_with('#') || is_number || is_id)
 }

@@ -18,7 +18,7 @@ use bash_commands::{Below, FileOperand, FileUse};
 
 use tollgate_json::{Text, Value};
 
-use super::argument_names::ArgumentNames;
+use super::argument_names::{ArgumentNames, fold};
 use super::arguments::{Arguments, Sorted};
 use super::capabilities::{McpTool, Pack};
 use super::examine::{Denial, Report, UnenforcedLimits, report};
@@ -215,6 +215,7 @@ impl Limits {
             if compiled.is_empty() {
                 compiled.extend(pack.limit_keys().first().map(|key| Compiled::new(pack, key, None)));
             }
+            compiled.extend(limits.iter().flat_map(|limits| misnamed(*limits, pack)));
             (pack, compiled)
         };
         let limiting = |value: &Value<'_>| !value.is_null() && (!value.is_object() || value.members().next().is_some());
@@ -257,6 +258,21 @@ impl Limits {
     pub(super) fn has_unknown(&self, capability: &str) -> bool {
         self.unknown.contains(capability)
     }
+}
+
+/// Returns limits that are meant for a pack by their name, in another case or form or with a version, and would limit nothing.
+fn misnamed(limits: Value<'_>, pack: Pack) -> impl Iterator<Item = Compiled> + '_ {
+    let known = pack.limit_keys();
+    let keys = limits.members().filter(|(_, value)| !value.is_null()).filter_map(|(key, _)| key.as_text().and_then(Text::into_str));
+    let is_meant = move |key: &str| {
+        let begins = |known: &&str| fold(known).zip(fold(key)).is_some_and(|(known, key)| key.starts_with(&known));
+        !known.contains(&key) && known.iter().any(begins)
+    };
+    keys.filter(move |key| is_meant(key)).map(|key| {
+        let expected = format!("{} as the name of these limits", known.first().copied().unwrap_or_default());
+        let rules = Err(Malformed::new(member_path("limits", &key), "a name that limits nothing", expected));
+        Compiled { rules, unenforced: Vec::new() }
+    })
 }
 
 impl Compiled {

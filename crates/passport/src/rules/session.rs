@@ -38,7 +38,8 @@ impl Rules for SessionLimits {
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         report(to, "allowed_session_types", self.check_type(call));
-        let asked = call.arguments.number("requested_duration");
+        let names = ["requested_duration", "duration", "max_duration", "session_duration", "duration_seconds"].map(|name| (name, 1.0));
+        let asked = call.arguments.largest(&names);
         report(
             to,
             "max_session_duration",

@@ -52,6 +52,9 @@ impl WebLimits {
                 false => self.check_url(text, to),
             };
         }
+        if text.contains("::") && text.bytes().all(|byte| byte.is_ascii_hexdigit() || b":.".contains(&byte)) {
+            return self.check_url(&format!("http://[{text}]"), to);
+        }
         let rest = text.trim_start_matches(['/', '\\']);
         let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
         if !has_blank && (rest.len() + 2 <= text.len() || is_host(host)) {
@@ -133,7 +136,13 @@ pub(super) fn check_said(said: &[Cow<'_, str>]) -> Result<(), Denial> {
 
 /// Returns whether a text is words and numbers: no path, no script and no form. What may be a URL or a host is judged as such.
 fn is_plain(text: &str) -> bool {
-    text.contains("://") || !text.starts_with(['/', '~', '.', '-']) && !text.contains(|char| "(){};=&<>|`$\\".contains(char))
+    let begins = text.trim_start_matches(|char: char| char.is_whitespace() || "\"'@[\u{feff}".contains(char));
+    let is_drive = matches!(begins.as_bytes(), [drive, b':', b'/', ..] if drive.is_ascii_alphabetic());
+    let is_path = is_drive
+        || begins.starts_with(['/', '~', '.', '-', '%'])
+        || begins.split('/').any(|component| component == "..")
+        || begins.to_ascii_lowercase().starts_with("file:");
+    text.contains("://") || !is_path && !text.contains(|char| "(){};=&<>|`$\\".contains(char))
 }
 
 /// Returns whether a text may be a host: a name with a dot, an address, or a number that is the address of a host.
