@@ -63,8 +63,8 @@ impl Walk<'_> {
                     if argument.computed && self.allow.is_some() {
                         self.doubt_of(Some(name.to_owned()), Construct::Argument(COMPUTED_NAME), argument.at);
                     }
-                    // To `git` a quoted pattern is one too.
-                    let is_open = argument.certainty != Certainty::Known || name == "git";
+                    // To some programs a quoted pattern is one too.
+                    let is_open = argument.certainty != Certainty::Known || tables::expands_patterns(name);
                     let is_glob = is_open && path.contains(['*', '?', '[']);
                     self.names_relative |= name != "cd" && !path.starts_with(['/', '~']);
                     let below = match trees.get(index).copied().unwrap_or(Below::Stays) {

@@ -22,6 +22,12 @@ pub(super) fn is_formatter(program: &str) -> bool {
     row(program).is_some()
 }
 
+/// Returns whether a program expands patterns among its files itself.
+#[must_use]
+pub fn expands_patterns(program: &str) -> bool {
+    matches!(program, "git" | "npx" | "bunx") || is_formatter(program)
+}
+
 /// The files that it is given.
 pub(super) fn of_formatter(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     let Some((_, writes, options)) = row(program) else { return Vec::new() };

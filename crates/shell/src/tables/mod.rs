@@ -66,6 +66,7 @@ use rustc_hash::FxHashMap;
 
 use super::argument::Argument;
 pub use builtins::is_refused;
+pub use formatters::expands_patterns;
 pub use git::{ASKS, asks, clone_operands};
 pub use looking::{HIDDEN_ONES, UNHELD, is_everything, only_names};
 use options::Options;
