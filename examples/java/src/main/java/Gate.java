@@ -3,6 +3,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
@@ -53,12 +54,26 @@ final class Gate implements AutoCloseable {
         }
     }
 
-    /** Returns the verdict of an event, or a denial if there is none. The thread's id is the record's key, so that its events stay in order. */
+    /** Returns the verdict of an event, or a denial if there is none. */
     Verdict ask(ObjectNode event) {
-        var record = new ProducerRecord<>("agent.events", event.path("thread_id").asText(), event.toString());
+        // The thread's id is the record's key, so that its events stay in order.
+        return ask(event, text -> kafka.sendAndReceive(new ProducerRecord<>("agent.events", event.path("thread_id").asText(), text), deadline)
+                .get(deadline.toMillis(), TimeUnit.MILLISECONDS).value());
+    }
+
+    /** Sends an event's text, and returns the text that comes back. */
+    interface Exchange {
+        String send(String event) throws Exception;
+    }
+
+    static Verdict ask(ObjectNode event, Exchange exchange) {
+        var text = event.toString();
+        // UTF-8 would hold another character in the place of half a character: the gate would decide about other arguments.
+        if (!StandardCharsets.UTF_8.newEncoder().canEncode(text)) {
+            return Verdict.denied("arguments_unsendable");
+        }
         try {
-            var reply = kafka.sendAndReceive(record, deadline).get(deadline.toMillis(), TimeUnit.MILLISECONDS);
-            return read(reply.value(), event);
+            return read(exchange.send(text), event);
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
             return Verdict.denied("interrupted");
