@@ -1,4 +1,4 @@
-"""The gate over Kafka: `Gate(kafka=Kafka("kafka-1:9092"))`. It needs confluent-kafka: `pip install 'tollgate[kafka]'`."""
+"""The gate over Kafka: `Gate(kafka=Kafka("kafka-1:9092"))`. It needs confluent-kafka, the extra `kafka`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Kafka:
         try:
             import confluent_kafka  # noqa: F401
         except ImportError:
-            raise ImportError("confluent-kafka is not installed: pip install 'tollgate[kafka]'") from None
+            raise ImportError("confluent-kafka is not installed: pip install 'confluent-kafka>=2.8,<3'") from None
         for name, value in (("brokers", self.brokers), ("events_topic", self.events_topic)):
             if not isinstance(value, str) or not value.strip():
                 raise ValueError(f"`{name}` is no text, or an empty one: give {'host:port, or several' if name == 'brokers' else 'a name'}")
