@@ -6,7 +6,9 @@ import pathlib
 
 import pytest
 from fake_gate import allowed, blocked
-from hosts import HERE, Run
+from hosts import DRIVERS, Run
+
+from tollgate._adapter import Asker
 
 
 def load(name):
@@ -21,7 +23,7 @@ def lacks(host, case):
     return case.get("needs") in host.LACKS and case["needs"] in host.__doc__
 
 
-PAIRS = [(host, case) for host in map(load, HERE) for case in CASES if not lacks(host, case)]
+PAIRS = [(host, case) for host in map(load, DRIVERS) for case in CASES if not lacks(host, case)]
 
 
 def decide_as(case):
@@ -67,8 +69,23 @@ def test_case(fake, host, case, monkeypatch):
         "deadline": 1.5 if case.get("fault") in ("silent", "cut") else 20.0,
         "on_failure": case.get("on_failure", "closed"),
     }
+    askers = made_from_now(monkeypatch)
     seen = host.converse_with(Run(settings, case.get("calls", [{"id": "c1", "value": 3}])))
     check(case["expect"], seen, fake, host)
+    if "counted" in case["expect"]:
+        assert sum(asker.counts.get(case["expect"]["counted"], 0) for asker in askers) > 0
+
+
+def made_from_now(monkeypatch):
+    """Returns the list of the askers that a run makes, of which the host shows none."""
+    askers, make = [], Asker.__init__
+
+    def made(asker, *given, **settings):
+        askers.append(asker)
+        make(asker, *given, **settings)
+
+    monkeypatch.setattr(Asker, "__init__", made)
+    return askers
 
 
 def broken(*_, **__):
@@ -76,6 +93,9 @@ def broken(*_, **__):
 
 
 def check(expect, seen, fake, host):
+    # The gate refuses another event under the same id.
+    named = {}
+    assert all(named.setdefault(event["event_id"], event) == event for event in fake.events)
     assert sorted(seen.ran) == expect["ran"] and "secret" not in str(seen)
     for name in ("replies", "text"):
         if name in expect:

@@ -40,7 +40,19 @@ def test_settings_without_meaning_deny_every_call_though_hermes_would_go_on_with
     add_tool(work_on(ran))
     assert "neither http:// nor https://" in talk(server) and ran == []
     plugin = TollgatePlugin()
-    assert "neither http" in plugin.tool_execution("work", {}, work_on(ran), session_id="s") and ran == [] and plugin.counts == {}
+    assert "neither http" in plugin.tool_execution("work", {}, work_on(ran), session_id="s") and ran == []
+    assert plugin.counts == {"closed:settings_invalid": 1}
+
+
+HALT = {"action": "halt", "allows_execution": False, "should_halt": True, "code": "stuck_halt", "message": "stuck"}
+
+
+@pytest.mark.parametrize("api", ["chat_completions", "anthropic_messages", "codex_responses"])
+def test_a_halt_is_the_last_answer_by_every_api(fake, provider, api):
+    fake.decide = lambda event: allowed(event, **(HALT if event["type"] == "tool_call" else {}))
+    load(TollgatePlugin(fake.url, deadline=20))
+    add_tool(work_on([]))
+    assert talk(provider(asks(call("c1", 1))), api=api) == "stuck"
 
 
 def test_calls_of_one_response_run_each_once(fake, provider):

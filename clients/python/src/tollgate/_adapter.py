@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 from ._async import AsyncGate
+from ._core.client import Ledger
 from ._core.events import Scope, Who
 from ._core.verdict import Verdict, denial
 from ._sync import Gate
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 Kind = Literal["tool_call", "tool_result", "model_response"]
 CHILD_BYTES_MAX = 64
-log = logging.getLogger("tollgate")
 _open: ContextVar[Scope | None] = ContextVar("tollgate_open_turn", default=None)
 
 
@@ -61,40 +61,40 @@ class Asker:
         self.who, self.deadline = who or Who(), deadline
         self._gate = Gate(url, token=token, kafka=kafka, deadline=deadline, on_failure=on_failure)
         self._async_gate = AsyncGate(url, token=token, kafka=kafka, deadline=deadline, on_failure=on_failure)
+        self._ledger = Ledger()
 
     @property
     def counts(self) -> dict[str, int]:
-        """Returns how often the client decided itself, by `open:CODE` and `closed:CODE`."""
-        both = (self._gate.counts, self._async_gate.counts)
-        return {code: sum(counts.get(code, 0) for counts in both) for code in {**both[0], **both[1]}}
+        """Returns how often the client or the adapter decided itself, by `open:CODE` and `closed:CODE`."""
+        return dict(self._ledger.counts + Counter(self._gate.counts) + Counter(self._async_gate.counts))
 
     def ask(self, kind: Kind, scope: Callable[[], Scope], *event: Any, **fields: Any) -> Verdict:
         """Returns the verdict of an event, whose fields are those of the method `kind` of `Gate`."""
         try:
-            return cast(Verdict, getattr(self._gate, kind)(scope(), *event, **fields))
+            return cast(Verdict, getattr(self._gate, kind)(scope(), *event, **_with_own_id(fields)))
         except Exception as error:
-            return _failure(kind, error)
+            return self._denied(kind, error)
 
     async def aask(self, kind: Kind, scope: Callable[[], Scope], *event: Any, **fields: Any) -> Verdict:
         """Returns the verdict of an event, whose fields are those of the method `kind` of `AsyncGate`."""
         try:
-            return cast(Verdict, await getattr(self._async_gate, kind)(scope(), *event, **fields))
+            return cast(Verdict, await getattr(self._async_gate, kind)(scope(), *event, **_with_own_id(fields)))
         except Exception as error:
-            return _failure(kind, error)
+            return self._denied(kind, error)
 
     def tell(self, scope: Callable[[], Scope], kind: Literal["turn_start", "turn_end"]) -> None:
         """Publishes a boundary; the calls of a turn that has no valid name are denied later, each with its reason."""
         try:
             self._gate.boundary(scope(), kind)
         except Exception as error:
-            _failure(kind, error)
+            self._denied(kind, error)
 
     async def atell(self, scope: Callable[[], Scope], kind: Literal["turn_start", "turn_end"]) -> None:
         """Publishes a boundary; the calls of a turn that has no valid name are denied later, each with its reason."""
         try:
             await self._async_gate.boundary(scope(), kind)
         except Exception as error:
-            _failure(kind, error)
+            self._denied(kind, error)
 
     @contextmanager
     def turn(self, thread_id: str, *, turn_id: str | None = None, who: Who | None = None) -> Iterator[Scope]:
@@ -124,6 +124,24 @@ class Asker:
         finally:
             await self.atell(lambda: scope, "turn_end")
 
+    def _denied(self, kind: str, error: Exception) -> Verdict:
+        """Returns and counts the denial of what could not be asked. Only the texts of our own errors are free of the host's data."""
+        code, text = "adapter_error", f"the adapter cannot ask the gate ({type(error).__name__})"
+        if isinstance(error, Unaskable):
+            code, text = error.code, str(error)
+        verdict = denial({"type": kind}, code, text)
+        self._ledger.count(verdict)
+        return verdict
+
+
+def _with_own_id(fields: dict[str, Any]) -> dict[str, Any]:
+    """Returns the fields of an event. The id of a response gets a hash of its body: Ollama has 999 ids, other servers have one."""
+    name = fields.get("response_id")
+    if not name:
+        return fields
+    body = repr([fields.get(member) for member in ("response", "message", "error")])
+    return {**fields, "response_id": f"{name}-{hashlib.sha256(body.encode('utf-8', 'replace')).hexdigest()[:16]}"}
+
 
 class Adapter:
     """What the adapters of all hosts have."""
@@ -132,7 +150,7 @@ class Adapter:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Returns how often the client decided itself, by `open:CODE` and `closed:CODE`."""
+        """Returns how often the client or the adapter decided itself, by `open:CODE` and `closed:CODE`."""
         return self._asker.counts
 
 
@@ -185,11 +203,3 @@ def inside(scope: Scope) -> Iterator[None]:
         yield
     finally:
         _open.reset(token)
-
-
-def _failure(kind: str, error: Exception) -> Verdict:
-    """Returns the denial of what could not be asked. Only the texts of our own errors are free of the host's data."""
-    if isinstance(error, Unaskable):
-        return denial({"type": kind}, error.code, str(error))
-    log.warning("the adapter cannot ask the gate (%s)", type(error).__name__)
-    return denial({"type": kind}, "adapter_error", f"the adapter cannot ask the gate ({type(error).__name__})")

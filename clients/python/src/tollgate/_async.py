@@ -50,7 +50,6 @@ class AsyncGate:
 
     def _renew(self) -> None:
         self._pid = os.getpid()
-        self._ledger.renew_lock()
         self._lock = threading.Lock()
         self._places: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
         self._transport: AsyncHttpTransport | AsyncKafkaTransport | None = None

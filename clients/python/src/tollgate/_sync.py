@@ -47,7 +47,6 @@ class Gate:
 
     def _renew(self) -> None:
         self._pid = os.getpid()
-        self._ledger.renew_lock()
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(self._settings.in_flight_max)
         self._transport: HttpTransport | KafkaTransport | None = None

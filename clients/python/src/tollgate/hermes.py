@@ -12,9 +12,10 @@ from collections import OrderedDict
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
-from ._adapter import Asker, AskerSettings, Unaskable, child_name
+from ._adapter import Adapter, Asker, AskerSettings, Unaskable, child_name
 from ._answers import guided, plain, safety_of, stop_text
-from ._core.events import Scope, Who
+from ._core.client import DEFAULT_URL
+from ._core.events import Scope
 from ._core.sanitise import sanitise_response
 from ._core.verdict import Verdict, denial
 
@@ -40,25 +41,20 @@ class _Kept(OrderedDict[Any, Any]):
             self.popitem(last=False)
 
 
-class TollgatePlugin:
+class TollgatePlugin(Adapter):
     """Asks the gate for each response, call and result. After a halt Hermes reads an answer without calls in place of the next response.
 
     The settings are those of `Gate`. The thread is the session, and a subagent is the thread `<session of the parent>/<session>`.
     """
 
     def __init__(self, url: str | None = None, **settings: Unpack[AskerSettings]) -> None:
-        self._asker: Asker | None = None
+        self._fault: str | None = None
         try:
             self._asker = Asker(url, **settings)
         except ValueError as error:
-            self._fault = str(error)
+            self._asker, self._fault = Asker(DEFAULT_URL), str(error)
         self._parents, self._tasks = _Kept(), _Kept()
         self._halts, self._last, self._stopped = _Kept(), _Kept(), _Kept()
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Returns how often the client decided itself, by `open:CODE` and `closed:CODE`."""
-        return self._asker.counts if self._asker else {}
 
     def register(self, ctx: Any) -> None:
         """Registers the middleware and the hook with a context of Hermes."""
@@ -118,17 +114,16 @@ class TollgatePlugin:
     def _ask(
         self, kind: Literal["tool_call", "tool_result", "model_response"], where: dict[str, Any], *event: Any, **fields: Any
     ) -> Verdict:
-        asker = self._asker
-        if asker is None:
-            return denial({"type": kind}, "settings_invalid", f"the gate's settings have no meaning: {self._fault}")
-        return asker.ask(kind, lambda: self._scope(where, asker.who), *event, **fields)
+        return self._asker.ask(kind, lambda: self._scope(where), *event, **fields)
 
     def _note(self, where: dict[str, Any], verdict: Verdict) -> None:
         if verdict.should_halt:
             self._halts[where.get("session_id"), where.get("turn_id")] = verdict
 
-    def _scope(self, where: dict[str, Any], who: Who) -> Scope:
+    def _scope(self, where: dict[str, Any]) -> Scope:
         """Returns the turn of an event. A call that a script makes carries no session, but the task of the script's own call."""
+        if self._fault:
+            raise Unaskable("settings_invalid", f"the gate's settings have no meaning: {self._fault}")
         session, task = where.get("session_id"), where.get("task_id")
         if not session:
             if task not in self._tasks:
@@ -136,7 +131,7 @@ class TollgatePlugin:
             known: Scope = self._tasks[task]
             return known
         parent = self._parents.get(session)
-        turn = where.get("turn_id") or None
+        turn, who = where.get("turn_id") or None, self._asker.who
         scope = Scope(parent, turn, False, who).child(child_name(session)) if parent else Scope(session, turn, False, who)
         if task:
             self._tasks[task] = scope
@@ -178,6 +173,11 @@ def _without_calls(response: Any, verdict: Verdict, keeps_text: bool) -> Any:
     if "stop_reason" in body:
         body["stop_reason"] = "end_turn"
         body["content"] = body["content"] if keeps_text else [{"type": "text", "text": text}]
+    if isinstance(body.get("output"), list):
+        # Hermes asks again for a response that is incomplete, or has no output.
+        body["status"], body["incomplete_details"] = "completed", None
+        said = {"type": "message", "role": "assistant", "status": "completed", "content": [{"type": "output_text", "text": text}]}
+        body["output"] = body["output"] if keeps_text else [said]
     return type(response).model_validate(body) if hasattr(response, "model_validate") else _object(body)
 
 

@@ -19,6 +19,8 @@ APART = ("crewai", "hermes")
 ALONE = os.environ.get("TOLLGATE_TEST_HOST")
 HERE = [ALONE] if ALONE else [host for host in CHAPTERS.values() if host not in APART]
 """The hosts of this environment."""
+DRIVERS = [*HERE, *(["hermes_messages", "hermes_responses"] if ALONE == "hermes" else [])]
+"""The drivers that run the cases: a host that reads providers in several ways has one for each."""
 
 
 @dataclass

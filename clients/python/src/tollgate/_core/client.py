@@ -100,11 +100,7 @@ class Ledger:
         self.counts: Counter[str] = Counter()
         self._clock = clock
         self._logged_at: float | None = None
-        self.renew_lock()
-
-    def renew_lock(self) -> None:
-        """Makes a new lock, in a forked process: a thread of the parent may have held the inherited lock for ever."""
-        self._lock = threading.Lock()
+        self._pid, self._lock = os.getpid(), threading.Lock()
 
     def settle(self, rulings: list[Ruling], events: list[Event], on_failure: str) -> list[Verdict]:
         """Returns the verdicts that hold: a fault of the gate allows an event if the user chose to fail open; an answer never does."""
@@ -117,13 +113,16 @@ class Ledger:
     def count(self, verdict: Verdict) -> None:
         """Counts a decision of the client."""
         how = "open" if verdict.allows_execution else "closed"
+        if self._pid != os.getpid():
+            # A forked process needs a new lock: a thread of the parent may have held the inherited lock for ever.
+            self._pid, self._lock = os.getpid(), threading.Lock()
         with self._lock:
             self.counts[f"{how}:{verdict.code}"] += 1
             total, now = sum(self.counts.values()), self._clock()
             if self._logged_at is not None and now - self._logged_at < LOG_EVERY_SECONDS:
                 return
             self._logged_at = now
-        log.warning("the gate gave no verdict (%s), failed %s; %d so far", verdict.code, how, total)
+        log.warning("no verdict (%s), failed %s; %d so far: %s", verdict.code, how, total, verdict.message)
 
 
 def scope_of(thread: Scope | str) -> Scope:
