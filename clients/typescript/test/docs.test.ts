@@ -9,7 +9,7 @@ import { FakeGate } from "./support/fake_gate.js";
 import { PACKAGE, REPOSITORY } from "./support/paths.js";
 
 const PAGE = readFileSync(`${REPOSITORY}/docs/typescript.md`, "utf8");
-const LINES_MAX = 75;
+const LINES_MAX = 80;
 const FOLDER = `${PACKAGE}/build/docs`;
 
 /** Returns the code of the page's blocks in a language. */
