@@ -1,8 +1,10 @@
 //! Publishes events for the log, with the address of this server's replies.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use rdkafka::ClientConfig;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header, Message as _, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _};
@@ -50,9 +52,13 @@ pub struct Trace {
     pub state: Option<String>,
 }
 
+type Producer = BaseProducer<Context<Reports>>;
+
 /// The producer of a server.
 pub struct Publisher {
-    producer: Arc<BaseProducer<Context<Reports>>>,
+    producer: Arc<RwLock<Arc<Producer>>>,
+    config: ClientConfig,
+    reports: Reports,
     kafka: Arc<KafkaSettings>,
     partition: Partition,
 }
@@ -78,16 +84,34 @@ impl Publisher {
         let mut config = verdict_producer_config(kafka, BATCH_BYTES_MAX, Linger::None);
         // These are two names of a property, of which either could win.
         config.set("message.timeout.ms", ACKNOWLEDGED_WITHIN_MS).remove("delivery.timeout.ms").set("client.id", "tollgate-serve");
-        let producer = make_producer(&config, Context(Reports(Arc::clone(shared))))?;
-        let producer = Arc::new(producer);
+        let reports = Reports { shared: Arc::clone(shared), has_lost: Arc::default() };
+        let producer = make_producer(&config, Context(reports.clone()))?;
+        let producer = Arc::new(RwLock::new(Arc::new(producer)));
         let (polled, stop) = (Arc::clone(&producer), stop.clone());
         must_run.spawn(move || {
             while !stop.is_for_good() {
-                polled.poll(POLL);
+                current(&polled).poll(POLL);
             }
-            let _left = polled.flush(FLUSH_MAX);
+            let _left = current(&polled).flush(FLUSH_MAX);
         })?;
-        Ok(Self { producer, kafka: Arc::clone(kafka), partition })
+        Ok(Self { producer, config, reports, kafka: Arc::clone(kafka), partition })
+    }
+
+    /// Takes a new producer. Events that the old producer still has are refused, and may be sent again.
+    ///
+    /// # Errors
+    /// The system gives no more threads.
+    pub fn renew(&self) -> Result<(), KafkaError> {
+        let producer = Arc::new(make_producer(&self.config, Context(self.reports.clone()))?);
+        let old = std::mem::replace(&mut *self.producer.write().unwrap_or_else(PoisonError::into_inner), producer);
+        // Its delivery reports come while it is dropped, and nobody may hold the lock then.
+        drop(old);
+        Ok(())
+    }
+
+    /// Returns whether an event was given up because no broker has taken it in time, since the last question.
+    pub fn has_lost(&self) -> bool {
+        self.reports.has_lost.swap(false, Ordering::Relaxed)
     }
 
     /// Hands an event over, without waiting.
@@ -112,7 +136,7 @@ impl Publisher {
             .key(event.thread_id.as_str())
             .payload(event.value.as_slice())
             .headers(headers);
-        self.producer.send(record).map_err(|(error, _)| not_published(&error))
+        current(&self.producer).send(record).map_err(|(error, _)| not_published(&error))
     }
 
     /// Publishes a claim on the server's own partition.
@@ -124,8 +148,12 @@ impl Publisher {
             .partition(self.partition.0)
             .key(CLAIM_KEY)
             .payload(claim);
-        self.producer.send(record).map_err(|(error, _)| error)
+        current(&self.producer).send(record).map_err(|(error, _)| error)
     }
+}
+
+fn current(producer: &RwLock<Arc<Producer>>) -> Arc<Producer> {
+    Arc::clone(&producer.read().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// How brokers call a record that is missing before another.
@@ -147,8 +175,11 @@ fn not_published(error: &KafkaError) -> Refusal {
 }
 
 /// Takes delivery reports.
-#[derive(Debug)]
-pub struct Reports(Arc<Shared>);
+#[derive(Debug, Clone)]
+pub struct Reports {
+    shared: Arc<Shared>,
+    has_lost: Arc<AtomicBool>,
+}
 
 impl Callbacks for Reports {}
 
@@ -162,9 +193,12 @@ impl Deliveries for Reports {
             Ok(_) => Err(&NOT_TAKEN),
             Err((error, _)) => Err(error),
         };
+        if outcome.is_err_and(|error| error.rdkafka_error_code() == Some(RDKafkaErrorCode::MessageTimedOut)) {
+            self.has_lost.store(true, Ordering::Relaxed);
+        }
         match (*tag, outcome) {
             (Tag::Verdict(_) | Tag::Claim, Ok(())) => {}
-            (Tag::Verdict(verdict), Err(error)) => self.0.with_waits(|waits| waits.fail(verdict, &not_published(error))),
+            (Tag::Verdict(verdict), Err(error)) => self.shared.with_waits(|waits| waits.fail(verdict, &not_published(error))),
             (Tag::Acknowledged(sender), outcome) => {
                 // The request may have gone.
                 let _gone = sender.send(outcome.map_err(not_published));

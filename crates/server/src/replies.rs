@@ -26,6 +26,8 @@ use crate::shared::{Condition, Shared};
 const POLL: Duration = Duration::from_millis(50);
 /// How long a question about the topic may take.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long claims may stay away before the reader makes a new consumer. After a leader was away, librdkafka may wait for the next one for ever.
+const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// The pause before the topic is looked at again.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
@@ -78,15 +80,28 @@ impl Replies {
     ///
     /// # Errors
     /// Another server has the partition, or the consumer is beyond repair.
-    pub fn run(mut self, consumer: &BaseConsumer<Context<Contact>>) -> anyhow::Result<()> {
-        if !self.find_partition(consumer) {
-            return Ok(());
-        }
+    pub fn run(mut self, mut consumer: BaseConsumer<Context<Contact>>) -> anyhow::Result<()> {
         let mut places = TopicPartitionList::new();
         places.add_partition_offset(&self.kafka.topics.replies, self.partition.0, Offset::End)?;
-        consumer.assign(&places)?;
+        while self.find_partition(&consumer) {
+            consumer.assign(&places)?;
+            self.read(&consumer)?;
+            if !self.stop.is_for_good() {
+                tracing::warn!(
+                    "the server's own claims do not come back: reading the replies with a new consumer, and writing with a new producer"
+                );
+                consumer = Self::consumer(&self.kafka, self.partition, &self.shared)?;
+                self.publisher.renew()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads replies until the sign to stop, or until nothing has come back for too long.
+    fn read(&mut self, consumer: &BaseConsumer<Context<Contact>>) -> anyhow::Result<()> {
         let (mut looked, mut claimed): (Option<Instant>, Option<Instant>) = (None, None);
-        while !self.stop.is_for_good() {
+        let mut heard = Instant::now();
+        while !self.stop.is_for_good() && heard.elapsed() < SILENCE_MAX {
             // What is due now and then is not looked at for every reply.
             if looked.is_none_or(|at| at.elapsed() >= POLL) {
                 looked = Some(Instant::now());
@@ -95,7 +110,14 @@ impl Replies {
                     claimed = looked;
                     self.claim();
                 }
-                self.look()?;
+                if self.look()? {
+                    heard = Instant::now();
+                    // The leader of another partition may have been away.
+                    if self.publisher.has_lost() {
+                        tracing::warn!("no broker has taken an event in time: writing with a new producer");
+                        self.publisher.renew()?;
+                    }
+                }
             }
             match consumer.poll(POLL) {
                 None => {}
@@ -159,12 +181,12 @@ impl Replies {
         }
     }
 
-    /// Acts on the claims.
-    fn look(&mut self) -> anyhow::Result<()> {
+    /// Acts on the claims. Returns whether the server's own claims come back.
+    fn look(&mut self) -> anyhow::Result<bool> {
         let (topic, number) = (&self.kafka.topics.replies, self.partition.0);
         let standing = self.claims.standing(Instant::now());
         match &standing {
-            Standing::Looking => return Ok(()),
+            Standing::Looking => return Ok(false),
             Standing::Taken(host) => anyhow::bail!(
                 "serve.partition: partition {number} of {topic} is read by another server already, on host {host}; give each server a partition \
                  of its own"
@@ -177,7 +199,7 @@ impl Replies {
                     );
                     self.shared.set(Condition::CutOff { code: UNHEARD, why });
                 }
-                return Ok(());
+                return Ok(false);
             }
             Standing::Own => self.shared.set_other_server(None),
             Standing::Shared(host) => self.shared.set_other_server(Some(format!(
@@ -187,7 +209,7 @@ impl Replies {
         if matches!(self.shared.condition(), Condition::Starting | Condition::CutOff { code: UNHEARD, .. }) {
             self.shared.set(Condition::Ready);
         }
-        Ok(())
+        Ok(true)
     }
 }
 

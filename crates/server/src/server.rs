@@ -116,7 +116,7 @@ impl Server {
         let ended = Arc::new(Mutex::new(None));
         let (why, cut_off, stopping) = (Arc::clone(&ended), Arc::clone(&shared), stop.clone());
         must_run("serve-replies").spawn(move || {
-            let Err(error) = replies.run(&consumer) else { return };
+            let Err(error) = replies.run(consumer) else { return };
             cut_off.set(Condition::CutOff { code: "partition_taken", why: error.to_string() });
             if ends_process {
                 *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
