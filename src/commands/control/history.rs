@@ -4,6 +4,7 @@
 //! that control. The note is written behind the control, which never waits for it.
 
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -91,12 +92,17 @@ struct Shown {
 impl AuditArgs {
     /// Returns the change to this state, made now.
     pub(super) fn change(&self, state: &'static str) -> Change {
-        let user = || ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).unwrap_or_else(|| "unknown".to_owned());
+        let user = || ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).unwrap_or_else(user_number);
         let by = self.by.clone().unwrap_or_else(|| format!("{}@{}", user(), host_name()));
         let tool = concat!("tollgate ", env!("CARGO_PKG_VERSION")).to_owned();
         let signed = Signed { by: Some(by), at: Some(stamp(now_ms())), tool: Some(tool) };
         Change { state: Some(state.to_owned()), reason: self.reason.clone(), until: None, digest: None, signed }
     }
+}
+
+/// Returns the number of the process's user, for jobs and containers, whose environment names no user.
+fn user_number() -> String {
+    std::fs::metadata("/proc/self").map_or_else(|_| "unknown".to_owned(), |process| format!("uid-{}", process.uid()))
 }
 
 fn short(text: &str) -> Result<String, String> {
@@ -182,6 +188,13 @@ mod tests {
     use tollgate_core::event::record::{Offset, Partition};
 
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_without_a_name_has_a_number() {
+        let number = user_number();
+        assert!(number.strip_prefix("uid-").is_some_and(|digits| digits.parse::<u32>().is_ok()), "{number}");
+    }
 
     #[test]
     fn the_last_changes_are_kept_and_a_record_that_nobody_noted_tells_of_itself() {
