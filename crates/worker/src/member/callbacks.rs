@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
 use rdkafka::error::KafkaError;
@@ -18,6 +18,7 @@ use crate::stages::StageRuntime;
 
 use super::Assignment;
 use super::closing::{Closes, Closing, rebalance};
+use super::loss::Loss;
 
 /// How long a revocation waits at most for acknowledgements and the last checkpoint, however long a stop may take. What is not written by
 /// then is decided again by the next owner, to the same bytes. Waiting longer would only keep everybody else waiting: while brokers are in
@@ -48,6 +49,8 @@ pub(super) struct MemberCallbacks<R: StageRuntime> {
     pub is_leaving: AtomicBool,
     /// Whether its consumer closes.
     pub closing: Closing,
+    /// Since when it has been without partitions that it lost.
+    pub loss: Loss,
 }
 
 impl<R: StageRuntime> MemberCallbacks<R> {
@@ -59,6 +62,7 @@ impl<R: StageRuntime> MemberCallbacks<R> {
     /// Takes on partitions, before their first record can come.
     pub fn assigned(&self, partitions: &[Partition]) {
         self.assignment().take(partitions.iter().copied());
+        self.loss.note(None);
         self.show(MemberPhase::Assigned);
         self.metrics.rebalances.with_label_values(&["assigned"]).inc();
         tracing::info!(member = %self.member, partitions = ?numbers(partitions), "assigned");
@@ -81,6 +85,9 @@ impl<R: StageRuntime> MemberCallbacks<R> {
         }
         self.assignment().release(partitions.iter().copied());
         // A member that has lost its partitions waits for the group to take it back.
+        if is_lost {
+            self.loss.note(Some(Instant::now()));
+        }
         self.show(match (is_leaving, is_lost) {
             (true, _) => MemberPhase::Draining,
             (false, true) => MemberPhase::Starting,

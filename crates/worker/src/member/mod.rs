@@ -14,18 +14,23 @@
 //! | `misplaced` | warns of records on other partitions than their keys hash to |
 //! | `callbacks` | assignment, revocation and statistics, inside the member's own poll |
 //! | `closing` | how the group is answered while the consumer closes |
+//! | `error` | why a member starts over |
+//! | `loss` | a member that has lost its partitions and does not come back |
 //! | `turns` | how long costly events of a partition are decided before the others have their turn |
 
 mod assignment;
 mod callbacks;
 mod checkpointing;
 mod closing;
+mod error;
 mod flow_control;
+mod loss;
 mod misplaced;
 mod turns;
 
 pub use assignment::Failure;
 pub(crate) use closing::answer_leaving;
+pub use error::MemberError;
 pub use misplaced::MisplacedRecords;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,6 +58,7 @@ use callbacks::{MemberCallbacks, MemberContext};
 use checkpointing::Checkpointing;
 use closing::{Closing, GroupConsumer};
 use flow_control::FlowControl;
+use loss::Loss;
 use turns::Turns;
 
 /// How long to wait for a record when nothing is in flight.
@@ -77,31 +83,6 @@ pub enum Membership {
     Group,
     /// It takes all of them from the beginning. On the embedded broker a group's first member would have to wait for three seconds.
     Alone,
-}
-
-/// Why a member could not go on. It starts over from the committed offsets.
-#[derive(Debug, thiserror::Error)]
-pub enum MemberError {
-    /// A client could not be made: a property is wrong.
-    #[error("kafka.properties: {0}")]
-    Client(KafkaError),
-    /// The consumer is fenced or has failed for good.
-    #[error("the consumer failed: {0}")]
-    Consumer(KafkaError),
-    /// Another consumer has its instance id, which is the configured one of the worker, or one that nobody else has.
-    #[error("another consumer has taken its place: {}", why_fenced(.0.as_deref()))]
-    Fenced(Option<String>),
-    /// A publication failed for good, or another failure forbids to commit.
-    #[error(transparent)]
-    Publish(#[from] Failure),
-    /// Our code or a library panicked; the panic itself is in the log.
-    #[error("the member panicked")]
-    Panicked,
-}
-
-fn why_fenced(instance_id: Option<&str>) -> String {
-    let own = instance_id.map(|id| format!("two workers have worker.instance_id={id}, so give each one of its own; or "));
-    format!("{}a peer took this worker for dead because it was silent", own.unwrap_or_default())
 }
 
 /// What every member of a worker shares.
@@ -200,6 +181,7 @@ impl<R: StageRuntime> Member<R> {
             consumer.context().assignment().settle(if flow.is_waiting() { WAITING_POLL } else { Duration::ZERO });
             self.check_failure(consumer)?;
             let now = Instant::now();
+            consumer.context().loss.check(now, self.parts.health.is_cut_off(self.id.stage))?;
             if now >= beat_due {
                 beat_due = now + beat_interval;
                 // librdkafka's main thread sends heartbeats and learns of rebalances from their answers. It may check only once a second
@@ -270,6 +252,7 @@ impl<R: StageRuntime> Member<R> {
             metrics: parts.metrics.clone(),
             is_leaving: AtomicBool::new(false),
             closing: Closing::default(),
+            loss: Loss::default(),
         });
         let instance_id = parts.worker.as_ref().map(|worker| instance_id(worker, self.id.number));
         let config = consumer_config(&parts.kafka, &parts.topics.group_id, instance_id.as_deref());
