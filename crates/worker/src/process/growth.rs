@@ -26,6 +26,8 @@ use super::preflight::PreflightError;
 const INTERVAL: Duration = Duration::from_millis(500);
 /// How long each of two questions may take.
 const TIMEOUT: Duration = Duration::from_secs(1);
+/// How long brokers are silent before another client asks them: librdkafka may not notice that they are back.
+const CLIENT_SILENCE_MAX: Duration = Duration::from_secs(30);
 /// The part of the health report that says that the topic has grown.
 const PARTITIONS: &str = "partitions";
 
@@ -129,12 +131,13 @@ impl Watcher {
     /// Asks until the sign to stop. When it is told to start over, the secrets have changed, and a client has those of when it was made.
     fn keep_watching(&mut self, first: Inquirer) {
         let part = self.watch.part.clone();
-        let (mut made, mut is_new) = (Ok(first), true);
+        let (mut made, mut is_new, mut made_at) = (Ok(first), true, Instant::now());
         while !part.is_for_good() {
             // Of a certificate and its key, one may have changed only, so a client that could not be made is tried again.
-            if part.is_to_start_over() || made.is_err() {
+            let may_hang = self.silent.is_some() && made_at.elapsed() >= CLIENT_SILENCE_MAX;
+            if part.is_to_start_over() || made.is_err() || may_hang {
                 part.begin();
-                (made, is_new) = (client(&self.kafka, &self.stage), true);
+                (made, is_new, made_at) = (client(&self.kafka, &self.stage), true, Instant::now());
             }
             match &made {
                 Ok(client) => {
