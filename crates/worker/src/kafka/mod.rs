@@ -2,6 +2,7 @@
 
 mod check;
 mod clients;
+mod closing;
 mod connect;
 mod consumer;
 mod context;
@@ -15,14 +16,16 @@ mod principal;
 #[cfg(feature = "tls")]
 mod probe;
 mod producer;
+mod property_fault;
 mod reason;
 mod rights;
 mod secret_files;
 mod state;
 mod topic_admin;
 
-pub use check::{PropertyFault, check_administration, check_clients, is_property};
+pub use check::{check_administration, check_clients, is_property};
 pub use clients::{make_consumer, make_producer};
+pub(crate) use closing::{Closes, Closing, GroupConsumer, answer_leaving, rebalance};
 pub use connect::{Inquirer, ReasonContext, Watch};
 pub use consumer::{consumer_config, heartbeat_interval, silence_max, uses_consumer_protocol};
 pub(crate) use context::log;
@@ -34,6 +37,7 @@ use oauth::oauth_token;
 pub use open_transactions::{OpenTransaction, open_transactions};
 pub use principal::principal;
 pub use producer::{Linger, producer_config, reply_producer_config, verdict_producer_config};
+pub use property_fault::PropertyFault;
 pub use reason::Reason;
 pub use rights::{Resource, Right, is_forbidden};
 pub use secret_files::{ChangedSecrets, SecretFiles};

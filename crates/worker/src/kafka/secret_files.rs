@@ -8,10 +8,10 @@ use rdkafka::consumer::Consumer as _;
 
 use tollgate_config::settings::{KafkaSettings, Properties};
 
-use super::check::PropertyFault;
 use super::connect::{Inquirer, Watch};
 use super::consumer::consumer_config;
 use super::oauth;
+use super::property_fault::PropertyFault;
 
 /// Properties that name files which librdkafka reads when a client is made.
 const LOCATIONS: [&str; 5] =

@@ -17,36 +17,13 @@ use crate::health::MemberPartitions;
 use crate::host_time::now_ms;
 use crate::kafka::headers_of;
 use crate::metrics::{MemberMetrics, Metrics};
-use crate::outbox::{Delivery, Outbox, Refusal, Role};
+use crate::outbox::{Delivery, Outbox, Role};
 use crate::partition::AssignedPartition;
 use crate::stages::{Done, RequestId, StageRuntime};
 
 use super::checkpointing::{Checkpointing, FlowChange};
+use super::failure::Failure;
 use super::{MemberParts, MisplacedRecords};
-
-/// Why a member must not commit any more. It starts over from the committed offsets.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
-    /// The broker will not take a verdict or dead letter.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// The offset tracker found a fault of ours.
-    #[error("offsets of partition {partition}: {error}")]
-    Offsets {
-        /// The partition.
-        partition: Partition,
-        /// What the offset tracker found.
-        error: TrackerError,
-    },
-    /// The system gives no more threads.
-    #[error("no thread to keep the state of partition {partition}: {error}")]
-    Thread {
-        /// The partition.
-        partition: Partition,
-        /// What the system said.
-        error: String,
-    },
-}
 
 /// The partitions of one member.
 pub struct Assignment<R: StageRuntime> {

@@ -10,14 +10,13 @@ use rdkafka::types::RDKafkaRespErr;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
 use crate::health::{Health, MemberId, MemberPhase};
-use crate::kafka::{Callbacks, Context, is_forbidden, statistics};
+use crate::kafka::{Callbacks, Closes, Closing, Context, is_forbidden, rebalance, statistics};
 use crate::metrics::Metrics;
 use tollgate_core::event::record::{Offset, Partition};
 
 use crate::stages::StageRuntime;
 
 use super::Assignment;
-use super::closing::{Closes, Closing, rebalance};
 use super::loss::Loss;
 
 /// How long a revocation waits at most for acknowledgements and the last checkpoint, however long a stop may take. What is not written by

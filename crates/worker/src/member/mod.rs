@@ -9,11 +9,12 @@
 //! | module | what it does |
 //! |---|---|
 //! | `assignment` | the partitions, the stage that runs on them, and the outbox that they share |
-//! | `checkpointing` | what the checkpoint writers report, and when they write |
+//! | `state` | what the checkpoint writers report, when they write, and how partitions are drained |
+//! | `checkpointing` | what the writers of checkpoints share |
+//! | `failure` | why a member starts over |
 //! | `flow_control` | which partitions are paused |
 //! | `misplaced` | warns of records on other partitions than their keys hash to |
 //! | `callbacks` | assignment, revocation and statistics, inside the member's own poll |
-//! | `closing` | how the group is answered while the consumer closes |
 //! | `error` | why a member starts over |
 //! | `loss` | a member that has lost its partitions and does not come back |
 //! | `turns` | how long costly events of a partition are decided before the others have their turn |
@@ -21,16 +22,16 @@
 mod assignment;
 mod callbacks;
 mod checkpointing;
-mod closing;
 mod error;
+mod failure;
 mod flow_control;
 mod loss;
 mod misplaced;
+mod state;
 mod turns;
 
-pub use assignment::Failure;
-pub(crate) use closing::answer_leaving;
 pub use error::MemberError;
+pub use failure::Failure;
 pub use misplaced::MisplacedRecords;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +46,7 @@ use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 use tollgate_core::event::record::Partition;
 
 use crate::health::{Health, MemberId, MemberPartitions, MemberPhase};
-use crate::kafka::{Context, Right, StageTopics, consumer_config, heartbeat_interval, own_headers, with_record};
+use crate::kafka::{Closing, Context, GroupConsumer, Right, StageTopics, consumer_config, heartbeat_interval, own_headers, with_record};
 use crate::metrics::{MemberMetrics, Metrics};
 use crate::outbox::{Outbox, Producers};
 use crate::peers::{Committers, instance_id};
@@ -56,7 +57,6 @@ use tollgate_config::settings::{KafkaSettings, WorkerSettings};
 use assignment::Assignment;
 use callbacks::{MemberCallbacks, MemberContext};
 use checkpointing::Checkpointing;
-use closing::{Closing, GroupConsumer};
 use flow_control::FlowControl;
 use loss::Loss;
 use turns::Turns;

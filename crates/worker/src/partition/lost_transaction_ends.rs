@@ -23,7 +23,7 @@ use tollgate_core::engine::checkpoint::{CheckpointSearch, KeyedState, StateRecor
 use tollgate_core::event::record::Offset;
 
 use super::reading::{ends, read_messages};
-use super::restore::{Clients, RestoreParts};
+use super::restore_clients::{Clients, RestoreParts};
 use super::restore_error::RestoreError;
 
 /// For how long a transaction may look open before it is ended: one that another owner is just writing looks so too.

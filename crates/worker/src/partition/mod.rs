@@ -19,7 +19,8 @@
 //! | `retry` | trying again what fails, and an end when nobody wants it any more |
 //! | `reports` | what checkpoint writers report |
 //! | `restore` | fences the last owner, reads the state to its end, and checks that it fits the committed offset |
-//! | `restore_error` | why that failed |
+//! | `restore_clients` | the Kafka clients of a takeover |
+//! | `restore_error` | why a restore failed |
 //! | `reading` | reading a partition to its end |
 //! | `lost_transaction_ends` | what to do where the brokers have lost the mark that ends a transaction |
 //! | `own_records` | for how many partitions the state of all partitions is keyed |
@@ -36,12 +37,14 @@ mod progress;
 mod reading;
 mod reports;
 mod restore;
+mod restore_clients;
 mod restore_error;
 mod retry;
 mod state_producer;
 mod transaction;
 mod writer;
 
+pub use offset_commit::Job;
 pub use own_records::read_own_records;
 pub use phase::{AtWork, Effect, Phase, Retry};
 pub use reading::{ends, read_messages, read_to_end};
@@ -50,7 +53,6 @@ pub use restore::Takeover;
 pub use restore_error::RestoreError;
 pub use retry::{Failures, Owner, Wanted};
 pub use state_producer::{flush_state, is_fenced, last_code, repeat_step, send_state};
-pub use transaction::Job;
 pub use writer::{CheckpointWriter, WriterParts};
 
 use std::time::{Duration, Instant};

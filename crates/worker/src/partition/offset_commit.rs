@@ -8,18 +8,36 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
+use rdkafka::consumer::ConsumerGroupMetadata;
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::producer::{BaseProducer, Producer, ProducerContext};
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
+use tollgate_core::engine::checkpoint::Checkpoint;
 use tollgate_core::event::record::Partition;
 
-use super::state_producer::repeat_step;
-use super::transaction::{COMMIT_MARK, Job, STEP_TIMEOUT};
+use super::state_producer::{STEP_TIMEOUT, repeat_step};
 
 /// How long the step may take. The brokers need milliseconds, and seconds while the coordinator is replaced.
 const HANG_MAX: Duration = Duration::from_secs(6);
 /// How much longer a step is waited for. A process that was frozen finds its time used up though the answer is about to come.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// The mark beside an offset that was committed with state. With it, a start without that state is noticed.
+pub(super) const COMMIT_MARK: &str = "tollgate state";
+
+/// A checkpoint to write, with the group metadata to commit it under.
+pub struct Job {
+    /// The checkpoint.
+    pub checkpoint: Arc<Checkpoint>,
+    /// The member's group metadata. With it the broker refuses a member that the group has already replaced.
+    pub group: ConsumerGroupMetadata,
+}
+
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Job").field("next", &self.checkpoint.next).finish_non_exhaustive()
+    }
+}
 
 /// The thread that adds offsets to a producer's transactions. It ends with this value, or else as soon as librdkafka returns.
 pub(super) struct OffsetCommit {

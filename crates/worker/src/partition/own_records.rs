@@ -12,8 +12,8 @@ use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 use tollgate_core::engine::checkpoint::{OwnRecords, StateError, StateKey, read_partition, read_rekey};
 use tollgate_core::event::record::{Offset, Partition};
 
-use super::reading::{POLL, SILENCE_MAX};
-use super::restore_error::RestoreError;
+use super::reading::POLL;
+use super::restore_error::{RestoreError, SILENCE_MAX};
 
 /// Where to begin, one attempt after the other, for partitions whose own record was not found before.
 const STARTS: [KafkaOffset; 3] = [KafkaOffset::OffsetTail(64), KafkaOffset::OffsetTail(4_096), KafkaOffset::Beginning];

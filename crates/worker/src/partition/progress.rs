@@ -6,7 +6,7 @@ use tollgate_core::event::record::Offset;
 
 use crate::metrics::PartitionMetrics;
 
-use super::restore::RestoreParts;
+use super::restore_clients::RestoreParts;
 
 /// How often progress is reported.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);

@@ -9,14 +9,12 @@ use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
 use tollgate_core::event::record::{Offset, Partition};
 
-use super::restore_error::RestoreError;
+use super::restore_error::{RestoreError, SILENCE_MAX};
 
 /// How long one request to the brokers may take. It is then made anew, to whoever has the answer by then.
 pub(super) const QUESTION_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long to wait for records at a time.
 pub(super) const POLL: Duration = Duration::from_millis(50);
-/// How long to wait without any record before the restore is given up and started over.
-pub(super) const SILENCE_MAX: Duration = Duration::from_secs(5);
 
 /// Reads a partition of a compacted topic from its beginning to its end, and calls `show` with the offset of each record and that end. It
 /// stops when `show` returns `false`, and returns whether it has read everything.

@@ -1,24 +1,23 @@
 //! The restore of a partition's state: it fences the earlier owner, reads the state to its end, and checks that it fits the committed
 //! offset.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaResult;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
-use crate::kafka::{PlainContext, StageTopics, asker_config, make_consumer, reader_config};
-use crate::metrics::Metrics;
+use crate::kafka::PlainContext;
 use tollgate_config::settings::KafkaSettings;
 use tollgate_core::engine::checkpoint::{KeyedState, Restore, Restored, StateOwner};
 use tollgate_core::event::record::{Offset, Partition};
 
 use super::lost_transaction_ends::LostTransactionEnds;
+use super::offset_commit::COMMIT_MARK;
 use super::progress::Progress;
 use super::reading::{QUESTION_TIMEOUT, read_to_end};
+use super::restore_clients::{Clients, RestoreParts};
 use super::restore_error::{ASKING_FOR_END, ASKING_FOR_OFFSET, RestoreError};
-use super::transaction::{COMMIT_MARK, Transactions};
 
 /// The result of a restore.
 #[derive(Debug)]
@@ -35,84 +34,6 @@ pub struct Takeover<K> {
     pub records: u64,
     /// The size of the records that were read, in bytes.
     pub bytes: u64,
-}
-
-/// What a restore works with.
-#[derive(Debug, Clone)]
-pub(super) struct RestoreParts<'p> {
-    pub(super) kafka: &'p KafkaSettings,
-    pub(super) topics: &'p Arc<StageTopics>,
-    pub(super) partition: Partition,
-    pub(super) batch_bytes_max: u64,
-    pub(super) metrics: &'p Metrics,
-}
-
-/// The clients of a takeover. They outlive a failed attempt, because connections and coordinators that were found need not be found again.
-pub(super) struct Clients {
-    pub(super) transactions: Transactions,
-    /// Reads what is committed.
-    pub(super) reader: BaseConsumer<PlainContext>,
-    /// Asks for offsets, and reads what is not committed too.
-    pub(super) asker: BaseConsumer<PlainContext>,
-    /// Whether the earlier owners are fenced already.
-    has_fenced: bool,
-    /// Whether a transaction failed, so that the next attempt needs another producer.
-    pub(super) is_spent: bool,
-    /// How often the end of a transaction did not come in time.
-    pub(super) slow_marks: u32,
-}
-
-impl Clients {
-    /// Makes the clients. They connect by themselves.
-    pub(super) fn new(parts: &RestoreParts<'_>) -> Result<Self, RestoreError> {
-        let RestoreParts { kafka, topics, partition, batch_bytes_max, .. } = parts;
-        let failed = |doing| move |error| RestoreError::Kafka { doing, error };
-        let reader = make_consumer(&reader_config(kafka, &topics.group_id), PlainContext::default());
-        let asker = make_consumer(&asker_config(kafka, &topics.group_id), PlainContext::default());
-        let transactions = Transactions::new(kafka, topics, *partition, *batch_bytes_max);
-        Ok(Self {
-            transactions: transactions.map_err(failed("making the producer of the state"))?,
-            reader: reader.map_err(failed("making the reader of the state"))?,
-            asker: asker.map_err(failed("making the client that asks for offsets"))?,
-            has_fenced: false,
-            is_spent: false,
-            slow_marks: 0,
-        })
-    }
-
-    /// Returns the producer of checkpoints. The others end, for which librdkafka takes a tenth of a second: nobody should wait any more.
-    pub(super) fn into_transactions(self) -> Transactions {
-        self.transactions
-    }
-
-    /// Serves the clients, which nobody polls between two attempts. The request for a token comes before everything else; if the first token
-    /// could not be got, librdkafka asks again ten seconds later, and without an answer it would connect to nothing.
-    pub(super) fn serve(&self) {
-        self.transactions.serve();
-        // The next attempt reads from the beginning, so a record that comes now is not missed.
-        let _event = self.reader.poll(Duration::ZERO);
-        let _event = self.asker.poll(Duration::ZERO);
-    }
-
-    /// Returns whether another attempt can be made with these clients.
-    pub(super) fn are_usable(&self) -> bool {
-        !self.is_spent && !self.transactions.has_failed()
-    }
-
-    /// Fences the earlier owners, unless that is done. Returns `false` if the state is not wanted any more: a member that no longer owns the
-    /// partition must not fence the next owner.
-    fn fence(&mut self, is_wanted: impl Fn() -> bool) -> Result<bool, RestoreError> {
-        let failed = |doing| move |error| RestoreError::Kafka { doing, error };
-        if !self.has_fenced {
-            self.transactions.connect().map_err(failed("connecting to the brokers of the state"))?;
-            if !is_wanted() {
-                return Ok(false);
-            }
-            self.transactions.fence().map_err(failed("taking the state over from its last owner"))?;
-            self.has_fenced = true;
-        }
-        Ok(true)
-    }
 }
 
 /// Takes a partition's state over. It calls `is_wanted` now and then, and returns `None` once the state is not wanted any more. After a

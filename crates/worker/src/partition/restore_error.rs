@@ -1,5 +1,7 @@
 //! Why a partition's state could not be restored.
 
+use std::time::Duration;
+
 use rdkafka::error::KafkaError;
 
 use tollgate_core::engine::checkpoint::StateError;
@@ -7,8 +9,8 @@ use tollgate_core::event::record::Offset;
 
 use crate::kafka::{Right, StageTopics, is_forbidden};
 
-use super::reading::SILENCE_MAX;
-
+/// How long a restore waits without any record before it fails with [`RestoreError::Silence`] and starts again.
+pub(super) const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// The steps of a restore that are about the events and not about the state.
 pub(super) const ASKING_FOR_OFFSET: &str = "asking for the committed offset";
 pub(super) const ASKING_FOR_END: &str = "asking where the events end";

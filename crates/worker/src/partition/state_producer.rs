@@ -8,6 +8,9 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer, ProducerContext};
 use tollgate_core::engine::checkpoint::StateRecord;
 use tollgate_core::event::record::Partition;
 
+/// How long one step of a transaction may take before it is given up.
+pub(super) const STEP_TIMEOUT: Duration = Duration::from_secs(15);
+
 /// How long to wait at a time for reports of a producer.
 const WAIT: Duration = Duration::from_millis(1);
 /// How often a step that may be repeated is tried.

@@ -4,20 +4,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rdkafka::config::RDKafkaLogLevel;
-use rdkafka::consumer::ConsumerGroupMetadata;
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::producer::{BaseProducer, DeliveryResult, Producer};
 
 use crate::kafka::{Callbacks, Context, Deliveries, StageTopics, make_producer, state_producer_config};
 use tollgate_config::settings::KafkaSettings;
-use tollgate_core::engine::checkpoint::{Checkpoint, StateRecord};
+use tollgate_core::engine::checkpoint::StateRecord;
 use tollgate_core::event::record::Partition;
 
-use super::offset_commit::OffsetCommit;
-use super::state_producer::{flush_state, is_fenced, last_code, repeat_step, send_state, wait};
+use super::offset_commit::{Job, OffsetCommit};
+use super::state_producer::{STEP_TIMEOUT, flush_state, is_fenced, last_code, repeat_step, send_state, wait};
 
-/// How long one step of a transaction may take before it is given up.
-pub(super) const STEP_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a takeover waits for a leader, and then for the coordinator, before it says so and tries again.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 const FENCE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -25,23 +22,6 @@ const FENCE_TIMEOUT: Duration = Duration::from_secs(5);
 const SLOW: Duration = Duration::from_secs(2);
 /// How long to wait for an abort before the reports of the discarded records are taken.
 const ABORT_POLL: Duration = Duration::from_millis(50);
-
-/// The mark beside an offset that was committed with state. With it, a start without that state is noticed.
-pub(super) const COMMIT_MARK: &str = "tollgate state";
-
-/// A checkpoint to write, with the group metadata to commit it under.
-pub struct Job {
-    /// The checkpoint.
-    pub checkpoint: Arc<Checkpoint>,
-    /// The member's group metadata. With it the broker refuses a member that the group has already replaced.
-    pub group: ConsumerGroupMetadata,
-}
-
-impl std::fmt::Debug for Job {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Job").field("next", &self.checkpoint.next).finish_non_exhaustive()
-    }
-}
 
 /// The outcome of a checkpoint.
 #[derive(Debug)]

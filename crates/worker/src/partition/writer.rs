@@ -14,11 +14,13 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_core::engine::checkpoint::KeyedState;
 use tollgate_core::event::record::Partition;
 
+use super::offset_commit::Job;
 use super::reports::{Report, WriterReport};
-use super::restore::{Clients, RestoreParts, Takeover, take_over};
+use super::restore::{Takeover, take_over};
+use super::restore_clients::{Clients, RestoreParts};
 use super::restore_error::RestoreError;
 use super::retry::{Failures, Owner, Wanted};
-use super::transaction::{Job, Outcome, Transactions};
+use super::transaction::{Outcome, Transactions};
 
 /// How often a restore that keeps failing is reported.
 const FAILURE_REPORT_INTERVAL: Duration = Duration::from_secs(10);

@@ -13,8 +13,7 @@ use rdkafka::types::RDKafkaRespErr;
 
 use tollgate_config::settings::KafkaSettings;
 
-use crate::kafka::{Callbacks, Context, StageTopics, consumer_config};
-use crate::member::answer_leaving;
+use crate::kafka::{Callbacks, Context, StageTopics, answer_leaving, consumer_config};
 use crate::stop::Stop;
 
 use super::beat::Beat;

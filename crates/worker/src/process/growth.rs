@@ -20,7 +20,7 @@ use crate::threads::MustRun;
 use tollgate_config::settings::KafkaSettings;
 
 use super::WorkerParts;
-use super::preflight::PreflightError;
+use super::preflight_error::PreflightError;
 
 /// How often the brokers are asked.
 const INTERVAL: Duration = Duration::from_millis(500);

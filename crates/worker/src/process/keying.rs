@@ -14,62 +14,7 @@ use crate::partition::{RestoreError, read_own_records, read_to_end};
 use crate::stop::Stop;
 use tollgate_config::settings::KafkaSettings;
 
-use super::preflight::{PreflightError, RETRY_PAUSE};
-
-/// The state topic, the events topic, and the numbers of partitions that differ.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Counts {
-    /// The state topic.
-    pub state: String,
-    /// The events topic.
-    pub events: String,
-    /// For how many partitions the state is keyed.
-    pub found: u32,
-    /// How many partitions the events topic has.
-    pub wanted: u32,
-}
-
-/// How the state is keyed, if it is not for as many partitions as there are.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum KeyedOtherwise {
-    /// It is keyed for another number.
-    #[error(
-        "the state in {state} is keyed for {found} partitions, and {events} has {wanted}: threads that now hash elsewhere would start without what is known of them, suppressions included. Stop all workers of the group, run `tollgate state rekey`, and start them again. Events of before the change are decided first, with `tollgate run --drain-partitions {found}`",
-        state = .0.state, events = .0.events, found = .0.found, wanted = .0.wanted
-    )]
-    Other(Counts),
-    /// It is being moved.
-    #[error(
-        "the state in {state} is being moved from {found} to {wanted} partitions: wait until `tollgate state rekey --execute` has ended, or run it again if it was interrupted",
-        state = .0.state, found = .0.found, wanted = .0.wanted
-    )]
-    Moving(Counts),
-    /// Some partitions say one number, and others another one.
-    #[error(
-        "some partitions of {state} are keyed for {found} partitions, and some for {other}: it is not what tollgate left there; restore the topic, or recreate it and delete the group's committed offsets, to decide all retained events again",
-        state = .counts.state, found = .counts.found
-    )]
-    Mixed {
-        /// The topics with the first number.
-        counts: Counts,
-        /// The other number.
-        other: u32,
-    },
-    /// What is known of subjects is keyed for another number, and nothing moves it.
-    #[error(
-        "what {state} says of subjects is keyed for {found} partitions, and {events} has {wanted}: it is not moved to others. Name new topics for both (kafka.topics.signals, kafka.topics.abuse), so that counting begins anew; suspensions in force end at their time",
-        state = .0.state, events = .0.events, found = .0.found, wanted = .0.wanted
-    )]
-    Subjects(Counts),
-    /// Nothing is left to drain.
-    #[error("--drain-partitions {drained}: the state in {state} is keyed for {found} partitions; leave the option out", state = .counts.state, found = .counts.found)]
-    NothingToDrain {
-        /// The topics with the number that the state is keyed for.
-        counts: Counts,
-        /// The number that was given.
-        drained: u32,
-    },
-}
+use super::preflight_error::{Counts, KeyedOtherwise, PreflightError, RETRY_PAUSE};
 
 /// Checks that the state is keyed for as many partitions as the topics have. `drained` is the number of partitions that a worker is limited
 /// to, which the state must be keyed for instead. It asks again while the brokers cannot be reached.

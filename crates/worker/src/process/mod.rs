@@ -4,12 +4,14 @@ mod growth;
 mod keying;
 mod needs;
 mod preflight;
+mod preflight_error;
 mod renewal;
 
 pub use growth::{GrowthWatch, watch_growth};
 pub use keying::{check_keying, check_subject_keying};
 pub use needs::Needs;
-pub use preflight::{Preflight, PreflightError, check_configs, check_topics, check_transactions};
+pub use preflight::{Preflight, check_configs, check_topics, check_transactions};
+pub use preflight_error::PreflightError;
 pub use renewal::{Renewal, RenewedParts};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -13,19 +13,16 @@ use crate::kafka::{
     Inquirer, PlainContext, Right, SecretFiles, StageTopics, TopicConfig, Watch, check_administration, consumer_config, is_forbidden,
     make_producer, partitions_of, state_producer_config, topic_admin, topic_configs,
 };
-use crate::partition::RestoreError;
 use tollgate_config::settings::KafkaSettings;
 use tollgate_config::topics::{Cleanup, Limits, Topic, TopicFault, TopicRole, check_partitions, check_settings};
 
 use crate::stop::Stop;
 
 use super::Needs;
-use super::keying::KeyedOtherwise;
+use super::preflight_error::{PreflightError, RETRY_PAUSE};
 
 /// How long one request to the brokers may take.
 pub(super) const METADATA_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long to wait before unreachable brokers are asked again.
-pub(super) const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// How long topics that are missing are asked for again: a broker that has just started answers before it knows its topics.
 const MISSING_TIME_MAX: Duration = Duration::from_secs(5);
 /// How long the same reason is not logged again.
@@ -63,37 +60,6 @@ impl Preflight {
             ..self
         }
     }
-}
-
-/// Why a worker cannot join.
-#[derive(Debug, thiserror::Error)]
-pub enum PreflightError {
-    /// A property of the client is wrong.
-    #[error("kafka.properties: {0}")]
-    Client(KafkaError),
-    /// The brokers refuse rights without which a worker cannot work.
-    #[error("{}", .refusals.join("\n"))]
-    Forbidden {
-        /// Each right that is wanting, with the command that grants it.
-        refusals: Vec<String>,
-    },
-    /// The topics are not as a worker needs them.
-    #[error(transparent)]
-    Topics(#[from] TopicFault),
-    /// The state is keyed for another number of partitions than there are.
-    #[error(transparent)]
-    Keyed(#[from] KeyedOtherwise),
-    /// The state topic holds something that is not state.
-    #[error("topic {topic}: {error}")]
-    State {
-        /// The topic.
-        topic: String,
-        /// What is wrong.
-        error: RestoreError,
-    },
-    /// The sign to stop came before the brokers answered.
-    #[error("stopped before the brokers at {0} could be reached")]
-    Stopped(String),
 }
 
 /// Checks the topics that are needed and their partitions, and asks again for as long as the brokers cannot be reached. Why they cannot is

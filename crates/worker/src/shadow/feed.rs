@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
 use tollgate_core::decide::shadow::{Decision, Shadow};
@@ -11,60 +10,10 @@ use tollgate_core::event::record::{OwnedRecord, Partition, Record};
 
 use super::Trial;
 use super::judge;
+use super::queue::{Decided, Fed, Waiting};
 
-/// The most records that wait for the judge, and their bytes.
-const RECORDS_MAX: usize = 16_384;
-const BYTES_MAX: usize = 64 << 20;
 /// The most threads with dropped records that are remembered one by one.
 const MISSED_MAX: usize = 16_384;
-
-/// What the judge is handed.
-#[derive(Debug)]
-pub(super) enum Fed {
-    /// A partition was taken over, with the sampled threads that the policy in force remembers there.
-    Taken(Partition, Option<Box<ThreadStore>>),
-    /// A partition was given up.
-    GivenUp(Partition),
-    /// Records of these threads were dropped.
-    Missed(BTreeSet<(Partition, Box<str>)>),
-    /// Records of any threads were dropped.
-    MissedAny,
-    /// A record that was decided on.
-    Decided(Box<Decided>),
-}
-
-/// A record, and what the policy in force says.
-#[derive(Debug)]
-pub(super) struct Decided {
-    pub(super) record: OwnedRecord,
-    pub(super) partition: Partition,
-    pub(super) thread_id: Box<str>,
-    /// `None` where there is no verdict.
-    pub(super) ours: Option<Decision>,
-}
-
-/// How much waits for the judge.
-#[derive(Debug, Default)]
-pub(super) struct Waiting {
-    records: AtomicUsize,
-    bytes: AtomicUsize,
-}
-
-impl Waiting {
-    fn has_room(&self) -> bool {
-        self.records.load(Ordering::Relaxed) < RECORDS_MAX && self.bytes.load(Ordering::Relaxed) < BYTES_MAX
-    }
-
-    fn add(&self, bytes: usize) {
-        self.records.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    pub(super) fn remove(&self, bytes: usize) {
-        self.records.fetch_sub(1, Ordering::Relaxed);
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
-}
 
 /// A member's end of the queue. When it is dropped, the judge ends.
 #[derive(Debug)]

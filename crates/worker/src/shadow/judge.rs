@@ -12,8 +12,8 @@ use tollgate_core::decide::shadow::{Compared, Flip, Shadow};
 use tollgate_core::event::record::Partition;
 
 use super::Trial;
-use super::feed::{Decided, Fed, Waiting};
 use super::flips::{FlipPublisher, Place};
+use super::queue::{Decided, Fed, Waiting};
 use crate::metrics::BoundedLabel;
 
 /// How often the producer is served while nothing comes.

@@ -10,12 +10,14 @@
 //! | module | what it does |
 //! |---|---|
 //! | `feed` | what a member hands over: bounded, and it never waits |
+//! | `queue` | what waits between the two, and how much |
 //! | `judge` | the thread that decides by the policy on trial and compares |
 //! | `flips` | flips as records of their topic |
 
 mod feed;
 mod flips;
 mod judge;
+mod queue;
 
 pub use feed::ShadowFeed;
 

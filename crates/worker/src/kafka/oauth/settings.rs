@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use tollgate_config::settings::{KafkaSettings, Properties};
 
-use super::super::check::PropertyFault;
+use super::super::property_fault::PropertyFault;
 
 /// Properties that are read here and not by librdkafka.
 const TAKEN: [&str; 14] = [

@@ -21,7 +21,7 @@ const EVENT_WAIT: Duration = Duration::from_millis(10);
 
 /// What a consumer's context knows of its closing. Only the consumer's own thread uses it.
 #[derive(Debug, Default)]
-pub(super) struct Closing {
+pub(crate) struct Closing {
     /// Whether the consumer leaves the group before it closes.
     is_leaving: AtomicBool,
     has_begun: AtomicBool,
@@ -31,15 +31,15 @@ pub(super) struct Closing {
 }
 
 /// A context that knows whether its consumer closes.
-pub(super) trait Closes: ConsumerContext {
+pub(crate) trait Closes: ConsumerContext {
     fn closing(&self) -> &Closing;
 }
 
 /// A consumer in a group, which says that it closes before it does.
-pub(super) struct GroupConsumer<C: Closes> {
-    pub(super) consumer: Arc<BaseConsumer<C>>,
+pub(crate) struct GroupConsumer<C: Closes> {
+    pub(crate) consumer: Arc<BaseConsumer<C>>,
     /// Whether it leaves the group although it has an instance id: nobody comes back under that id.
-    pub(super) leaves: bool,
+    pub(crate) leaves: bool,
 }
 
 impl<C: Closes> Drop for GroupConsumer<C> {
@@ -59,7 +59,7 @@ impl<C: Closes> Drop for GroupConsumer<C> {
 }
 
 /// Deals with an event of the group. It has the context do its part before and behind the answer, as rdkafka's own method does.
-pub(super) fn rebalance<C: Closes>(context: &C, consumer: &BaseConsumer<C>, code: RDKafkaRespErr, list: &TopicPartitionList) {
+pub(crate) fn rebalance<C: Closes>(context: &C, consumer: &BaseConsumer<C>, code: RDKafkaRespErr, list: &TopicPartitionList) {
     let event = match code {
         RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS => Rebalance::Assign(list),
         RDKafkaRespErr::RD_KAFKA_RESP_ERR__REVOKE_PARTITIONS => Rebalance::Revoke(list),
