@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::property_files::{Properties, Renewed, SUFFIX};
+use super::properties::{Properties, Renewed, SUFFIX};
 use super::redact::is_secret;
 use super::{brokers, urls};
 pub use crate::topics::TopicSettings;

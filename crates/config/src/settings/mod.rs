@@ -7,6 +7,7 @@ mod brokers;
 mod kafka;
 mod privacy;
 mod process;
+mod properties;
 mod property_files;
 mod redact;
 mod schema;
@@ -15,7 +16,7 @@ mod traces;
 mod urls;
 
 pub use kafka::{KafkaSettings, TopicSettings};
-pub use property_files::Properties;
+pub use properties::Properties;
 pub use redact::may_be_secret;
 
 pub use privacy::SubjectKeys;

@@ -3,37 +3,12 @@
 //! The suffix is the same in the configuration, with `-X` and, in capitals, in the environment. What stands in such a file may change while
 //! the process runs: whoever makes a client asks for the [current](KafkaSettings::current_properties) values.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::PoisonError;
 
 use tollgate_core::settings::{Fault, Faults, Secret, Texts};
 
 use super::KafkaSettings;
-
-/// The suffix of a property whose value stands in the file that is named.
-pub(super) const SUFFIX: &str = "_file";
-
-/// Properties by name. There are secrets among their values.
-pub type Properties = BTreeMap<String, String>;
-
-/// The values that have changed in their files since the start, shared by all clones of the settings.
-#[derive(Clone, Default)]
-pub(super) struct Renewed(Arc<RwLock<Properties>>);
-
-impl std::fmt::Debug for Renewed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Renewed").finish_non_exhaustive()
-    }
-}
-
-/// Settings are compared by what was configured.
-impl PartialEq for Renewed {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Renewed {}
+use super::properties::{Properties, Renewed, SUFFIX};
 
 impl KafkaSettings {
     /// Returns all properties with their current values.

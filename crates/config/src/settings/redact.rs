@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::property_files::SUFFIX;
+use super::properties::SUFFIX;
 use super::{Settings, urls};
 use tollgate_core::settings::REDACTED;
 
