@@ -136,9 +136,9 @@ mod tests {
     use tollgate_core::event::record::Partition;
     use tollgate_json::digest::Digest;
 
-    use super::super::subject::Resolved;
     use super::super::switches::Switches;
     use super::*;
+    use crate::commands::shared::Resolved;
     use tollgate_config::load;
 
     fn said(known: &Known, rules: &AbuseRules) -> String {

@@ -9,8 +9,8 @@ use tollgate_config::settings::Settings;
 
 use super::alerts::{self, Alert};
 use super::standing::{self, Standing};
-use super::subject::Resolved;
 use super::switches::{self, Switches};
+use crate::commands::shared::Resolved;
 use crate::commands::shared::{now_ms, stamp};
 use tollgate_operations::Topics;
 

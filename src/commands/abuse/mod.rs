@@ -10,7 +10,6 @@ mod resume;
 mod rules;
 mod show;
 mod standing;
-mod subject;
 mod switches;
 mod test;
 mod top;
@@ -20,8 +19,6 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use tollgate_config::settings::Settings;
-
-pub(super) use subject::{SubjectParser, resolve};
 
 use crate::commands::shared::{Hints, Screen, start_quiet_logging};
 

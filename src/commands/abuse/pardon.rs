@@ -18,9 +18,9 @@ use tollgate_core::settings::nearest;
 use tollgate_config::settings::Settings;
 
 use super::requests::{Place, StageView};
-use super::subject::{SubjectParser, resolve};
 use super::switches::{self, AllSwitches, Switches};
 use crate::commands::shared::{Hints, Interrupt, OutputArgs, OutputFormat, UsageError, now_ms, read_duration};
+use crate::commands::shared::{SubjectParser, resolve};
 use tollgate_operations::{Outgoing, Topic, Topics, publish_all};
 
 #[derive(Debug, Args)]

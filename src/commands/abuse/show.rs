@@ -11,7 +11,7 @@ use super::alerts::{Alert, field_text};
 use super::explain::{UNKNOWN, because, verdict};
 use super::known::{Known, controls};
 use super::standing::Standing;
-use super::subject::SubjectArgs;
+use crate::commands::shared::SubjectArgs;
 use crate::commands::shared::{Column, Hints, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, number, shown, text};
 
 #[derive(Debug, Args)]

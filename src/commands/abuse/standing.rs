@@ -12,7 +12,7 @@ use tollgate_core::decide::signal::SubjectKey;
 use tollgate_core::engine::checkpoint::{KeyedState, Latest, StateKey};
 use tollgate_core::event::record::{Offset, Partition, StreamClock};
 
-use super::subject::Resolved;
+use crate::commands::shared::Resolved;
 use tollgate_operations::{Topic, Topics};
 
 /// What was counted of a subject.

@@ -14,7 +14,7 @@ use tollgate_json::time::parse_timestamp;
 use tollgate_worker::control_feed::WorkerReport;
 
 use super::listing::Listing;
-use super::written::read_notes;
+use super::read::read_notes;
 use tollgate_operations::Place;
 use tollgate_operations::Topics;
 

@@ -17,10 +17,9 @@ use tollgate_worker::control_feed::host_name;
 
 use super::fleet::Fleet;
 use super::listing::Listing;
+use super::read::read;
 use super::table::history_table;
-use super::written::read;
-use crate::commands::abuse::{SubjectParser, resolve};
-use crate::commands::shared::{OutputArgs, OutputFormat, Screen, now_ms, stamp};
+use crate::commands::shared::{OutputArgs, OutputFormat, Screen, SubjectParser, now_ms, resolve, stamp};
 use tollgate_operations::Place;
 
 /// How many changes of a control are kept.

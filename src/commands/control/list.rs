@@ -7,8 +7,8 @@ use clap::Args;
 
 use tollgate_config::settings::KafkaSettings;
 
+use super::read::read;
 use super::table::table;
-use super::written::read;
 use crate::commands::shared::{OutputArgs, OutputFormat, Screen};
 
 #[derive(Debug, Args)]

@@ -5,9 +5,10 @@ mod history;
 mod list;
 mod listing;
 mod passport;
+mod read;
 mod subject;
 mod table;
-mod written;
+mod write;
 
 use std::process::ExitCode;
 
@@ -16,7 +17,6 @@ use clap::Subcommand;
 use tollgate_config::settings::Settings;
 
 use crate::commands::shared::{Hints, Screen, start_quiet_logging};
-pub(super) use subject::read_id;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ControlCommand {

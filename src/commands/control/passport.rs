@@ -12,7 +12,8 @@ use tollgate_core::decide::controls::{CONTROL_BYTES_MAX, ControlId, decode};
 use tollgate_passport::{Passport, check_schema};
 
 use super::history::{AuditArgs, Change, Signed};
-use super::written::{note, put, read_in_time, write};
+use super::read::read_in_time;
+use super::write::{note, put, write};
 use crate::commands::passport::{denies_every_call, fault_lines};
 use crate::commands::shared::Hints;
 

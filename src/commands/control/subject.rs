@@ -1,6 +1,5 @@
 //! `tollgate control suspend`, `exempt` and `resume`: one subject, named by its id or by its hash.
 
-use std::io::Read;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -17,13 +16,10 @@ use tollgate_json::digest::Digest;
 use super::fleet::{Fleet, await_applied};
 use super::history::{AuditArgs, Change};
 use super::listing::Listing;
-use super::written::{note, put, read_in_time, write};
-use crate::commands::shared::Hints;
-use crate::commands::shared::{now_ms, read_duration, read_until, stamp};
+use super::read::read_in_time;
+use super::write::{note, put, write};
+use crate::commands::shared::{Hints, now_ms, read_duration, read_id, read_until, stamp};
 use tollgate_operations::Place;
-
-/// The longest id that is read from stdin, in bytes.
-const ID_BYTES_MAX: u64 = 65_536;
 
 /// Who is meant.
 #[derive(Debug, Args)]
@@ -256,17 +252,6 @@ impl SubjectArgs {
     }
 }
 
-/// Reads an id: all of the input without its line end. `option` is what asked for it, for errors.
-pub(crate) fn read_id(input: impl Read, option: &str) -> anyhow::Result<String> {
-    let mut id = String::new();
-    input.take(ID_BYTES_MAX + 1).read_to_string(&mut id).with_context(|| format!("{option}: stdin cannot be read"))?;
-    ensure!(id.len() as u64 <= ID_BYTES_MAX, "{option}: stdin has more than {ID_BYTES_MAX} bytes; write one id");
-    let line = id.strip_suffix('\n').unwrap_or(&id);
-    let line = line.strip_suffix('\r').unwrap_or(line);
-    ensure!(!line.contains('\n'), "{option}: stdin has more than one line; write one id");
-    Ok(line.to_owned())
-}
-
 /// Reads a kind. The names are a closed set, which the help, errors and completions show.
 fn kinds() -> impl TypedValueParser<Value = SubjectKind> {
     PossibleValuesParser::new(SubjectKind::ALL.map(SubjectKind::as_str))
@@ -313,15 +298,5 @@ mod tests {
             let error = value(Switch::Exempt, &bad).unwrap_err().to_string();
             assert!(error.starts_with(says), "{error}");
         }
-    }
-
-    #[test]
-    fn an_id_from_stdin_is_one_line() {
-        for (input, id) in [("bob", "bob"), ("bob\n", "bob"), ("bob\r\n", "bob"), (" bob \n", " bob "), ("", "")] {
-            assert_eq!(read_id(input.as_bytes(), "--id -").unwrap(), id);
-        }
-        assert!(read_id("bob\nalice\n".as_bytes(), "--id -").unwrap_err().to_string().contains("more than one line"));
-        assert!(read_id(&[0xff][..], "--id -").is_err());
-        assert!(read_id(std::io::repeat(b'x'), "--id -").unwrap_err().to_string().contains("more than 65536 bytes"));
     }
 }

@@ -6,6 +6,7 @@
 //! | `controls_file` | controls from a file |
 //! | `process`, `ready`, `hints` | a worker's process, whether it is ready, what to do next |
 //! | `server` | the server of Tollgate that a command asks |
+//! | `subject` | who is meant: a user, tenant, agent or thread |
 //! | `verdict_filter` | which verdicts are meant |
 //! | `interrupt`, `interrupt_input` | Ctrl-C, and lines that end with it |
 
@@ -24,6 +25,7 @@ pub(super) mod output;
 pub(super) mod process;
 pub(super) mod ready;
 pub(super) mod server;
+mod subject;
 mod verdict_filter;
 
 pub(super) use controls_file::apply_controls;
@@ -34,6 +36,7 @@ pub(super) use output::{
     now_ms, number, read_duration, read_since, read_until, seconds, shown, stamp, style_of, text,
 };
 pub(super) use ready::Readiness;
+pub(super) use subject::{Resolved, SubjectArgs, SubjectParser, read_id, resolve};
 pub(super) use verdict_filter::VerdictFilter;
 
 /// An argument that no configuration could make right. Arguments are not quoted, since one may be a password in the wrong place.

@@ -6,6 +6,8 @@ use serde_json::{Map, Value};
 use tollgate_core::decide::evaluate;
 use tollgate_core::settings::{Section, shape};
 
+use super::report::Difference;
+
 /// The member that stands for the code of a record that cannot be read.
 pub(super) const REJECTED: &str = "rejected";
 /// The only member of a mapping that asks for a part of a text or for an element of a list.
@@ -23,14 +25,6 @@ pub(super) enum Expected {
     Nothing,
     /// The verdict has these fields.
     Fields(Map<String, Value>),
-}
-
-/// A field in which a verdict differs from what is expected.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Difference {
-    pub(crate) field: String,
-    pub(crate) expected: String,
-    pub(crate) got: String,
 }
 
 impl Expected {

@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::run::Failure;
 use crate::commands::shared::{Column, Screen, TITLE, Table, shown, style_of, text};
 
 /// The width of what is expected and of what came, in cells, before a line breaks.
@@ -33,6 +32,29 @@ pub(crate) struct Outcome {
     pub(crate) line: usize,
     /// What failed; nothing if the case passed.
     pub(crate) failures: Vec<Failure>,
+}
+
+/// What went wrong with a part of a case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// What failed: an event, or an alert.
+    pub(crate) what: &'static str,
+    /// Its place in its case, from 1.
+    pub(crate) number: usize,
+    /// The line of the file that it stands on.
+    pub(crate) line: usize,
+    /// The fields in which something else came.
+    pub(crate) differences: Vec<Difference>,
+    /// What else is wrong, as sentences.
+    pub(crate) problems: Vec<String>,
+}
+
+/// A field in which what came differs from what is expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Difference {
+    pub(crate) field: String,
+    pub(crate) expected: String,
+    pub(crate) got: String,
 }
 
 impl Outcome {

@@ -13,23 +13,9 @@ use tollgate_core::event::decode::Rejection;
 use tollgate_core::event::record::Record;
 
 use super::answer::Given;
-use super::expected::{Difference, Expected, REJECTED};
+use super::expected::{Expected, REJECTED};
+use super::report::Failure;
 use super::suite::{Case, Step, Tested};
-
-/// What went wrong with a step of a case.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
-    /// What failed: an event, or an alert.
-    pub(crate) what: &'static str,
-    /// Its place in its case, from 1.
-    pub(crate) number: usize,
-    /// The line of the file that it stands on.
-    pub(crate) line: usize,
-    /// The fields in which something else came.
-    pub(crate) differences: Vec<Difference>,
-    /// What else is wrong, as sentences.
-    pub(crate) problems: Vec<String>,
-}
 
 /// What a step came to.
 #[derive(Debug, Default)]

@@ -6,6 +6,7 @@
 //!                                                                        └─▶ which rules fired
 //! ```
 
+mod compare;
 mod expected;
 mod names;
 mod run;
@@ -22,6 +23,7 @@ use serde_json::json;
 use super::super::test::report::{Outcome, percent};
 use super::super::test::suites::{self, Case as _, Reach, SuiteArgs};
 use crate::commands::shared::{Screen, shown};
+use compare::compare;
 use suite::{Case, Suite, Tested};
 use tollgate_config::settings::Settings;
 
@@ -49,7 +51,7 @@ impl Reach<Suite> for Fired {
         for rule in got.fired.iter().filter_map(|at| rules.get(*at)) {
             *self.0.entry((rule.id.clone(), rule.version.to_string())).or_default() += 1;
         }
-        Outcome { failures: expected::compare(case, &got), ..case.outcome() }
+        Outcome { failures: compare(case, &got), ..case.outcome() }
     }
 
     fn share(&self) -> (usize, usize) {

@@ -1,5 +1,8 @@
 //! Who is meant: `user:alice`, whose id is hashed here and never leaves, or `user/<hash>` as alerts name a subject.
 
+use std::io::Read;
+
+use anyhow::{Context as _, ensure};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::Error;
 use clap::{Arg, Args, Command};
@@ -10,11 +13,12 @@ use tollgate_core::decide::signal::{KeyKind, SubjectKey};
 
 use tollgate_config::settings::Settings;
 
-use super::super::control::read_id;
-use crate::commands::shared::UsageError;
+use super::UsageError;
 
 const FIX: &str = "write user:ID, tenant:ID, agent:ID or thread:ID, with - as the ID to read it from stdin, or KIND/HASH as alerts name it";
 
+/// The longest id that is read from stdin, in bytes.
+const ID_BYTES_MAX: u64 = 65_536;
 /// The hex digits of a hash.
 const HASH_DIGITS: usize = 64;
 
@@ -54,17 +58,17 @@ pub(crate) struct Resolved {
 
 impl Resolved {
     /// Returns its name under the first key.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.keys.first().map(SubjectKey::to_string).unwrap_or_default()
     }
 
     /// Returns its kind, for people.
-    pub(super) fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         self.keys.first().map_or("subject", |key| key.kind.as_str())
     }
 
     /// Returns whether a record of this subject has this key.
-    pub(super) fn is(&self, key: SubjectKey) -> bool {
+    pub(crate) fn is(&self, key: SubjectKey) -> bool {
         self.keys.contains(&key)
     }
 }
@@ -74,7 +78,7 @@ impl SubjectArgs {
     ///
     /// # Errors
     /// It names nobody. The error does not repeat it.
-    pub(super) fn resolve(&self, settings: &Settings) -> anyhow::Result<Resolved> {
+    pub(crate) fn resolve(&self, settings: &Settings) -> anyhow::Result<Resolved> {
         resolve(&self.subject, self.tenant.as_deref(), settings)
     }
 }
@@ -136,6 +140,17 @@ fn hashers(settings: &Settings) -> Vec<SubjectHasher> {
     keys.into_iter().map(|key| SubjectHasher::new(Some(key))).collect()
 }
 
+/// Reads an id: all of the input without its line end. `option` is what asked for it, for errors.
+pub(crate) fn read_id(input: impl Read, option: &str) -> anyhow::Result<String> {
+    let mut id = String::new();
+    input.take(ID_BYTES_MAX + 1).read_to_string(&mut id).with_context(|| format!("{option}: stdin cannot be read"))?;
+    ensure!(id.len() as u64 <= ID_BYTES_MAX, "{option}: stdin has more than {ID_BYTES_MAX} bytes; write one id");
+    let line = id.strip_suffix('\n').unwrap_or(&id);
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    ensure!(!line.contains('\n'), "{option}: stdin has more than one line; write one id");
+    Ok(line.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,5 +189,15 @@ mod tests {
             assert!(error.is::<UsageError>() && error.to_string().contains(says), "{error}");
             assert!(!error.to_string().contains("MARKER"), "{error}");
         }
+    }
+
+    #[test]
+    fn an_id_from_stdin_is_one_line() {
+        for (input, id) in [("bob", "bob"), ("bob\n", "bob"), ("bob\r\n", "bob"), (" bob \n", " bob "), ("", "")] {
+            assert_eq!(read_id(input.as_bytes(), "--id -").unwrap(), id);
+        }
+        assert!(read_id("bob\nalice\n".as_bytes(), "--id -").unwrap_err().to_string().contains("more than one line"));
+        assert!(read_id(&[0xff][..], "--id -").is_err());
+        assert!(read_id(std::io::repeat(b'x'), "--id -").unwrap_err().to_string().contains("more than 65536 bytes"));
     }
 }

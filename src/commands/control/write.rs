@@ -1,0 +1,59 @@
+//! Writes a control record, and a note of the change that it is.
+
+use std::io::Write;
+
+use anyhow::anyhow;
+
+use tollgate_config::settings::KafkaSettings;
+use tollgate_config::topics::TopicRole;
+use tollgate_core::decide::controls::ControlId;
+
+use super::history::{Change, noted};
+use super::listing::{Listing, compact};
+use tollgate_operations::{Outgoing, Place, Topics, publish};
+
+/// Writes a record and notes the change. `listing` is what the topic held before.
+pub(super) fn write(
+    kafka: &KafkaSettings,
+    listing: &anyhow::Result<Listing>,
+    id: &ControlId,
+    value: Option<&[u8]>,
+    change: &Change,
+) -> anyhow::Result<Place> {
+    let place = put(kafka, id, value)?;
+    note(kafka, listing, id, place, change);
+    Ok(place)
+}
+
+/// Writes a record, waits until the brokers have acknowledged it, and prints it on stdout with its place.
+pub(super) fn put(kafka: &KafkaSettings, id: &ControlId, value: Option<&[u8]>) -> anyhow::Result<Place> {
+    // A missing topic is reported at once, and not after a timeout.
+    Topics::new(kafka)?.find(TopicRole::Controls)?;
+    let key = id.to_string();
+    let place = publish(kafka, &outgoing(kafka, &key, value, "the control"))?;
+    let (topic, key) = (serde_json::to_string(&kafka.topics.controls)?, serde_json::to_string(&key)?);
+    let value = value.map_or_else(|| "null".to_owned(), compact);
+    let line = format!(r#"{{"topic":{topic},"partition":{},"offset":{},"key":{key},"value":{value}}}"#, place.0, place.1);
+    writeln!(std::io::stdout(), "{line}")?;
+    Ok(place)
+}
+
+/// Notes the change that a written record is. If the change cannot be noted, it is written all the same.
+pub(super) fn note(kafka: &KafkaSettings, listing: &anyhow::Result<Listing>, id: &ControlId, place: Place, change: &Change) {
+    if listing.as_ref().is_ok_and(Listing::is_partial) {
+        say!("tollgate: what restricts counts at once all the same; what permits counts when the transaction has ended");
+    }
+    let note = || -> anyhow::Result<()> {
+        // The changes that a note has are not overwritten unread.
+        let listing = listing.as_ref().map_err(|error| anyhow!("{error:#}"))?;
+        let (key, value) = noted(listing, id, place, change)?;
+        publish(kafka, &outgoing(kafka, &key, Some(&value), "its history")).map(drop)
+    };
+    if let Err(error) = note() {
+        say!("tollgate: it is written, and `control history` will not tell of it: {error:#}");
+    }
+}
+
+fn outgoing<'a>(kafka: &'a KafkaSettings, key: &'a str, value: Option<&'a [u8]>, what: &'a str) -> Outgoing<'a> {
+    Outgoing { topic: &kafka.topics.controls, partition: None, key: Some(key), value, what }
+}
