@@ -8,8 +8,8 @@ use std::path::Path;
 use anyhow::{Context as _, bail, ensure};
 
 use super::envelope::is_redacted;
-use super::pieces::{Label, Pieces};
-use super::{Format, Reader, writer};
+use super::pieces::{Label, Pieces, is_compressed};
+use super::{Format, Reader};
 
 const BUFFER_BYTES: usize = 256 * 1024;
 
@@ -56,7 +56,7 @@ pub fn contents(path: &Path, line_bytes_max: usize) -> anyhow::Result<Contents> 
     let file = File::open(path).with_context(|| format!("{name}: cannot be read"))?;
     let mut contents = Contents { bytes: file.metadata()?.len(), ..Contents::default() };
     let mut counted = Counted { inner: BufReader::with_capacity(BUFFER_BYTES, file), consumed: 0 };
-    if !writer::is_compressed(path) {
+    if !is_compressed(path) {
         let lines = contents.lines(&mut counted, line_bytes_max);
         return lines.with_context(|| contents.refusal(path)).map(|()| contents);
     }

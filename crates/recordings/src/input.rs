@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
+use super::pieces::is_compressed;
 use super::pieces::{AllPieces, Pieces};
-use super::writer::is_compressed;
 
 const BUFFER_BYTES: usize = 256 * 1024;
 /// What a file begins with that is compressed with zstd.

@@ -8,6 +8,12 @@
 //! and is read as it is.
 
 use std::io::{self, BufRead, Chain, Cursor, Read};
+use std::path::Path;
+
+/// Returns whether a file of this name holds compressed lines.
+pub fn is_compressed(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "zst")
+}
 
 /// What a label begins with: the magic number of a skippable frame, and how many bytes follow.
 const LABEL_MAGIC: [u8; 4] = [0x54, 0x2a, 0x4d, 0x18];

@@ -5,7 +5,7 @@ use std::io::{self, Seek as _, SeekFrom, Write};
 use std::path::Path;
 
 use super::contents::Contents;
-use super::pieces::Label;
+use super::pieces::{Label, is_compressed};
 
 /// How many bytes of lines make a piece. A compressed piece is a frame of its own, and larger ones hardly get smaller.
 const PIECE_BYTES: usize = 4 << 20;
@@ -36,11 +36,6 @@ pub struct CaptureWriter {
 enum Sink {
     File(File),
     Stdout,
-}
-
-/// Returns whether a file of this name holds compressed lines.
-pub fn is_compressed(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "zst")
 }
 
 impl CaptureWriter {

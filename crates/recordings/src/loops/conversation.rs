@@ -15,6 +15,7 @@
 //! - `turn` begins a turn of the user. A line that begins with `#` is a comment.
 
 use serde_json::{Value, json};
+use tollgate_core::settings::put;
 
 /// What a reader made of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +136,7 @@ impl Writer<'_> {
         self.push(json!({"type": "tool_call", "event_id": event_id, "tool_call_id": id, "tool_name": call.tool, "tool_input": input}));
         let mut result = json!({"type": "tool_result", "event_id": format!("{event_id}.r"), "tool_call_id": id, "tool_name": call.tool, "result": call.result});
         if call.failed {
-            crate::loops::report::put(&mut result, "failed", true.into());
+            put(&mut result, "failed", true.into());
         }
         self.pending.push(result);
         Some(())
@@ -149,8 +150,8 @@ impl Writer<'_> {
     }
 
     fn push(&mut self, mut event: Value) {
-        crate::loops::report::put(&mut event, "thread_id", self.thread_id.into());
-        crate::loops::report::put(&mut event, "turn_id", format!("turn-{}", self.turns).into());
+        put(&mut event, "thread_id", self.thread_id.into());
+        put(&mut event, "turn_id", format!("turn-{}", self.turns).into());
         self.events.push(event.to_string());
     }
 }

@@ -169,10 +169,3 @@ pub fn read_labels(text: &str) -> anyhow::Result<BTreeMap<String, Verdict>> {
     }
     Ok(labels)
 }
-
-/// Puts a member into an object.
-pub(super) fn put(object: &mut Value, key: &str, value: Value) {
-    if let Some(members) = object.as_object_mut() {
-        members.insert(key.to_owned(), value);
-    }
-}
