@@ -11,15 +11,17 @@ mod narrow;
 mod notes;
 mod schema;
 mod section;
+mod spelling_help;
 mod texts;
 mod yaml;
 
 pub use duration::{DURATION_PATTERN, duration_text, parse_duration};
 pub use fault::{Collector, Fault, Faults};
 pub use found::{Entry, Found, Spelling, shape};
-pub use named::{Named, find, nearest};
+pub use named::{Named, find};
 pub use notes::{Accepted, Notes};
 pub use schema::{SchemaWriter, put};
 pub use section::Section;
+pub use spelling_help::nearest;
 pub use texts::{REDACTED, Secret, Source, Texts};
 pub use yaml::{DEFAULTS, YamlError, defaults, parse};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::named::{known_keys, nearest};
+use super::spelling_help::{known_keys, nearest};
 use super::{Accepted, Collector, Entry, Fault, Found, REDACTED, Spelling, Texts, shape};
 
 /// The suffix, in lower case, of a variable that names the file with a key's value. It follows the name of the key.

@@ -1,28 +1,7 @@
 //! The findings of loop controllers, one entry each: code, severity, sentence and the number in state.
 
-use super::{Rule, RuleFinding};
+use super::{Intervention, Rule, RuleFinding};
 use crate::engine::wire::numbers;
-
-/// The severity of a finding. The order is the order of precedence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Intervention {
-    /// The agent is warned. The tool runs, or has run.
-    Warn,
-    /// This call may not run, and the turn goes on.
-    Deny,
-    /// This call may not run, and the turn should stop.
-    Block,
-    /// The result stands, and the turn should stop.
-    Halt,
-}
-
-impl Intervention {
-    /// Returns whether the turn should stop.
-    #[must_use]
-    pub fn halts(self) -> bool {
-        matches!(self, Self::Block | Self::Halt)
-    }
-}
 
 /// Declares the findings, one entry each: the number in state, which is never used for another one, the variant, the code, the severity,
 /// and the sentence for the agent. A sentence names `{tool_name}` and `{count}`.

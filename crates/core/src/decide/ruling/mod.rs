@@ -1,11 +1,13 @@
 //! Rulings: what is decided about a call or a result, and why. State stores them, so that an event that is sent again gets the same bytes
 //! again.
 
+mod intervention;
 mod loop_code;
 mod reason;
 mod rule;
 
-pub use loop_code::{Intervention, LoopCode};
+pub use intervention::Intervention;
+pub use loop_code::LoopCode;
 pub use reason::{Action, DecidedBy, Evidence, GuardrailReason, Reason, SubjectKind, Suspension};
 pub use rule::{Rule, RuleFinding};
 
