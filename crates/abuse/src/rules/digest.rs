@@ -7,8 +7,7 @@ use tollgate_core::settings::{duration_text, put};
 use tollgate_json::digest::Digest;
 use tollgate_json::{Parser, canonical};
 
-use super::read_rule::WARN;
-use super::read_values::HASH;
+use super::read_values::{HASH, WARN};
 use super::{Correlation, Detection, Exception, Operator, Rule, Step};
 
 /// How deep a rule's JSON is nested at most.

@@ -10,7 +10,7 @@ use super::digest::version_of;
 use super::fields::{fields_of, listed};
 use super::read_correlation::{TIMESPAN_MS_MAX, read_correlation};
 use super::read_detection::read_detection;
-use super::read_values::{Tenants, is_without_tenant, read_values, strings_of};
+use super::read_values::{Tenants, WARN, is_without_tenant, read_values, strings_of};
 use super::{Correlation, Detection, Exception, GroupBy, Ladder, Level, Mode, Operator, Rule, Step, refused};
 
 /// The longest id of a rule, in bytes.
@@ -80,9 +80,6 @@ fn read_text(section: &Section<'_>, key: &'static str) -> Option<String> {
     }
     Some(text)
 }
-
-/// The word of a step that is an alert.
-pub(super) const WARN: &str = "warn";
 
 /// The most steps.
 pub(super) const STEPS_MAX: usize = 16;

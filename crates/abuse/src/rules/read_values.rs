@@ -72,6 +72,8 @@ const WITHIN_TENANTS: [Dimension; 3] = [Dimension::User, Dimension::Agent, Dimen
 const ID: &str = "id:";
 /// What stands before a hash.
 pub(super) const HASH: &str = "hash:";
+/// The word of a step that is an alert.
+pub(super) const WARN: &str = "warn";
 
 /// What is wrong with a value, and what to write.
 pub(super) type ValueFault = (&'static str, String);
