@@ -12,7 +12,7 @@ use rdkafka::message::Message as _;
 use serde::{Deserialize, Serialize};
 
 use super::reader::header;
-use super::watched::Watched;
+use super::watched::{DrainRound, Preloaded, Watched};
 use super::{Reader, Sender, Session, Subject};
 use tollgate_testkit::Mix;
 
@@ -46,17 +46,6 @@ pub struct Drained {
     pub failure: Option<String>,
 }
 
-/// One run over the topic.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct DrainRound {
-    /// Events per second.
-    pub events_per_second: f64,
-    /// Events per second of the worker's CPU, user and system.
-    pub events_per_cpu_second: f64,
-    /// Verdicts that it published.
-    pub verdicts: u64,
-}
-
 /// How verdicts compare, on action and code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
 pub struct Agreement {
@@ -72,18 +61,6 @@ pub struct Agreement {
 
 /// Action and code by event.
 type Verdicts = HashMap<String, Decision>;
-
-/// A topic that was filled before anybody drains it.
-#[derive(Debug)]
-pub(super) struct Preloaded {
-    /// The beginning of its name.
-    pub(super) stem: String,
-    pub(super) topic: String,
-    pub(super) partitions: u32,
-    pub(super) events: usize,
-    /// Events that get a verdict.
-    pub(super) awaited: u64,
-}
 
 /// A worker that drains in every round, and its results so far.
 struct Turn<'a> {

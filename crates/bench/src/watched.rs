@@ -3,13 +3,36 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use serde::Serialize;
 use tollgate_config::topics::TopicSettings;
 
-use super::drain::{DrainRound, Preloaded};
 use super::{Reader, Session, Subject, Worker};
 
 /// The share of a run that does not count.
 const WARM_UP: f64 = 0.5;
+
+/// One run over the topic.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DrainRound {
+    /// Events per second.
+    pub events_per_second: f64,
+    /// Events per second of the worker's CPU, user and system.
+    pub events_per_cpu_second: f64,
+    /// Verdicts that it published.
+    pub verdicts: u64,
+}
+
+/// A topic that was filled before anybody drains it.
+#[derive(Debug)]
+pub(super) struct Preloaded {
+    /// The beginning of its name.
+    pub(super) stem: String,
+    pub(super) topic: String,
+    pub(super) partitions: u32,
+    pub(super) events: usize,
+    /// Events that get a verdict.
+    pub(super) awaited: u64,
+}
 
 /// What was seen of a run at one moment.
 #[derive(Debug, Clone, Copy)]

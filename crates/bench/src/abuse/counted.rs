@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 use tollgate_testkit::{Mix, MixSettings};
 
 use super::settings;
-use crate::drain::Preloaded;
 use crate::versus::in_turn;
+use crate::watched::Preloaded;
 use crate::{Ratio, Session, Worker};
 
 /// The share of calls that are denied, so that there is much to count.

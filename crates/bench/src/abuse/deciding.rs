@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 
 use super::settings;
-use crate::drain::{DrainRound, Preloaded, SAMPLE_INTERVAL};
+use crate::drain::SAMPLE_INTERVAL;
 use crate::watched::Watched;
+use crate::watched::{DrainRound, Preloaded};
 use crate::{Ratio, Session, Subject};
 
 const TIME_MAX: Duration = Duration::from_secs(180);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Findings, Row, rows};
-use crate::drain::DrainRound;
+use crate::watched::DrainRound;
 use crate::{Drained, Offline, Overload, PartitionCost, Phase, Ratio, Versus};
 
 /// Returns the findings, as far as there are any: the machine, the table of targets, then the details.

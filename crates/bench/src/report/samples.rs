@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::*;
-use crate::drain::DrainRound;
 use crate::meter::Percentiles;
 use crate::offline::{DecisionCost, Growth, InstructionCost, ThreadMemory};
 use crate::overload::Burst;
+use crate::watched::DrainRound;
 use crate::{Ratio, Search, Tally, Times};
 
 pub(crate) fn phase(rate: f64, latency_ms: f64) -> Phase {
