@@ -25,7 +25,7 @@ pub struct Claim {
 
 /// What follows from the claims so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum ClaimState {
     /// The server has not read its own claim yet, or still looks for others.
     Looking,
     /// The partition is the server's own.
@@ -82,20 +82,20 @@ impl Claims {
     }
 
     /// Returns what follows at this time.
-    pub fn standing(&mut self, now: Instant) -> Standing {
+    pub fn state(&mut self, now: Instant) -> ClaimState {
         if let Some(host) = &self.taken {
-            return Standing::Taken(host.clone());
+            return ClaimState::Taken(host.clone());
         }
-        let Some(seen) = self.seen_own else { return Standing::Looking };
+        let Some(seen) = self.seen_own else { return ClaimState::Looking };
         if now.saturating_duration_since(seen) < self.look {
-            return Standing::Looking;
+            return ClaimState::Looking;
         }
         self.own.answers = true;
         let counts = |at: &Instant| now.saturating_duration_since(*at) < COUNTS_FOR;
         match &self.other {
-            _ if !self.last_own.as_ref().is_some_and(counts) => Standing::Unheard,
-            Some((at, claim)) if counts(at) => Standing::Shared(claim.host.clone()),
-            _ => Standing::Own,
+            _ if !self.last_own.as_ref().is_some_and(counts) => ClaimState::Unheard,
+            Some((at, claim)) if counts(at) => ClaimState::Shared(claim.host.clone()),
+            _ => ClaimState::Own,
         }
     }
 }
@@ -115,10 +115,10 @@ mod tests {
     #[test]
     fn a_server_answers_once_its_own_claim_has_come_back_and_nobody_else_claims() {
         let (mut claims, start) = (claims(), Instant::now());
-        assert_eq!(claims.standing(start + LOOK), Standing::Looking, "its own claim has not come back");
+        assert_eq!(claims.state(start + LOOK), ClaimState::Looking, "its own claim has not come back");
         claims.read(claims.own().clone(), start);
-        assert_eq!(claims.standing(start + LOOK / 2), Standing::Looking);
-        assert_eq!(claims.standing(start + LOOK), Standing::Own);
+        assert_eq!(claims.state(start + LOOK / 2), ClaimState::Looking);
+        assert_eq!(claims.state(start + LOOK), ClaimState::Own);
         assert!(claims.own().answers);
     }
 
@@ -127,7 +127,7 @@ mod tests {
         let (mut claims, start) = (claims(), Instant::now());
         claims.read(claims.own().clone(), start);
         claims.read(of_other("z", true), start);
-        assert_eq!(claims.standing(start), Standing::Taken("b".to_owned()));
+        assert_eq!(claims.state(start), ClaimState::Taken("b".to_owned()));
     }
 
     #[test]
@@ -139,8 +139,7 @@ mod tests {
             claims.read(a.clone(), start);
             claims.read(b.clone(), start);
         }
-        let taken =
-            [first.standing(start), second.standing(start)].iter().filter(|standing| matches!(standing, Standing::Taken(_))).count();
+        let taken = [first.state(start), second.state(start)].iter().filter(|state| matches!(state, ClaimState::Taken(_))).count();
         assert_eq!(taken, 1);
     }
 
@@ -148,20 +147,20 @@ mod tests {
     fn a_server_that_answers_says_for_how_long_another_one_is_there() {
         let (mut claims, start) = (claims(), Instant::now());
         claims.read(claims.own().clone(), start);
-        assert_eq!(claims.standing(start + LOOK), Standing::Own);
+        assert_eq!(claims.state(start + LOOK), ClaimState::Own);
         claims.read(of_other("0", true), start + LOOK);
-        assert_eq!(claims.standing(start + LOOK), Standing::Shared("b".to_owned()));
+        assert_eq!(claims.state(start + LOOK), ClaimState::Shared("b".to_owned()));
         claims.read(claims.own().clone(), start + LOOK + COUNTS_FOR);
-        assert_eq!(claims.standing(start + LOOK + COUNTS_FOR), Standing::Own);
+        assert_eq!(claims.state(start + LOOK + COUNTS_FOR), ClaimState::Own);
     }
 
     #[test]
     fn a_server_whose_claims_do_not_come_back_hears_no_verdict_either() {
         let (mut claims, start) = (claims(), Instant::now());
         claims.read(claims.own().clone(), start);
-        assert_eq!(claims.standing(start + LOOK), Standing::Own);
-        assert_eq!(claims.standing(start + COUNTS_FOR), Standing::Unheard);
+        assert_eq!(claims.state(start + LOOK), ClaimState::Own);
+        assert_eq!(claims.state(start + COUNTS_FOR), ClaimState::Unheard);
         claims.read(claims.own().clone(), start + COUNTS_FOR);
-        assert_eq!(claims.standing(start + COUNTS_FOR), Standing::Own);
+        assert_eq!(claims.state(start + COUNTS_FOR), ClaimState::Own);
     }
 }

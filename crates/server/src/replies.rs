@@ -17,7 +17,7 @@ use tollgate_worker::kafka::{
     AssignsItself, Callbacks, Context, cluster_topic, consumer_config, is_unreachable, make_consumer, statistics,
 };
 
-use crate::claim::{Claim, Claims, INTERVAL, Standing};
+use crate::claim::{Claim, ClaimState, Claims, INTERVAL};
 use crate::hex;
 use crate::publisher::{CLAIM_KEY, Publisher};
 use crate::shared::{Condition, Shared};
@@ -184,14 +184,14 @@ impl Replies {
     /// Acts on the claims. Returns whether the server's own claims come back.
     fn look(&mut self) -> anyhow::Result<bool> {
         let (topic, number) = (&self.kafka.topics.replies, self.partition.0);
-        let standing = self.claims.standing(Instant::now());
-        match &standing {
-            Standing::Looking => return Ok(false),
-            Standing::Taken(host) => anyhow::bail!(
+        let state = self.claims.state(Instant::now());
+        match &state {
+            ClaimState::Looking => return Ok(false),
+            ClaimState::Taken(host) => anyhow::bail!(
                 "serve.partition: partition {number} of {topic} is read by another server already, on host {host}; give each server a partition \
                  of its own"
             ),
-            Standing::Unheard => {
+            ClaimState::Unheard => {
                 if self.shared.condition() == Condition::Ready {
                     let why = format!(
                         "what this server writes to partition {number} of {topic} no longer comes back, so no verdict would; see whether the \
@@ -201,8 +201,8 @@ impl Replies {
                 }
                 return Ok(false);
             }
-            Standing::Own => self.shared.set_other_server(None),
-            Standing::Shared(host) => self.shared.set_other_server(Some(format!(
+            ClaimState::Own => self.shared.set_other_server(None),
+            ClaimState::Shared(host) => self.shared.set_other_server(Some(format!(
                 "partition {number} of {topic} is read by another server too, on host {host}; give each server a serve.partition of its own"
             ))),
         }
