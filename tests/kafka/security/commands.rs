@@ -27,6 +27,8 @@ fn commands(deployment: &Deployment, file: &str) -> Vec<Vec<String>> {
         "state reset t --execute".to_owned(),
         "control list".to_owned(),
         "control suspend --kind agent --id a --reason tried".to_owned(),
+        "control history".to_owned(),
+        "why e".to_owned(),
         "abuse blocklist".to_owned(),
         "dlq list".to_owned(),
         "dlq redrive --execute".to_owned(),
