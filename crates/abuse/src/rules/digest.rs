@@ -14,7 +14,7 @@ use super::{Correlation, Detection, Exception, Operator, Rule, Step};
 const DEPTH_MAX: usize = 16;
 
 /// Returns a rule in the form that it is written in. Read again, it is the same rule. Ids stand as their hashes.
-pub(super) fn written(rule: &Rule) -> Value {
+pub(super) fn rule_json(rule: &Rule) -> Value {
     let ladder = &rule.ladder;
     let step = |step: &Step| match step {
         Step::Warn => WARN.to_owned(),
@@ -34,7 +34,7 @@ pub(super) fn written(rule: &Rule) -> Value {
 
 /// Returns the version of a rule: the digest of what it does. Reasons and other texts for people are no part of it.
 pub(super) fn version_of(rule: &Rule) -> Digest {
-    let mut value = written(rule);
+    let mut value = rule_json(rule);
     for exception in value.get_mut("exceptions").and_then(Value::as_array_mut).into_iter().flatten() {
         exception.as_object_mut().and_then(|exception| exception.remove("reason"));
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tollgate_core::decide::controls::SubjectHasher;
 use tollgate_core::settings::{Section, put};
 
-use super::digest::written;
+use super::digest::rule_json;
 use super::pack::{pack_number, read_pack};
 use super::read_rule::{ReadRule, Reading, read_rule};
 use super::{AbuseRules, Pack, Rule};
@@ -147,7 +147,7 @@ impl ReadRule {
 
 /// Returns a rule as it is in force, with its texts for people.
 fn shown(read: &ReadRule) -> Value {
-    let mut value = written(&read.rule);
+    let mut value = rule_json(&read.rule);
     for (key, text) in [("title", &read.title), ("description", &read.description)] {
         if let Some(text) = text {
             put(&mut value, key, json!(text));

@@ -57,7 +57,7 @@ pub(super) struct Subjects {
     /// entries are out of date and passed over. The clock may jump, for a source that lagged or because nothing came. Then all that was due
     /// on the way is done one after the other, as if the clock had stopped at each second. So it does not matter how often sources tell
     /// their time.
-    due: BTreeMap<u32, Vec<SlotKey>>,
+    timers: BTreeMap<u32, Vec<SlotKey>>,
     /// Who goes first when there are too many; `None` while nobody has to go.
     candidates: Option<Candidates>,
     /// Slots that have changed. An entry is stale once its slot has been dropped or shown to a checkpoint.
@@ -227,19 +227,19 @@ impl Subjects {
         let Some(slot) = self.slots.get_mut(at.at()) else { return };
         if slot.due_s == 0 || second < slot.due_s {
             slot.due_s = second;
-            self.due.entry(second).or_default().push(at);
+            self.timers.entry(second).or_default().push(at);
         }
     }
 
     /// Returns the next second since the epoch at which the clock may have something to look at.
     pub(super) fn next_due(&self) -> Option<u32> {
-        self.due.first_key_value().map(|(second, _)| *second)
+        self.timers.first_key_value().map(|(second, _)| *second)
     }
 
     /// Returns whom the clock looks at at a second since the epoch, in their order, and notes that it does.
     pub(super) fn take_due(&mut self, second: u32) -> Vec<(SubjectKey, SlotKey)> {
         let mut subjects = Vec::new();
-        for at in self.due.remove(&second).unwrap_or_default() {
+        for at in self.timers.remove(&second).unwrap_or_default() {
             if let Some(slot) = self.slots.get_mut(at.at()).filter(|slot| slot.due_s == second) {
                 slot.due_s = 0;
                 subjects.push((slot.key(), at));

@@ -302,7 +302,7 @@ mod tests {
         }
     }
 
-    fn written(subject: &Subject<'_>) -> Vec<u8> {
+    fn bytes_of(subject: &Subject<'_>) -> Vec<u8> {
         let mut bytes = Vec::new();
         subject.write(&mut bytes);
         bytes
@@ -315,19 +315,19 @@ mod tests {
         let mut lengths = Vec::new();
         for (counter, group, times) in [(1, "", &same[..]), (2, "", &same), (3, "a", &same), (4, "", &other), (5, "", &same)] {
             count(&mut subject, counter, group, times);
-            lengths.push(written(&subject).len());
+            lengths.push(bytes_of(&subject).len());
         }
         let added: Vec<_> = lengths.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert_eq!(added, [3, 5, 6, 12], "with a group's length and text, and behind another that has seen something else");
-        let bytes = written(&subject);
+        let bytes = bytes_of(&subject);
         let mut read = Subject::read(&bytes).unwrap();
-        assert_eq!(written(&read), bytes, "packed");
+        assert_eq!(bytes_of(&read), bytes, "packed");
         read.check().unwrap();
-        assert_eq!(written(&read), bytes, "opened");
+        assert_eq!(bytes_of(&read), bytes, "opened");
         assert_eq!(read.counters.iter().map(|counter| counter.closeness).collect::<Vec<_>>(), [13, 13, 13, 4, 13]);
         // The second has come to differ from the first, and the third was like the second.
         count(&mut read, 2, "", &[EPOCH_MS + 1]);
-        let bytes = written(&read);
+        let bytes = bytes_of(&read);
         let mut again = Subject::read(&bytes).unwrap();
         again.check().unwrap();
         let windows = |subject: &Subject<'_>| subject.opened().map(|(_, opened)| opened.clone()).collect::<Vec<_>>();
@@ -338,7 +338,7 @@ mod tests {
     fn the_first_counter_is_like_no_other() {
         let mut subject = Subject::new(EPOCH_MS);
         count(&mut subject, 1, "", &[EPOCH_MS]);
-        let mut bytes = written(&subject);
+        let mut bytes = bytes_of(&subject);
         assert_eq!(bytes[..3], [0, 0, 8], "the offset, the time, and one counter");
         bytes[5] = WindowKind::same_with_closeness(0);
         assert_eq!(Subject::read(&bytes), Err(Malformed::Invalid("a window")));

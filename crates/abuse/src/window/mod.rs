@@ -10,18 +10,18 @@
 
 mod baseline;
 mod buckets;
-mod kept;
 mod ratio;
 mod sums;
+mod timed_signals;
 mod timer;
 mod values;
 
 use baseline::BaselineCounts;
 use buckets::Buckets;
-pub(super) use kept::Added;
-use kept::Kept;
 use ratio::RatioCounts;
 use sums::Amount;
+pub(super) use timed_signals::Added;
+use timed_signals::TimedSignals;
 use timer::Timer;
 pub(super) use values::Value;
 
@@ -124,11 +124,11 @@ pub(super) struct Counted {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Window {
     /// Every signal counts.
-    Times(Kept<()>),
+    Times(TimedSignals<()>),
     /// Distinct values count.
-    Values(Kept<Value>),
+    Values(TimedSignals<Value>),
     /// Amounts count.
-    Sums(Kept<Amount>),
+    Sums(TimedSignals<Amount>),
     /// A share counts.
     Ratio(Box<RatioCounts>),
     /// A multiple of what is usual counts.
@@ -139,9 +139,9 @@ impl Window {
     /// Returns the empty window of a rule.
     pub(super) fn of(rule: &Rule) -> Self {
         match rule.correlation {
-            Correlation::EventCount { .. } => Self::Times(Kept::default()),
-            Correlation::ValueCount { .. } => Self::Values(Kept::default()),
-            Correlation::ValueSum { .. } => Self::Sums(Kept::default()),
+            Correlation::EventCount { .. } => Self::Times(TimedSignals::default()),
+            Correlation::ValueCount { .. } => Self::Values(TimedSignals::default()),
+            Correlation::ValueSum { .. } => Self::Sums(TimedSignals::default()),
             Correlation::Ratio(_) => Self::Ratio(Box::default()),
             Correlation::Baseline(_) => Self::Baseline(Box::default()),
         }
@@ -357,9 +357,9 @@ impl Window {
     /// Reads a window of a kind.
     pub(super) fn read(kind: WindowKind, input: &mut Input<'_>, base_ms: i64) -> Result<Self, Malformed> {
         Ok(match kind {
-            WindowKind::Times => Self::Times(Kept::read(input, base_ms)?),
-            WindowKind::Values => Self::Values(Kept::read(input, base_ms)?),
-            WindowKind::Sums => Self::Sums(Kept::read(input, base_ms)?),
+            WindowKind::Times => Self::Times(TimedSignals::read(input, base_ms)?),
+            WindowKind::Values => Self::Values(TimedSignals::read(input, base_ms)?),
+            WindowKind::Sums => Self::Sums(TimedSignals::read(input, base_ms)?),
             WindowKind::Ratio => Self::Ratio(Wire::read(input)?),
             WindowKind::Baseline => Self::Baseline(Wire::read(input)?),
         })

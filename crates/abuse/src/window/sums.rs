@@ -7,7 +7,7 @@ use tollgate_core::engine::wire::{Input, Malformed, Wire};
 
 use super::Finding;
 use super::buckets::width_ms;
-use super::kept::{Added, Kept, Kind, Threshold};
+use super::timed_signals::{Added, Kind, Threshold, TimedSignals};
 
 /// The amount of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +44,7 @@ impl Kind for Amount {
     }
 }
 
-impl Kept<Amount> {
+impl TimedSignals<Amount> {
     /// Adds an amount to the bucket of a time. The window of a finding begins with its first bucket.
     pub(super) fn add_amount(&mut self, time_ms: i64, amount: u64, timespan_ms: i64, threshold: Threshold) -> Added {
         let width_ms = width_ms(timespan_ms);
@@ -68,8 +68,8 @@ mod tests {
     const TEN: Threshold = Threshold { gte: 10, timespan_ms: 61_000 };
 
     /// Returns the finding of the last of some amounts.
-    fn last(amounts: &[(i64, u64)]) -> (Kept<Amount>, Added) {
-        let mut kept = Kept::default();
+    fn last(amounts: &[(i64, u64)]) -> (TimedSignals<Amount>, Added) {
+        let mut kept = TimedSignals::default();
         let added = amounts.iter().map(|(time_ms, amount)| kept.add_amount(*time_ms, *amount, TIMESPAN_MS, TEN)).last();
         (kept, added.unwrap_or_default())
     }
@@ -96,6 +96,6 @@ mod tests {
         assert_eq!((added, kept.total()), (Added { finding: None, is_late: true }, 4), "of the bucket that fired");
         let mut out = Vec::new();
         kept.write(7, &mut out);
-        assert_eq!(Kept::read(&mut Input::new(1, &out), 7), Ok(kept));
+        assert_eq!(TimedSignals::read(&mut Input::new(1, &out), 7), Ok(kept));
     }
 }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use tollgate_core::engine::wire::{Input, Malformed};
 use tollgate_json::digest::{Digest, Fingerprint};
 
-use super::kept::{Kept, Kind};
+use super::timed_signals::{Kind, TimedSignals};
 
 /// The longest text that stands for itself. A longer one stands as the first half of its digest.
 const TEXT_BYTES_MAX: usize = 15;
@@ -77,7 +77,7 @@ impl Kind for Value {
     }
 }
 
-impl Kept<Value> {
+impl TimedSignals<Value> {
     /// Drops the times of a value that no window needs, so that a value that is repeated takes no more room than one that is not. Of those before
     /// `certain_ms`, before which no signal can come any more, a window that ends later needs the latest alone.
     pub(super) fn thin(&mut self, value: &Value, certain_ms: i64, timespan_ms: i64) {
@@ -118,7 +118,7 @@ impl Kept<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::kept::Threshold;
+    use super::super::timed_signals::Threshold;
     use super::*;
 
     fn threshold(gte: u64) -> Threshold {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     fn first_firing(signals: &[(i64, &str)], gte: u64) -> Option<usize> {
-        let mut kept = Kept::default();
+        let mut kept = TimedSignals::default();
         signals.iter().position(|(time_ms, value)| kept.add(*time_ms, Value::of_text(value), threshold(gte)).finding.is_some())
     }
 
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn what_is_repeated_takes_no_room() {
         for (lag_ms, most) in [(10, 13), (1_000, COUNTING_MAX)] {
-            let mut kept = Kept::default();
+            let mut kept = TimedSignals::default();
             for time_ms in 0..1_000 {
                 let value = Value::of_text("a");
                 kept.add(time_ms, value, threshold(2));
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn of_signals_at_one_time_the_same_are_used_up() {
         for order in [["a", "b", "c"], ["c", "b", "a"], ["b", "c", "a"]] {
-            let mut kept = Kept::default();
+            let mut kept = TimedSignals::default();
             order.iter().for_each(|value| _ = kept.add(5, Value::of_text(value), threshold(2)));
             assert_eq!(kept.counting(), [(5, Value::of_text("c"))], "{order:?}");
         }

@@ -11,7 +11,7 @@ use super::fixture::*;
 
 #[test]
 fn the_signal_at_the_threshold_fires_and_none_before() {
-    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    let mut bench = Bench::started(rules(vec![rule("three")]));
     assert!(bench.stop("a", 1, START).is_empty() && bench.stop("a", 2, START + HOUR - 2).is_empty());
     let alerts = bench.stop("a", 3, START + HOUR - 1);
     assert_eq!(shown(&alerts, &["rule", "status", "count", "threshold", "step", "action"]), ["three firing 3 3 1 warned"]);
@@ -64,7 +64,7 @@ fn one_below_the_threshold_in_every_window_never_fires() {
 
 #[test]
 fn signals_out_of_order_are_counted_where_they_belong() {
-    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    let mut bench = Bench::started(rules(vec![rule("three")]));
     for (offset, minute) in [(1, 50), (2, 130), (3, -4)] {
         assert!(bench.stop("a", offset, START + minute * MINUTE).is_empty());
     }
@@ -73,7 +73,7 @@ fn signals_out_of_order_are_counted_where_they_belong() {
 
 #[test]
 fn what_comes_twice_counts_once_and_what_comes_too_late_not_at_all() {
-    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    let mut bench = Bench::started(rules(vec![rule("three")]));
     for _ in 0..5 {
         assert!(bench.stop("a", 7, START).is_empty());
     }
@@ -243,7 +243,7 @@ fn a_multiple_of_what_is_usual_has_to_last() {
 /// firing and afterwards.
 #[test]
 fn an_event_that_is_sent_again_counts_once() {
-    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    let mut bench = Bench::started(rules(vec![rule("three")]));
     let mut offset = 0;
     let mut send = |event: &str| {
         offset += 1;

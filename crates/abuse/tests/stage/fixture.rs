@@ -143,7 +143,7 @@ impl Bench {
     }
 
     /// Returns a bench whose clock is at [`START`].
-    pub fn begun(rules: Arc<AbuseRules>) -> Self {
+    pub fn started(rules: Arc<AbuseRules>) -> Self {
         let mut bench = Self::new(rules);
         bench.clock(START);
         bench

@@ -11,7 +11,7 @@ use tollgate_core::event::record::{Offset, Partition};
 
 use super::fixture::*;
 use super::pack::pack;
-use super::population::{DAYS, Event, Fleet, SOURCES, USERS, WAVE, What, copies, volume};
+use super::population::{DAYS, Event, SOURCES, SeededFleet, USERS, WAVE, What, copies, volume};
 
 const TOOLS: [&str; 4] = ["bash", "curl", "ssh", "a-tool-with-a-long-name"];
 
@@ -116,7 +116,7 @@ fn point_of(
     point
 }
 
-fn run(fleet: &Fleet) -> Run {
+fn run(fleet: &SeededFleet) -> Run {
     let mut run = Run::new();
     let (first, last) = (START / MINUTE, (START + DAYS * DAY) / MINUTE + 60);
     let mut rest = fleet.events.as_slice();
@@ -139,7 +139,7 @@ fn first<'r>(run: &'r Run, rule: &str, subject: &str) -> Option<&'r Raised> {
 
 #[test]
 fn every_offender_is_caught_and_hardly_anybody_else() {
-    let fleet = Fleet::of(17);
+    let fleet = SeededFleet::of(17);
     let run = run(&fleet);
     assert!(fleet.events.len() > 150_000 && run.late == 0 && run.repeated > 1_000, "{} {}", run.late, run.repeated);
     for (at, plant) in fleet.plants.iter().enumerate() {
@@ -170,7 +170,7 @@ fn every_offender_is_caught_and_hardly_anybody_else() {
 }
 
 /// A runaway is caught within a bucket of the moment from which on it has lasted for ten minutes.
-fn check_runaways(run: &Run, fleet: &Fleet) {
+fn check_runaways(run: &Run, fleet: &SeededFleet) {
     let caught =
         |tenant: &str| first(run, "runaway-calls-tenant", &subject(KeyKind::Tenant, tenant).to_string()).map(|raised| raised.written_ms);
     assert_eq!(fleet.plants.iter().filter(|plant| plant.name == "runaway").count(), 4);

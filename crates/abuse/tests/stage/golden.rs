@@ -49,7 +49,7 @@ fn logged(offset: i64, random: &mut Random) -> Vec<u8> {
 }
 
 /// Returns the entries of the state behind the log, in order of their keys, with their values in hex.
-fn written() -> BTreeMap<String, String> {
+fn alerts_and_controls() -> BTreeMap<String, String> {
     let mut processor = PartitionProcessor::new(PARTITION, Abuse::new(all_rules(), AbuseState::default()));
     let mut random = Random(3);
     for offset in 0..RECORDS {
@@ -69,7 +69,7 @@ fn unhex(text: &str) -> Vec<u8> {
 
 #[test]
 fn what_is_written_is_the_golden_and_is_read() {
-    let written = written();
+    let written = alerts_and_controls();
     if std::env::var_os("TOLLGATE_UPDATE_FIXTURES").is_some() {
         let lines: Vec<String> = written.iter().map(|(key, value)| json!({"key": key, "value": value}).to_string() + "\n").collect();
         std::fs::write(path(), lines.concat()).unwrap();

@@ -12,7 +12,7 @@ const SHOWN: [&str; 5] = ["status", "step", "action", "until", "suppressed"];
 
 #[test]
 fn each_firing_takes_a_subject_a_step_up_and_suspends_it_for_longer() {
-    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    let mut bench = Bench::started(rules(vec![rule("three")]));
     assert_eq!(shown(&bench.offend("a", 0, START), &SHOWN), ["firing 1 warned null 0"]);
     assert_eq!(bench.suspended_until("a"), None);
     let alerts = bench.offend("a", 10, START + MINUTE);
@@ -28,7 +28,7 @@ fn each_firing_takes_a_subject_a_step_up_and_suspends_it_for_longer() {
 
 #[test]
 fn the_control_is_these_bytes_and_a_tombstone_when_it_is_over() {
-    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    let mut bench = Bench::started(rules(vec![rule("three")]));
     (0..2).for_each(|n| drop(bench.offend("a", 10 * n, START)));
     let control = &bench.last.controls[0];
     let alert_id = bench.alerts[0]["alert_id"].as_str().unwrap();
@@ -47,7 +47,7 @@ fn the_control_is_these_bytes_and_a_tombstone_when_it_is_over() {
 /// It does not go on for ever, and no false positive makes the threshold lower.
 #[test]
 fn a_subject_comes_down_a_step_for_each_while_without_offence() {
-    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    let mut bench = Bench::started(rules(vec![rule("three")]));
     (0..3).for_each(|n| drop(bench.offend("a", 10 * n, START)));
     let quiet = START + 2 * HOUR;
     assert!(bench.clock(quiet + 2 * DAY + LATE).is_empty(), "two steps down, one to go");
@@ -65,7 +65,7 @@ fn a_subject_comes_down_a_step_for_each_while_without_offence() {
 /// Past the threshold not every signal alerts: a firing uses up its signals, and repeats are counted.
 #[test]
 fn a_flood_of_signals_gives_few_alerts_that_count_the_rest() {
-    let mut bench = Bench::begun(rules(vec![Rule { mode: Mode::Alert, ..rule("three") }]));
+    let mut bench = Bench::started(rules(vec![Rule { mode: Mode::Alert, ..rule("three") }]));
     let alerts: Vec<_> = (0..300).flat_map(|n| bench.stop("a", n, START + n)).collect();
     assert_eq!(shown(&alerts, &["step", "action"]), ["1 warned", "2 would_suspend", "3 would_suspend"]);
     let later = (300..303).flat_map(|n| bench.stop("a", n, START + HOUR + n)).collect::<Vec<_>>();
@@ -90,7 +90,7 @@ fn the_longest_suspension_of_all_rules_is_the_one_that_counts() {
     let denial = Detection { signal: point_kind(PointKind::Denial), fields: Vec::new() };
     let mut other = Rule { detection: denial, ..rule("denials") };
     other.ladder.steps.remove(0);
-    let mut bench = Bench::begun(rules(vec![rule("three"), other]));
+    let mut bench = Bench::started(rules(vec![rule("three"), other]));
     (0..3).for_each(|n| drop(bench.offend("a", 10 * n, START)));
     assert_eq!(bench.suspended_until("a"), Some("2025-10-09T11:00:00.000Z"));
     let denials = (0..3).flat_map(|n| bench.fold(&[part(point(PointKind::Denial, user("a"), 0, 100 + n, START))]));
@@ -103,7 +103,7 @@ fn the_longest_suspension_of_all_rules_is_the_one_that_counts() {
 /// What a suspension blocks comes as signals of its own, which prolong nothing.
 #[test]
 fn blocked_calls_do_not_prolong_the_suspension_that_blocks_them() {
-    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    let mut bench = Bench::started(rules(vec![rule("three")]));
     (0..2).for_each(|n| drop(bench.offend("a", 10 * n, START)));
     let until = bench.suspended_until("a").map(str::to_owned);
     for n in 0..100 {
@@ -115,12 +115,12 @@ fn blocked_calls_do_not_prolong_the_suspension_that_blocks_them() {
 
 #[test]
 fn a_suspension_that_is_over_already_is_not_written() {
-    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    let mut bench = Bench::started(rules(vec![rule("three")]));
     bench.offend("a", 0, START);
     bench.fold(&[part(stop("a", 10, START)), part(stop("a", 11, START)), clock(0, 12, START + 4 * MINUTE)]);
     let mut short = rule("three");
     short.ladder.steps[1] = tollgate_abuse::Step::Suspend(MINUTE);
-    let mut other = Bench::begun(rules(vec![short]));
+    let mut other = Bench::started(rules(vec![short]));
     other.offend("a", 0, START);
     other.clock(START + 4 * MINUTE);
     let alerts = other.offend("a", 10, START);

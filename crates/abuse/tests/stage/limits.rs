@@ -16,7 +16,7 @@ fn bounded(subjects_max: usize) -> Arc<AbuseRules> {
 /// Or else somebody who is watched could have their own counter dropped.
 #[test]
 fn a_flood_of_fresh_ids_makes_nobody_forgotten_who_is_closer_to_the_threshold() {
-    let mut bench = Bench::begun(bounded(100));
+    let mut bench = Bench::started(bounded(100));
     bench.stop("offender", 0, START);
     bench.stop("offender", 1, START);
     let mut dropped = 0;
@@ -43,7 +43,7 @@ fn among_equals_who_was_heard_of_longest_ago_goes_first() {
 
 #[test]
 fn nobody_on_a_ladder_is_forgotten_and_the_limit_is_told_once_an_hour() {
-    let mut bench = Bench::begun(bounded(2));
+    let mut bench = Bench::started(bounded(2));
     for (id, offset) in [("a", 0), ("b", 10)] {
         bench.offend(id, offset, START);
     }
@@ -68,7 +68,7 @@ fn offend(bench: &mut Bench, id: usize, offset: i64) {
 
 #[test]
 fn a_rule_that_would_suspend_too_many_stops_until_it_is_told_to_go_on() {
-    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    let mut bench = Bench::started(rules(vec![rule("three")]));
     (0..2_000).for_each(|n| drop(bench.fold(&[part(point(PointKind::ThreadStart, user(&n.to_string()), 0, n, START))])));
     (0..200).for_each(|n| offend(&mut bench, n as usize, 10_000 + 10 * n));
     assert_eq!(suspended(&bench), 40, "2 % of 2,000");
@@ -87,7 +87,7 @@ fn a_rule_that_would_suspend_too_many_stops_until_it_is_told_to_go_on() {
 
 #[test]
 fn a_few_may_be_suspended_however_few_there_are() {
-    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    let mut bench = Bench::started(rules(vec![rule("three")]));
     (0..30).for_each(|n| offend(&mut bench, n, 10 * n as i64));
     assert_eq!(suspended(&bench), 20);
 }
@@ -98,7 +98,7 @@ fn a_subject_that_is_found_in_many_groups_counts_once() {
     let group_by = GroupBy { kind: KeyKind::User, dimensions: vec![Dimension::Tool] };
     let detection = Detection { signal: SignalKind::Point(PointKind::Denial), fields: Vec::new() };
     let by_tool = Rule { group_by, detection, ..rule("three") };
-    let mut bench = Bench::begun(rules(vec![by_tool.clone()]));
+    let mut bench = Bench::started(rules(vec![by_tool.clone()]));
     let denied = |bench: &mut Bench, id: &str, tool: &str, offset: i64, time_ms: i64| {
         let denial = Point { tool: Some(tool.to_owned().into()), ..point(PointKind::Denial, user(id), 0, offset, time_ms) };
         bench.fold(&[part(denial)])
@@ -124,7 +124,7 @@ fn a_subject_that_is_found_in_many_groups_counts_once() {
 /// What no alert tells one by one is among the firings, with what was done.
 #[test]
 fn every_firing_is_told_whatever_alert_it_has() {
-    let mut bench = Bench::begun(rules(vec![Rule { mode: Mode::Alert, ..rule("three") }, Rule { mode: Mode::Shadow, ..rule("shadow") }]));
+    let mut bench = Bench::started(rules(vec![Rule { mode: Mode::Alert, ..rule("three") }, Rule { mode: Mode::Shadow, ..rule("shadow") }]));
     let mut firings = Vec::new();
     for id in 0..50 {
         for n in 0..3 {
@@ -142,7 +142,7 @@ fn every_firing_is_told_whatever_alert_it_has() {
 /// Detection is never muted: what is not told one by one is told as a number.
 #[test]
 fn beyond_twenty_alerts_a_minute_the_rest_are_told_in_one() {
-    let mut bench = Bench::begun(rules(vec![Rule { mode: Mode::Alert, ..rule("three") }]));
+    let mut bench = Bench::started(rules(vec![Rule { mode: Mode::Alert, ..rule("three") }]));
     for id in 0..50 {
         bench.offend(&id.to_string(), 10 * id, START);
     }
@@ -158,7 +158,7 @@ fn beyond_twenty_alerts_a_minute_the_rest_are_told_in_one() {
 /// Or else whoever fills the memory with subjects that are closer to a threshold would have nobody new counted.
 #[test]
 fn who_is_new_is_counted_though_everybody_else_is_closer() {
-    let mut bench = Bench::begun(bounded(10));
+    let mut bench = Bench::started(bounded(10));
     (0..20).for_each(|n| drop(bench.stop(&format!("filler-{}", n / 2), n, START)));
     let alerts = bench.offend("new", 100, START);
     assert_eq!(shown(&alerts, &["action", "count"]), ["memory_limit 0", "warned 3"]);
@@ -167,7 +167,7 @@ fn who_is_new_is_counted_though_everybody_else_is_closer() {
 
 #[test]
 fn who_is_suspended_is_told_of_however_many_alerts_there_were() {
-    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    let mut bench = Bench::started(rules(vec![rule("three")]));
     (0..40).for_each(|id| drop(bench.offend(&id.to_string(), 10 * id, START)));
     assert_eq!(bench.alerts.len(), 20, "the others are grouped");
     let alerts = bench.offend("39", 1_000, START);
@@ -184,7 +184,7 @@ fn made_up_dimensions_disarm_no_other_rule() {
         Rule { mode, group_by, detection, correlation: Correlation::EventCount { gte: 2 }, ..rule("by-tool") }
     };
     for mode in [Mode::Shadow, Mode::Alert] {
-        let mut bench = Bench::begun(rules(vec![by_tool(mode), rule("three")]));
+        let mut bench = Bench::started(rules(vec![by_tool(mode), rule("three")]));
         let mut offset = 0;
         let mut deny = |bench: &mut Bench, tool: usize| {
             offset += 1;
@@ -212,7 +212,7 @@ fn a_counter_that_fires_is_not_taken_for_another_rule() {
         let detection = Detection { signal: point_kind(PointKind::Denial), fields: Vec::new() };
         Rule { mode: Mode::Alert, group_by, detection, correlation: Correlation::EventCount { gte }, ..rule(id) }
     };
-    let mut bench = Bench::begun(rules(vec![by("each-tool", 1, Dimension::Tool), by("each-code", 2, Dimension::Code)]));
+    let mut bench = Bench::started(rules(vec![by("each-tool", 1, Dimension::Tool), by("each-code", 2, Dimension::Code)]));
     for n in 0..100 {
         // Or else the alerts of a minute would be grouped.
         let now = START + n * MINUTE;

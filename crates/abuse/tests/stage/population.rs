@@ -66,12 +66,12 @@ pub struct Plant {
 }
 
 #[derive(Default)]
-pub struct Fleet {
+pub struct SeededFleet {
     pub events: Vec<Event>,
     pub plants: Vec<Plant>,
 }
 
-impl Fleet {
+impl SeededFleet {
     pub fn of(seed: u64) -> Self {
         let (mut fleet, mut random) = (Self::default(), Random(seed));
         fleet.honest(&mut random);

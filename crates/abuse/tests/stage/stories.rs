@@ -38,7 +38,7 @@ fn stops(id: &str, offsets: std::ops::Range<i64>) -> Vec<u8> {
 
 #[test]
 fn a_pardon_forgets_what_a_subject_has_done() {
-    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    let mut bench = Bench::started(rules(vec![rule("three")]));
     (0..8).for_each(|n| drop(bench.stop("a", n, START)));
     assert!(bench.suspended_until("a").is_some());
     let alerts = bench.request(&Request::Pardon(user("a")));
@@ -154,7 +154,7 @@ fn a_changed_rule_counts_anew_and_leaves_subjects_where_they_are_on_its_ladder()
 /// What suspends somebody may be of a state that was lost.
 #[test]
 fn a_pardon_of_a_subject_that_is_not_known_takes_its_control_back() {
-    let mut bench = Bench::begun(rules(vec![rule("three")]));
+    let mut bench = Bench::started(rules(vec![rule("three")]));
     bench.request(&Request::Pardon(user("lost")));
     let tombstones: Vec<_> = bench.last.controls.iter().map(|control| (control.key.as_str(), control.value.is_none())).collect();
     assert_eq!(tombstones, [(&*format!("subject/{}/abuse", user("lost")), true)]);

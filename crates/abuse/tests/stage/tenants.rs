@@ -22,9 +22,9 @@ fn of_tenant(kind: PointKind, tenant: &str, id: usize, offset: i64) -> Part {
 }
 
 /// A bench, and the offset of its next event.
-struct Scene(Bench, i64);
+struct TenantBench(Bench, i64);
 
-impl Scene {
+impl TenantBench {
     fn new(list: Vec<Rule>) -> Self {
         let mut bench = Bench::new(rules(list));
         bench.clock(START);
@@ -62,48 +62,48 @@ fn group(tenant: &str) -> Value {
 
 #[test]
 fn users_that_a_tenant_makes_up_pause_the_rule_for_that_tenant_alone() {
-    let mut scene = Scene::new(vec![strict()]);
+    let mut bench = TenantBench::new(vec![strict()]);
     // So many that the few whom others may suspend are not too many over all.
-    ["one", "two", "three"].into_iter().for_each(|tenant| scene.start(tenant, 0..500));
-    scene.offend("acme", 0..40);
-    scene.offend("globex", 0..1);
-    scene.offend("", 0..1);
-    assert_eq!((scene.suspended("acme"), scene.suspended("globex"), scene.suspended("")), (20, 1, 1));
-    assert_eq!(scene.told("enforcement_paused"), [group("acme")]);
-    assert_eq!((scene.0.stage.paused().collect::<Vec<_>>(), &*scene.0.last.counts.paused_rules), (vec!["three"], &[0][..]));
-    scene.offend("", 1..40);
-    assert_eq!((scene.suspended(""), scene.told("enforcement_paused").pop()), (20, Some(serde_json::json!({}))), "a class of its own");
-    let told = scene.0.request(&Request::Resume("three".to_owned()));
-    assert_eq!(scene.told("enforcement_resumed"), scene.told("enforcement_paused"), "all pauses are over");
-    let id = |action: &str| scene.0.alerts.iter().find(|alert| alert["action"] == action).map(|alert| alert["alert_id"].clone());
-    assert_eq!((told.len(), scene.0.stage.paused().count(), id("enforcement_resumed")), (2, 0, id("enforcement_paused")));
-    scene.offend("acme", 50..51);
-    assert_eq!(scene.suspended("acme"), 21);
+    ["one", "two", "three"].into_iter().for_each(|tenant| bench.start(tenant, 0..500));
+    bench.offend("acme", 0..40);
+    bench.offend("globex", 0..1);
+    bench.offend("", 0..1);
+    assert_eq!((bench.suspended("acme"), bench.suspended("globex"), bench.suspended("")), (20, 1, 1));
+    assert_eq!(bench.told("enforcement_paused"), [group("acme")]);
+    assert_eq!((bench.0.stage.paused().collect::<Vec<_>>(), &*bench.0.last.counts.paused_rules), (vec!["three"], &[0][..]));
+    bench.offend("", 1..40);
+    assert_eq!((bench.suspended(""), bench.told("enforcement_paused").pop()), (20, Some(serde_json::json!({}))), "a class of its own");
+    let told = bench.0.request(&Request::Resume("three".to_owned()));
+    assert_eq!(bench.told("enforcement_resumed"), bench.told("enforcement_paused"), "all pauses are over");
+    let id = |action: &str| bench.0.alerts.iter().find(|alert| alert["action"] == action).map(|alert| alert["alert_id"].clone());
+    assert_eq!((told.len(), bench.0.stage.paused().count(), id("enforcement_resumed")), (2, 0, id("enforcement_paused")));
+    bench.offend("acme", 50..51);
+    assert_eq!(bench.suspended("acme"), 21);
 }
 
 #[test]
 fn a_change_that_hits_many_tenants_pauses_the_rule_for_all() {
-    let mut scene = Scene::new(vec![strict()]);
+    let mut bench = TenantBench::new(vec![strict()]);
     for n in 0..30 {
-        scene.start(&format!("t{n}"), 0..10);
+        bench.start(&format!("t{n}"), 0..10);
     }
-    (0..30).for_each(|n| scene.offend(&format!("t{n}"), 0..2));
-    let suspended: usize = (0..30).map(|n| scene.suspended(&format!("t{n}"))).sum();
-    assert_eq!((suspended, scene.told("enforcement_paused")), (20, vec![serde_json::json!({})]), "21 are more than 2 % of 300");
-    scene.offend("other", 0..1);
-    assert_eq!(scene.suspended("other"), 0);
+    (0..30).for_each(|n| bench.offend(&format!("t{n}"), 0..2));
+    let suspended: usize = (0..30).map(|n| bench.suspended(&format!("t{n}"))).sum();
+    assert_eq!((suspended, bench.told("enforcement_paused")), (20, vec![serde_json::json!({})]), "21 are more than 2 % of 300");
+    bench.offend("other", 0..1);
+    assert_eq!(bench.suspended("other"), 0);
 }
 
 /// Or else a tenant could have everybody suspended whom a provider's change hits.
 #[test]
 fn a_flood_of_active_users_of_one_tenant_keeps_no_rule_from_pausing() {
-    let mut scene = Scene::new(vec![strict()]);
-    scene.start("flood", 0..5_000);
-    scene.offend("acme", 0..40);
-    assert_eq!((scene.suspended("acme"), scene.told("enforcement_paused")), (20, vec![group("acme")]));
-    (0..30).for_each(|n| scene.offend(&format!("t{n}"), 0..1));
-    let suspended: usize = (0..30).map(|n| scene.suspended(&format!("t{n}"))).sum();
-    assert_eq!((suspended, scene.told("enforcement_paused").len()), (10, 2), "acme counts as ten, and the flood as 500 active users");
+    let mut bench = TenantBench::new(vec![strict()]);
+    bench.start("flood", 0..5_000);
+    bench.offend("acme", 0..40);
+    assert_eq!((bench.suspended("acme"), bench.told("enforcement_paused")), (20, vec![group("acme")]));
+    (0..30).for_each(|n| bench.offend(&format!("t{n}"), 0..1));
+    let suspended: usize = (0..30).map(|n| bench.suspended(&format!("t{n}"))).sum();
+    assert_eq!((suspended, bench.told("enforcement_paused").len()), (10, 2), "acme counts as ten, and the flood as 500 active users");
 }
 
 /// A deployment with one tenant is measured as one without tenants.
@@ -112,14 +112,14 @@ fn one_tenant_is_measured_by_all_its_active_users() {
     let calls = Detection { signal: SignalKind::Volume(VolumeKind::Call), fields: Vec::new() };
     let sum = Rule { correlation: Correlation::ValueSum { gte: 1_000 }, detection: calls, id: "sum".to_owned(), ..strict() };
     for tenant in ["", "acme"] {
-        let mut scene = Scene::new(vec![strict(), sum.clone()]);
-        scene.start(tenant, 0..1_000);
+        let mut bench = TenantBench::new(vec![strict(), sum.clone()]);
+        bench.start(tenant, 0..1_000);
         // Amounts name no tenant.
         let calls = |id| Part::Volume(VolumeKind::Call, user(&id_of(tenant, id)), 0, 1_000 + id as i64, START, 1);
-        (1_000..2_000).for_each(|id| drop(scene.0.fold(&[calls(id)])));
-        scene.1 = 10_000;
-        scene.offend(tenant, 0..60);
-        assert_eq!((scene.suspended(tenant), scene.0.stage.paused().count()), (40, 1), "2 % of 2,000");
+        (1_000..2_000).for_each(|id| drop(bench.0.fold(&[calls(id)])));
+        bench.1 = 10_000;
+        bench.offend(tenant, 0..60);
+        assert_eq!((bench.suspended(tenant), bench.0.stage.paused().count()), (40, 1), "2 % of 2,000");
     }
 }
 
@@ -128,18 +128,18 @@ fn one_tenant_is_measured_by_all_its_active_users() {
 fn a_tenant_may_be_named_later_than_the_user() {
     let calls = Detection { signal: SignalKind::Volume(VolumeKind::Call), fields: Vec::new() };
     let sum = Rule { correlation: Correlation::ValueSum { gte: 5 }, detection: calls, id: "sum".to_owned(), ..strict() };
-    let mut scene = Scene::new(vec![sum]);
-    scene.start("globex", 0..1);
-    let call = |scene: &mut Scene, ids: std::ops::Range<usize>| {
+    let mut bench = TenantBench::new(vec![sum]);
+    bench.start("globex", 0..1);
+    let call = |bench: &mut TenantBench, ids: std::ops::Range<usize>| {
         for id in ids {
-            scene.1 += 1;
-            scene.0.fold(&[Part::Volume(VolumeKind::Call, user(&id_of("acme", id)), 0, scene.1, START, 5)]);
+            bench.1 += 1;
+            bench.0.fold(&[Part::Volume(VolumeKind::Call, user(&id_of("acme", id)), 0, bench.1, START, 5)]);
         }
     };
-    call(&mut scene, 0..15);
-    scene.start("acme", 0..40);
-    call(&mut scene, 15..40);
-    assert_eq!((scene.suspended("acme"), scene.told("enforcement_paused")), (20, vec![group("acme")]));
+    call(&mut bench, 0..15);
+    bench.start("acme", 0..40);
+    call(&mut bench, 15..40);
+    assert_eq!((bench.suspended("acme"), bench.told("enforcement_paused")), (20, vec![group("acme")]));
 }
 
 /// What is counted by tenant is made anew from the state, wherever the worker dies.

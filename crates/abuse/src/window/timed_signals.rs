@@ -70,7 +70,7 @@ impl Kind for () {
 
 /// Signals with times in milliseconds since the epoch, in order of time and then of what they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Kept<K> {
+pub(crate) struct TimedSignals<K> {
     signals: Vec<(i64, K)>,
     /// How many of the first are used up, by firings that are not certain yet.
     used: usize,
@@ -113,13 +113,13 @@ impl Rule {
     }
 }
 
-impl<K: Kind> Default for Kept<K> {
+impl<K: Kind> Default for TimedSignals<K> {
     fn default() -> Self {
         Self { signals: Vec::new(), used: 0 }
     }
 }
 
-impl<K: Kind> Kept<K> {
+impl<K: Kind> TimedSignals<K> {
     /// Returns the signals that count for the next firing.
     pub(super) fn counting(&self) -> &[(i64, K)] {
         self.signals.get(self.used..).unwrap_or_default()
@@ -293,11 +293,11 @@ mod tests {
     const THREE: Threshold = Threshold { gte: 3, timespan_ms: 100 };
 
     fn first_firing(times: &[i64], gte: u64) -> Option<usize> {
-        let mut kept = Kept::default();
+        let mut kept = TimedSignals::default();
         times.iter().position(|time_ms| kept.add(*time_ms, (), Threshold { gte, ..THREE }).finding.is_some())
     }
 
-    fn times(kept: &Kept<()>) -> Vec<i64> {
+    fn times(kept: &TimedSignals<()>) -> Vec<i64> {
         kept.counting().iter().map(|(time_ms, ())| *time_ms).collect()
     }
 
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn what_no_window_can_need_is_dropped() {
-        let mut kept = Kept { signals: vec![(1, ()), (2, ()), (3, ())], used: 0 };
+        let mut kept = TimedSignals { signals: vec![(1, ()), (2, ()), (3, ())], used: 0 };
         kept.prune(102, THREE);
         assert_eq!(times(&kept), [3]);
     }
@@ -332,7 +332,7 @@ mod tests {
     /// What is behind a firing counts for the next one, also where it came before.
     #[test]
     fn a_firing_uses_up_what_is_before_it_and_nothing_else() {
-        let mut kept = Kept::default();
+        let mut kept = TimedSignals::default();
         for time_ms in [0, 150, 60] {
             assert_eq!(kept.add(time_ms, (), THREE), Added::default());
         }
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn a_signal_before_a_firing_moves_it_and_may_bring_another() {
-        let mut kept = Kept::default();
+        let mut kept = TimedSignals::default();
         for time_ms in [0, 50, 90, 95, 130] {
             kept.add(time_ms, (), THREE);
         }
@@ -353,7 +353,7 @@ mod tests {
         assert_eq!((kept.used_ms(THREE), times(&kept)), (vec![50, 130], vec![]));
         let mut out = Vec::new();
         kept.write(7, &mut out);
-        assert_eq!(Kept::read(&mut Input::new(1, &out), 7), Ok(kept.clone()));
+        assert_eq!(TimedSignals::read(&mut Input::new(1, &out), 7), Ok(kept.clone()));
         assert_eq!((kept.take_certain(50, THREE), kept.take_certain(51, THREE)), (vec![], vec![50]));
         assert_eq!((kept.used_ms(THREE), kept.over_ms(100)), (vec![130], Some(131)));
         assert_eq!((kept.take_certain(i64::MAX, THREE), kept.has_used(), kept.over_ms(100)), (vec![130], false, None));
@@ -362,14 +362,14 @@ mod tests {
     /// Or else every signal of a flood would take longer than the one before.
     #[test]
     fn a_flood_makes_its_earliest_firings_certain() {
-        let mut kept = Kept::default();
+        let mut kept = TimedSignals::default();
         for time_ms in 0..1_000 {
             kept.take_certain(i64::MIN, THREE);
             kept.add(time_ms, (), THREE);
             assert!(kept.signals.len() <= USED_MAX + 6, "{}", kept.signals.len());
         }
         let large = Threshold { gte: 100, timespan_ms: 10_000 };
-        let mut kept = Kept::default();
+        let mut kept = TimedSignals::default();
         for time_ms in 0..199 {
             kept.take_certain(i64::MIN, large);
             kept.add(time_ms, (), large);
