@@ -194,7 +194,7 @@ impl<R: StageRuntime> Assignment<R> {
             Ok(Some(Applied::Taken(Progress::Done(outcome)))) => {
                 let mut publications = self.outbox.for_record(record, generation);
                 self.runtime.publish(Done { record, outcome, output: &self.output, own_headers }, &mut publications);
-                let due = publications.due();
+                let due = publications.unacknowledged();
                 self.track(partition, |assigned| assigned.published(offset, due));
             }
             Err(error) => self.fail(Failure::Offsets { partition, error }),
@@ -244,7 +244,7 @@ impl<R: StageRuntime> Assignment<R> {
                     let own_headers = || headers_of(record);
                     let mut publications = self.outbox.for_record(record, generation);
                     self.runtime.publish(Done { record, outcome, output: &self.output, own_headers: &own_headers }, &mut publications);
-                    let due = publications.due();
+                    let due = publications.unacknowledged();
                     self.track(partition, |assigned| assigned.published(record.offset, due));
                 }),
             }

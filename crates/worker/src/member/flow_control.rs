@@ -75,7 +75,11 @@ impl FlowControl {
 
     /// Holds a partition back until [`FlowControl::release_held`], so that records of the other partitions come. librdkafka throws away what it
     /// has fetched of the partition, and fetches it again.
-    pub(super) fn hold<R: StageRuntime>(&mut self, consumer: &BaseConsumer<MemberContext<R>>, partition: Partition) -> KafkaResult<()> {
+    pub(super) fn pause_until_release<R: StageRuntime>(
+        &mut self,
+        consumer: &BaseConsumer<MemberContext<R>>,
+        partition: Partition,
+    ) -> KafkaResult<()> {
         self.held.push(partition);
         consumer.pause(&list(consumer, &[partition])?)
     }

@@ -294,7 +294,7 @@ impl<R: StageRuntime> Member<R> {
                     let partition = Partition(message.partition());
                     if turns.is_over(partition, message.payload_len()) {
                         self.parts.metrics.partition_yields.inc();
-                        flow.hold(consumer, partition).map_err(MemberError::Consumer)?;
+                        flow.pause_until_release(consumer, partition).map_err(MemberError::Consumer)?;
                     }
                 }
                 Some(Err(error)) => self.check_error(consumer, error)?,

@@ -12,12 +12,12 @@ pub struct Publications<'o> {
     partition: Partition,
     offset: Offset,
     generation: u64,
-    due: u32,
+    unacknowledged: u32,
 }
 
 impl<'o> Publications<'o> {
     pub(super) fn new(outbox: &'o mut Outbox, partition: Partition, offset: Offset, generation: u64) -> Self {
-        Self { outbox, partition, offset, generation, due: 0 }
+        Self { outbox, partition, offset, generation, unacknowledged: 0 }
     }
 
     /// Publishes something at once, on a topic and a partition of it; `None` lets the key decide. `event_time_ms` is the event's time in
@@ -36,7 +36,7 @@ impl<'o> Publications<'o> {
 
     /// Has the record wait for publications that are made later, with [`LatePublications`].
     pub fn await_later(&mut self, count: u32) {
-        self.due += count;
+        self.unacknowledged += count;
     }
 
     /// Returns the record, as late publications name it.
@@ -47,12 +47,12 @@ impl<'o> Publications<'o> {
 
     /// Returns how many acknowledgements the record waits for.
     #[must_use]
-    pub fn due(&self) -> u32 {
-        self.due
+    pub fn unacknowledged(&self) -> u32 {
+        self.unacknowledged
     }
 
     fn delivery(&mut self, role: Role, event_time_ms: Option<i64>) -> Delivery {
-        self.due += 1;
+        self.unacknowledged += 1;
         self.waiter().delivery(role, event_time_ms)
     }
 }

@@ -224,7 +224,7 @@ impl<S: Stage> AssignedPartition<S> {
             }
             Report::Written => {
                 self.end_checkpoint(PartitionProcessor::checkpoint_written);
-                self.phase.written()
+                self.phase.checkpoint_written()
             }
             Report::Refused => {
                 self.end_checkpoint(PartitionProcessor::checkpoint_refused);

@@ -149,7 +149,7 @@ impl<W, P> Phase<W, P> {
     }
 
     /// Notes that a checkpoint is written.
-    pub fn written(&mut self) -> Effect {
+    pub fn checkpoint_written(&mut self) -> Effect {
         if let Self::Running(work) | Self::Draining(work) = self {
             (work.is_outdated, work.retry.losses) = (false, 0);
         }
@@ -316,7 +316,7 @@ mod tests {
             phase.resumed(now);
             pause *= 2;
         }
-        assert_eq!(phase.written(), Effect::None);
+        assert_eq!(phase.checkpoint_written(), Effect::None);
         phase.lose(now, PAUSE);
         assert!(phase.is_restore_due(now + PAUSE));
     }
@@ -355,7 +355,7 @@ mod tests {
         phase.drain();
         assert!(!phase.is_outdated(), "draining begins with what the group says now");
         phase.outdated();
-        phase.written();
+        phase.checkpoint_written();
         assert!(!phase.is_outdated());
     }
 

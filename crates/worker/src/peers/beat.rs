@@ -63,7 +63,7 @@ impl Beats {
     }
 
     /// Returns the offsets to commit for a beat of the worker that holds these partitions: the first one, and all that name another owner.
-    pub(super) fn written(
+    pub(super) fn offsets_to_commit(
         &self,
         topics: &StageTopics,
         beat: &Beat,
@@ -103,7 +103,7 @@ mod tests {
             StageTopics { stage: None, group_id: "g".to_owned(), input: "e".to_owned(), state: "s".to_owned(), partitions: Some(8) };
         let beat = |worker: &str| Beat { moment_ms: 7, members: 1, worker: worker.to_owned() };
         let beats = Beats(vec![(Partition(1), beat("a")), (Partition(2), beat("a")), (Partition(3), beat("b"))]);
-        let list = beats.written(&topics, &beat("a"), [1, 2, 3, 4].into_iter().map(Partition)).unwrap();
+        let list = beats.offsets_to_commit(&topics, &beat("a"), [1, 2, 3, 4].into_iter().map(Partition)).unwrap();
         let written: Vec<_> = list.elements().iter().map(|element| (element.partition(), element.metadata().to_owned())).collect();
         assert_eq!(written, [1, 3, 4].map(|partition| (partition, "7 1 a".to_owned())));
     }

@@ -156,7 +156,7 @@ impl Peers {
         let Some(commit) = held.first().and_then(|(number, _)| members.get(number)) else { return };
         let beat = Beat { moment_ms: now_ms(), members: self.members, worker: self.worker.clone() };
         let partitions = held.iter().map(|(_, partition)| *partition);
-        if let Err(error) = beats.written(&self.topics, &beat, partitions).and_then(|list| commit(&list)) {
+        if let Err(error) = beats.offsets_to_commit(&self.topics, &beat, partitions).and_then(|list| commit(&list)) {
             tracing::debug!(%error, "no beat");
         }
     }

@@ -10,7 +10,7 @@ use tollgate_core::event::record::{OwnedRecord, Partition, Record};
 
 use super::Trial;
 use super::judge;
-use super::queue::{Decided, Fed, Waiting};
+use super::queue::{Decided, JudgeMessage, Waiting};
 
 /// The most threads with dropped records that are remembered one by one.
 const MISSED_MAX: usize = 16_384;
@@ -20,7 +20,7 @@ const MISSED_MAX: usize = 16_384;
 pub struct ShadowFeed {
     trial: Trial,
     /// `None` if there is no judge: the system gives no more threads, or no producer could be made.
-    judge: Option<Sender<Fed>>,
+    judge: Option<Sender<JudgeMessage>>,
     waiting: Arc<Waiting>,
     missed: BTreeSet<(Partition, Box<str>)>,
     has_missed_any: bool,
@@ -43,12 +43,12 @@ impl ShadowFeed {
     /// Notes that a partition was taken over, with the state of the policy in force.
     pub fn taken(&self, partition: Partition, ours: Option<&ThreadStore>) {
         let sampled = ours.map(|ours| Shadow::sampled(ours, &self.trial.policy, self.trial.sample));
-        self.send(Fed::Taken(partition, sampled.map(Box::new)));
+        self.send(JudgeMessage::Taken(partition, sampled.map(Box::new)));
     }
 
     /// Notes that a partition was given up.
     pub fn partition_revoked(&self, partition: Partition) {
-        self.send(Fed::GivenUp(partition));
+        self.send(JudgeMessage::GivenUp(partition));
     }
 
     /// Hands over a record, with what the policy in force says, if its thread is in the sample.
@@ -63,7 +63,7 @@ impl ShadowFeed {
         let bytes = owned.bytes();
         self.waiting.add(bytes);
         let decided = Decided { record: owned, partition: record.partition, thread_id: thread_id.into(), ours: ours() };
-        if !self.send(Fed::Decided(Box::new(decided))) {
+        if !self.send(JudgeMessage::Decided(Box::new(decided))) {
             self.waiting.remove(bytes);
             self.drop_record(record.partition, thread_id);
         }
@@ -82,7 +82,7 @@ impl ShadowFeed {
 
     /// Tells the judge what was dropped before it gets the next record. Returns false if there is no judge.
     fn tell_missed(&mut self) -> bool {
-        if self.has_missed_any && !self.send(Fed::MissedAny) {
+        if self.has_missed_any && !self.send(JudgeMessage::MissedAny) {
             return false;
         }
         self.has_missed_any = false;
@@ -90,11 +90,11 @@ impl ShadowFeed {
             return self.judge.is_some();
         }
         let missed = std::mem::take(&mut self.missed);
-        self.send(Fed::Missed(missed))
+        self.send(JudgeMessage::Missed(missed))
     }
 
     /// Returns whether there is a judge to take it.
-    fn send(&self, fed: Fed) -> bool {
+    fn send(&self, fed: JudgeMessage) -> bool {
         self.judge.as_ref().is_some_and(|judge| judge.send(fed).is_ok())
     }
 }

@@ -13,7 +13,7 @@ use tollgate_core::event::record::Partition;
 
 use super::Trial;
 use super::flips::{FlipPublisher, Place};
-use super::queue::{Decided, Fed, Waiting};
+use super::queue::{Decided, JudgeMessage, Waiting};
 use crate::metrics::BoundedLabel;
 
 /// How often the producer is served while nothing comes.
@@ -24,7 +24,7 @@ const RECORDS_PER_ROUND: usize = 256;
 const TOOL_BYTES_MAX: usize = 64;
 
 /// Starts a judge. It ends when the feed is dropped and everything in it is judged.
-pub(super) fn start(trial: Trial, fed: Receiver<Fed>, waiting: Arc<Waiting>) -> anyhow::Result<()> {
+pub(super) fn start(trial: Trial, fed: Receiver<JudgeMessage>, waiting: Arc<Waiting>) -> anyhow::Result<()> {
     let flips = FlipPublisher::new(&trial)?;
     let judge = Judge { trial, waiting, flips, shadows: FxHashMap::default() };
     std::thread::Builder::new().name("shadow".to_owned()).spawn(move || judge.run(&fed))?;
@@ -39,7 +39,7 @@ struct Judge {
 }
 
 impl Judge {
-    fn run(mut self, fed: &Receiver<Fed>) {
+    fn run(mut self, fed: &Receiver<JudgeMessage>) {
         // The log names the place of a panic.
         while catch_unwind(AssertUnwindSafe(|| self.serve(fed))).is_err() {
             tracing::error!("the policy on trial starts over: threads are compared again from their next turn on");
@@ -57,7 +57,7 @@ impl Judge {
     }
 
     /// Judges until there is nothing more to come.
-    fn serve(&mut self, fed: &Receiver<Fed>) {
+    fn serve(&mut self, fed: &Receiver<JudgeMessage>) {
         loop {
             match fed.recv_timeout(POLL) {
                 Ok(first) => {
@@ -71,21 +71,21 @@ impl Judge {
         }
     }
 
-    fn take(&mut self, fed: Fed) {
+    fn take(&mut self, fed: JudgeMessage) {
         match fed {
-            Fed::Taken(partition, restored) => {
+            JudgeMessage::Taken(partition, restored) => {
                 self.shadows.insert(partition, Shadow::new(Arc::clone(&self.trial.policy), restored.map(|restored| *restored)));
             }
-            Fed::GivenUp(partition) => drop(self.shadows.remove(&partition)),
-            Fed::Missed(threads) => {
+            JudgeMessage::GivenUp(partition) => drop(self.shadows.remove(&partition)),
+            JudgeMessage::Missed(threads) => {
                 for (partition, thread_id) in &threads {
                     if let Some(shadow) = self.shadows.get_mut(partition) {
                         shadow.missed(thread_id);
                     }
                 }
             }
-            Fed::MissedAny => self.shadows.values_mut().for_each(Shadow::missed_any),
-            Fed::Decided(decided) => self.judge(*decided),
+            JudgeMessage::MissedAny => self.shadows.values_mut().for_each(Shadow::missed_any),
+            JudgeMessage::Decided(decided) => self.judge(*decided),
         }
     }
 

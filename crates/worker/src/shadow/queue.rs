@@ -13,7 +13,7 @@ const BYTES_MAX: usize = 64 << 20;
 
 /// What the judge is handed.
 #[derive(Debug)]
-pub(super) enum Fed {
+pub(super) enum JudgeMessage {
     /// A partition was taken over, with the sampled threads that the policy in force remembers there.
     Taken(Partition, Option<Box<ThreadStore>>),
     /// A partition was given up.

@@ -34,7 +34,7 @@ struct Open {
     span: Span,
     started: Instant,
     /// How many acknowledgements are awaited.
-    due: u32,
+    unacknowledged: u32,
 }
 
 impl Open {
@@ -78,7 +78,7 @@ impl Tracer {
             steps,
             verdict: Verdict::default(),
         };
-        Open { span, started: Instant::now(), due: 0 }
+        Open { span, started: Instant::now(), unacknowledged: 0 }
     }
 
     /// Notes that the record that was taken last waits behind another one of its thread.
@@ -118,19 +118,19 @@ impl Tracer {
 
     /// Notes what was published for the record that was decided last: the verdict as JSON, the code if it could not be read, and how many
     /// acknowledgements are awaited.
-    pub fn published(&mut self, verdict: &[u8], rejection: Option<&'static str>, due: u32) {
+    pub fn published(&mut self, verdict: &[u8], rejection: Option<&'static str>, unacknowledged: u32) {
         let Some(mut open) = self.current.take() else { return };
         open.step(Step::Publish);
         open.span.verdict = Verdict::read(verdict, rejection);
-        open.due = due;
-        if due == 0 { self.end(*open) } else { self.keep(open) }
+        open.unacknowledged = unacknowledged;
+        if unacknowledged == 0 { self.end(*open) } else { self.keep(open) }
     }
 
     /// Notes an acknowledgement. The last one ends the span.
     pub fn acknowledged(&mut self, partition: Partition, offset: Offset) {
         let Some(open) = self.open.get_mut(&(partition, offset)) else { return };
-        open.due = open.due.saturating_sub(1);
-        if open.due == 0
+        open.unacknowledged = open.unacknowledged.saturating_sub(1);
+        if open.unacknowledged == 0
             && let Some(open) = self.open.remove(&(partition, offset))
         {
             self.end(*open);

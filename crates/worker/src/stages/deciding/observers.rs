@@ -108,7 +108,7 @@ impl Observer for Tracer {
             Outcome::Verdict { .. } => None,
             Outcome::DeadLetter(rejection) => Some(rejection.code.as_str()),
         };
-        self.published(&observed.output.json, rejected, publications.due());
+        self.published(&observed.output.json, rejected, publications.unacknowledged());
     }
 
     fn acknowledged(&mut self, partition: Partition, offset: Offset) {

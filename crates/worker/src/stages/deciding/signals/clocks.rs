@@ -51,7 +51,7 @@ pub(super) enum Report {
 }
 
 /// Calls `tell` for each source whose clock has changed. `is_calm` says that the brokers take clocks.
-pub(super) fn due(sources: &mut FxHashMap<Partition, Source>, is_calm: bool, now: Instant, mut tell: impl FnMut(Report)) {
+pub(super) fn report_clocks(sources: &mut FxHashMap<Partition, Source>, is_calm: bool, now: Instant, mut tell: impl FnMut(Report)) {
     for source in sources.values_mut() {
         if std::mem::take(&mut source.is_active) || source.active_at.is_none() {
             source.active_at = Some(now);
@@ -124,7 +124,7 @@ mod tests {
             self.now += Duration::from_secs(1);
             self.calm.note(is_settled);
             let (is_calm, mut published) = (self.calm.tick(), Vec::new());
-            due(&mut self.sources, is_calm, self.now, |report| {
+            report_clocks(&mut self.sources, is_calm, self.now, |report| {
                 published.push(match report {
                     Report::Clock(clock) => (clock.source.0, clock.time_ms),
                     Report::Idle(source) => (source.0, -1),

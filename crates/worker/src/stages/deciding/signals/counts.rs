@@ -22,7 +22,7 @@ impl SignalCounts {
     }
 
     /// Counts the signals of an event: a fact once for each subject.
-    pub(super) fn written(&mut self, signals: &EventSignals) {
+    pub(super) fn count(&mut self, signals: &EventSignals) {
         let count_in = |counts: &mut [u64], kind: usize| counts.get_mut(kind).into_iter().for_each(|count| *count += 1);
         signals.points((Partition(0), Offset(0))).for_each(|point| count_in(&mut self.points, point.kind as usize));
         signals.volumes().iter().for_each(|(kind, ..)| count_in(&mut self.volumes, *kind as usize));

@@ -37,7 +37,7 @@ use tollgate_config::settings::KafkaSettings;
 use clocks::Calm;
 use counts::SignalCounts;
 use pace::Decisions;
-use source::{Held, Source};
+use source::{HeldRecord, Source};
 use targets::Targets;
 
 /// The largest record of signals, in bytes, whatever the topic takes.
@@ -113,17 +113,17 @@ impl Signals {
                 self.targets.began(clock);
             }
             if !signals.is_empty() {
-                self.counts.written(signals);
+                self.counts.count(signals);
                 publications.await_later(self.targets.add(waiter, signals));
             }
         } else {
             let signals = (!signals.is_empty()).then(|| {
-                self.counts.written(signals);
+                self.counts.count(signals);
                 publications.await_later(self.targets.count(signals));
                 signals.clone()
             });
-            source.hold(Held { waiter, time_ms, signals });
-            while let Some(Held { waiter, time_ms, signals }) = source.next_held() {
+            source.hold_back(HeldRecord { waiter, time_ms, signals });
+            while let Some(HeldRecord { waiter, time_ms, signals }) = source.next_held() {
                 if let Some(clock) = source.release(waiter, time_ms) {
                     self.targets.began(clock);
                 }
@@ -136,7 +136,7 @@ impl Signals {
     /// Publishes what is due of what was gathered.
     pub(super) fn between_rounds(&mut self, late: &mut LatePublications<'_>) {
         let now = Instant::now();
-        let pace = self.decisions.round(now, now_ms);
+        let pace = self.decisions.end_round(now, now_ms);
         self.targets.send(now, pace, late);
         self.calm.note(late.is_settled());
     }
@@ -149,7 +149,7 @@ impl Signals {
     /// Adds the times of all sources to the next records.
     pub(super) fn tick(&mut self, now: Instant) {
         let is_calm = self.calm.tick();
-        clocks::due(&mut self.sources, is_calm, now, |report| self.targets.tell(report));
+        clocks::report_clocks(&mut self.sources, is_calm, now, |report| self.targets.tell(report));
     }
 
     /// Hands over what was counted.

@@ -59,7 +59,7 @@ impl Decisions {
 
     /// Ends a round, and returns how events come. `now_ms` is the time of the host: no more depends on it than how many signals come in one
     /// record.
-    pub(super) fn round(&mut self, now: Instant, now_ms: impl FnOnce() -> i64) -> Pace {
+    pub(super) fn end_round(&mut self, now: Instant, now_ms: impl FnOnce() -> i64) -> Pace {
         if std::mem::take(&mut self.has_decided) {
             self.decided_at = Some(now);
         }
@@ -80,19 +80,19 @@ mod tests {
     fn events_are_old_a_second_behind_the_present_and_none_comes_after_two_milliseconds() {
         let (start, mut decisions) = (Instant::now(), Decisions::default());
         let at = |ms| start + Duration::from_millis(ms);
-        assert_eq!(decisions.round(at(0), || 5_000), Pace::Quiet, "nothing has come");
+        assert_eq!(decisions.end_round(at(0), || 5_000), Pace::Quiet, "nothing has come");
         decisions.note(None);
-        assert_eq!(decisions.round(at(0), || 5_000), Pace::Steady, "no time is known");
+        assert_eq!(decisions.end_round(at(0), || 5_000), Pace::Steady, "no time is known");
         decisions.note(Some(4_001));
-        assert_eq!(decisions.round(at(1), || 5_000), Pace::Steady);
+        assert_eq!(decisions.end_round(at(1), || 5_000), Pace::Steady);
         decisions.note(Some(4_000));
-        assert_eq!(decisions.round(at(2), || 5_000), Pace::Behind);
+        assert_eq!(decisions.end_round(at(2), || 5_000), Pace::Behind);
         decisions.note(None);
-        assert_eq!(decisions.round(at(3), || 5_000), Pace::Behind, "as far as is known");
+        assert_eq!(decisions.end_round(at(3), || 5_000), Pace::Behind, "as far as is known");
         decisions.note(Some(9_000));
-        assert_eq!(decisions.round(at(4), || 5_000), Pace::Steady, "a clock that is ahead");
-        assert_eq!(decisions.round(at(5), || 99_000), Pace::Behind);
-        assert_eq!(decisions.round(at(6), || 99_000), Pace::Quiet);
+        assert_eq!(decisions.end_round(at(4), || 5_000), Pace::Steady, "a clock that is ahead");
+        assert_eq!(decisions.end_round(at(5), || 99_000), Pace::Behind);
+        assert_eq!(decisions.end_round(at(6), || 99_000), Pace::Quiet);
     }
 
     #[test]

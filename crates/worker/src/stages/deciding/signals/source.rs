@@ -10,7 +10,7 @@ use crate::outbox::Waiter;
 
 /// A decided record that is held back, with its signals if it has any.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldRecord {
     pub(super) waiter: Waiter,
     /// The event's time in milliseconds since the epoch, as it counts.
     pub(super) time_ms: Option<i64>,
@@ -22,7 +22,7 @@ pub(super) struct Held {
 pub(super) struct Source {
     /// Records that are not decided, by offset. Signals of later ones are held back.
     undecided: BTreeSet<Offset>,
-    held: BTreeMap<Offset, Held>,
+    held: BTreeMap<Offset, HeldRecord>,
     /// Where the partition ended when nothing was known of it. It is told with the first time that is known.
     new_end: Option<Offset>,
     /// The offset behind the last record that was released.
@@ -78,12 +78,12 @@ impl Source {
     }
 
     /// Holds a decided record back.
-    pub(super) fn hold(&mut self, held: Held) {
+    pub(super) fn hold_back(&mut self, held: HeldRecord) {
         self.held.insert(held.waiter.offset, held);
     }
 
     /// Returns the next record that was held back and whose turn has come.
-    pub(super) fn next_held(&mut self) -> Option<Held> {
+    pub(super) fn next_held(&mut self) -> Option<HeldRecord> {
         let first = self.undecided.first().copied();
         let entry = self.held.first_entry().filter(|entry| first.is_none_or(|first| *entry.key() < first))?;
         Some(entry.remove())
@@ -123,7 +123,7 @@ mod tests {
         if source.decided(waiter.offset) {
             release(source, waiter, time_ms);
         } else {
-            source.hold(Held { waiter, time_ms, signals: None });
+            source.hold_back(HeldRecord { waiter, time_ms, signals: None });
             while let Some(held) = source.next_held() {
                 release(source, held.waiter, held.time_ms);
             }
