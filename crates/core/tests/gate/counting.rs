@@ -104,7 +104,7 @@ pub(crate) fn counting() -> Counting {
 }
 
 /// Returns a thread that is known already, so that its beginning is not in the way.
-pub(crate) fn begun() -> Counting {
+pub(crate) fn known_thread() -> Counting {
     let mut counting = counting();
     assert_eq!(counting.told(&turn("turn_start", json!({}))), "thread_start");
     counting

@@ -19,7 +19,7 @@ use super::stories::*;
 #[test]
 fn each_kind_of_signal() {
     check(
-        &mut begun(),
+        &mut known_thread(),
         &[
             (bash("c1"), "call=1"),
             (result("c1", "bash", true), "tool_failure"),
@@ -44,7 +44,7 @@ fn each_kind_of_signal() {
 #[test]
 fn loops_count_where_they_stop_something() {
     check(
-        &mut begun(),
+        &mut known_thread(),
         &[
             (bash("f1"), "call=1"),
             (result("f1", "bash", true), "tool_failure"),
@@ -83,7 +83,7 @@ fn what_is_stopped_before_counts_as_that_alone() {
         ],
     );
     // A failure of the provider says nothing of the call.
-    let mut counting = begun();
+    let mut counting = known_thread();
     check(&mut counting, &[(bash("fail-1"), "call=1"), (bash("ask-1"), "call=1"), (bash("deny-1"), "denial acme.budget_spent, call=1")]);
 }
 
@@ -136,7 +136,7 @@ fn a_thread_begins_where_nothing_is_remembered() {
 
 #[test]
 fn a_point_holds_every_dimension_that_is_known() {
-    let mut counting = begun();
+    let mut counting = known_thread();
     let source = (Partition(5), Offset(7));
     let points: Vec<_> = counting.feed(&as_event(bash("deny-1"), "d")).points(source).map(|point| point.subject).collect();
     let args = parse_hash(&args_hash(r#"{"x":1}"#)).unwrap();
@@ -156,7 +156,7 @@ fn a_point_holds_every_dimension_that_is_known() {
 #[test]
 fn a_safety_stop_tells_what_is_known_of_it() {
     let of = |event: Value| {
-        let mut counting = begun();
+        let mut counting = known_thread();
         let signals = counting.feed(&event).clone();
         let fact = &signals.facts()[0];
         [fact.category, fact.stage, fact.provider.as_deref(), fact.detector].map(|text| text.unwrap_or_default().to_owned())
@@ -173,7 +173,7 @@ fn a_safety_stop_tells_what_is_known_of_it() {
 
 #[test]
 fn user_42_of_two_tenants_is_two_users() {
-    let mut counting = begun();
+    let mut counting = known_thread();
     let mut of = |tenant: Value| {
         let signals = counting.feed(&event(bash("deny-1"), json!({"tenant_id": tenant})));
         let points = signals.points((Partition(0), Offset(0)));
@@ -191,7 +191,7 @@ fn user_42_of_two_tenants_is_two_users() {
 
 #[test]
 fn an_event_without_a_user_is_unattributed_if_there_is_something_to_count() {
-    let mut counting = begun();
+    let mut counting = known_thread();
     // An empty id names nobody: all who send none would be one.
     for (number, none) in [json!(null), json!("")].into_iter().enumerate() {
         let nobody = |event_value: Value| event(event_value, json!({"user_id": none, "tenant_id": none}));
@@ -207,7 +207,7 @@ fn an_event_without_a_user_is_unattributed_if_there_is_something_to_count() {
 
 #[test]
 fn forged_times_count_as_the_records() {
-    let mut counting = begun();
+    let mut counting = known_thread();
     let at = |time: &str| event(bash("deny-1"), json!({"timestamp": time}));
     let mut time_of = |event: &Value, record| (counting.feed_at(event, record).time_ms(), told(&counting.out.signals).is_empty());
     assert_eq!(time_of(&at("2026-01-01T00:04:59.999Z"), Some(NOW_MS)), (Some(NOW_MS + 299_999), false));

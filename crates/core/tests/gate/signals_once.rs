@@ -17,7 +17,7 @@ use super::stories::*;
 
 #[test]
 fn what_comes_again_counts_once() {
-    let mut counting = begun();
+    let mut counting = known_thread();
     let again = |event: Value, id: &str| as_event(event, id);
     let cut = || again(cut_off(&[("s1", "bash")]), "r2");
     check(
@@ -50,7 +50,7 @@ fn a_turn_has_one_safety_stop() {
     let stop = "safety_stop, response=1";
     let cut = || cut_off(&[]);
     check(
-        &mut begun(),
+        &mut known_thread(),
         &[
             (cut(), stop),
             (cut(), "response=1"),
@@ -107,7 +107,7 @@ fn what_waits_gives_its_signals_when_it_is_decided() {
 /// A checkpoint in the middle of a turn remembers what was counted.
 #[test]
 fn a_restore_in_the_middle_of_a_turn_counts_nothing_twice() {
-    let mut counting = begun();
+    let mut counting = known_thread();
     counting.feed(&as_event(cut_off(&[]), "r1"));
     counting.feed(&as_event(bash("deny-1"), "d1"));
     counting.restore();

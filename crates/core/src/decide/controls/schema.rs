@@ -55,7 +55,7 @@ pub fn schema() -> Value {
         "title": "The value of a control record",
         "type": ["object", "null"],
         "if": {"type": "object"},
-        "then": {"anyOf": [operators, machines, passport, note()], "properties": written()},
+        "then": {"anyOf": [operators, machines, passport, note()], "properties": writer_fields()},
     })
 }
 
@@ -68,7 +68,7 @@ fn note() -> Value {
 }
 
 /// Returns what operators' records say of their writer. Whatever that is, the control counts.
-fn written() -> Value {
+fn writer_fields() -> Value {
     json!({
         "by": {"description": "Who wrote it."},
         "at": {"description": "When it was written, as RFC 3339."},

@@ -172,7 +172,7 @@ mod tests {
     use proptest::prelude::*;
     use tollgate_json::digest::{Digest, Fingerprint};
 
-    fn written(value: &impl Wire) -> Vec<u8> {
+    fn encoded(value: &impl Wire) -> Vec<u8> {
         let mut out = Vec::new();
         value.write(&mut out);
         out
@@ -289,7 +289,7 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_written_is_read_back_equal(memory in memory()) {
-            prop_assert_eq!(read(VERSION.into(), &written(&memory)), Ok(memory));
+            prop_assert_eq!(read(VERSION.into(), &encoded(&memory)), Ok(memory));
         }
 
         /// A record may hold such a slot if another release has written it.
@@ -297,9 +297,9 @@ mod tests {
         fn unknown_slots_are_skipped(memory in loops(), number in 3..60_000_u64, version in 1..9_u32, bytes in vec(any::<u8>(), 0..200)) {
             let foreign = Slot { number, version, bytes };
             let ([repetition, counting], steps) = (slots(&memory), steps_slot(&memory));
-            let list = [repetition.as_slice(), &steps, &foreign.written(), &counting].concat();
+            let list = [repetition.as_slice(), &steps, &foreign.encoded(), &counting].concat();
             let count = 1 + [&repetition, &steps, &counting].into_iter().filter(|slot| !slot.is_empty()).count() as u64;
-            let bytes = [written(&memory.holds_a_stop), written(&count), list].concat();
+            let bytes = [encoded(&memory.holds_a_stop), encoded(&count), list].concat();
             prop_assert_eq!(read(VERSION.into(), &bytes), Ok(memory));
         }
     }
@@ -311,8 +311,8 @@ mod tests {
     }
 
     impl Slot {
-        fn written(&self) -> Vec<u8> {
-            let head = [written(&self.number), written(&self.version), written(&(self.bytes.len() as u64))].concat();
+        fn encoded(&self) -> Vec<u8> {
+            let head = [encoded(&self.number), encoded(&self.version), encoded(&(self.bytes.len() as u64))].concat();
             [head, self.bytes.clone()].concat()
         }
     }
@@ -321,14 +321,14 @@ mod tests {
     fn slots(memory: &LoopMemory) -> [Vec<u8>; 2] {
         let is_counting = memory.counting != Default::default();
         let is_repetition = memory.repetition != RepetitionMemory::default();
-        let repetition = Slot { number: 1, version: 1, bytes: written(&memory.repetition) };
-        let counting = Slot { number: 60_000, version: 2, bytes: written(&memory.counting) };
-        [(is_repetition, repetition), (is_counting, counting)].map(|(is_held, slot)| if is_held { slot.written() } else { Vec::new() })
+        let repetition = Slot { number: 1, version: 1, bytes: encoded(&memory.repetition) };
+        let counting = Slot { number: 60_000, version: 2, bytes: encoded(&memory.counting) };
+        [(is_repetition, repetition), (is_counting, counting)].map(|(is_held, slot)| if is_held { slot.encoded() } else { Vec::new() })
     }
 
     fn steps_slot(memory: &LoopMemory) -> Vec<u8> {
-        let slot = Slot { number: 2, version: 1, bytes: written(&memory.steps) };
-        if *memory.steps == StepMemory::default() { Vec::new() } else { slot.written() }
+        let slot = Slot { number: 2, version: 1, bytes: encoded(&memory.steps) };
+        if *memory.steps == StepMemory::default() { Vec::new() } else { slot.encoded() }
     }
 
     /// Returns a memory in which both controllers remember something.
@@ -342,9 +342,9 @@ mod tests {
 
     #[test]
     fn a_quiet_turn_has_no_slots() {
-        assert_eq!(written(&LoopMemory::BLANK), [0, 0]);
+        assert_eq!(encoded(&LoopMemory::BLANK), [0, 0]);
         let [repetition, counting] = slots(&both());
-        assert_eq!(written(&both()), [&[1, 2], repetition.as_slice(), &counting].concat());
+        assert_eq!(encoded(&both()), [&[1, 2], repetition.as_slice(), &counting].concat());
     }
 
     #[test]
@@ -352,7 +352,7 @@ mod tests {
         let slot = Slot { number: 60_000, version: 1, bytes: vec![5] };
         let mut expected = LoopMemory::default();
         expected.counting.results = 5;
-        assert_eq!(read(VERSION.into(), &[&[0, 1], slot.written().as_slice()].concat()), Ok(expected));
+        assert_eq!(read(VERSION.into(), &[&[0, 1], slot.encoded().as_slice()].concat()), Ok(expected));
     }
 
     /// The controller of such a slot begins anew, and the thread still holds its stop.
@@ -362,12 +362,12 @@ mod tests {
         let slot = Slot { number: 60_000, version: 3, bytes: b"anything".to_vec() };
         let mut expected = both();
         expected.counting = Default::default();
-        assert_eq!(read(VERSION.into(), &[&[1, 2], repetition.as_slice(), &slot.written()].concat()), Ok(expected));
+        assert_eq!(read(VERSION.into(), &[&[1, 2], repetition.as_slice(), &slot.encoded()].concat()), Ok(expected));
     }
 
     #[test]
     fn slots_that_nothing_writes_are_refused() {
-        let slot = |number, version, bytes: &[u8]| Slot { number, version, bytes: bytes.to_vec() }.written();
+        let slot = |number, version, bytes: &[u8]| Slot { number, version, bytes: bytes.to_vec() }.encoded();
         let read = |slots: &[Vec<u8>]| read::<LoopMemory>(VERSION.into(), &[vec![0, slots.len() as u8], slots.concat()].concat());
         let invalid = Err(Malformed::Invalid("a loop controller's slot"));
         assert_eq!(read(&[slot(1, 1, &[0, 0]), slot(1, 1, &[0, 0])]), invalid, "twice");

@@ -26,7 +26,7 @@ const RECENT_MAX: usize = 3;
 pub(super) struct CheckpointProgress {
     step: Step,
     /// The offset that the last written checkpoint reached, or else where the partition began.
-    written: Offset,
+    written_up_to: Offset,
     /// The keys of the last written checkpoints, the newest at the end. Their records are known to stay once later ones are written too.
     recent: VecDeque<Vec<Box<str>>>,
 }
@@ -54,7 +54,7 @@ struct Frozen {
 impl CheckpointProgress {
     /// Returns the state of a partition that was restored as of an offset, with no checkpoint under way.
     pub(super) fn written_up_to(next: Offset) -> Self {
-        Self { step: Step::None, written: next, recent: VecDeque::new() }
+        Self { step: Step::None, written_up_to: next, recent: VecDeque::new() }
     }
 
     /// Ends the checkpoint that is being written and returns it. One that is only frozen stays: it was not handed out, so no report can be
@@ -120,7 +120,7 @@ impl<S: Stage> PartitionProcessor<S> {
     /// Notes that the checkpoint that was handed out is written and its offset committed.
     pub fn checkpoint_written(&mut self) {
         if let Some(checkpoint) = self.checkpoint.end_writing() {
-            self.checkpoint.written = checkpoint.next;
+            self.checkpoint.written_up_to = checkpoint.next;
             if self.checkpoint.recent.len() >= RECENT_MAX {
                 self.checkpoint.recent.pop_front();
             }
@@ -149,7 +149,7 @@ impl<S: Stage> PartitionProcessor<S> {
     /// Returns whether records were applied that no written checkpoint includes.
     #[must_use]
     pub fn is_behind(&self) -> bool {
-        self.next > self.checkpoint.written
+        self.next > self.checkpoint.written_up_to
     }
 }
 

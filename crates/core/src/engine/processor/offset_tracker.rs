@@ -13,7 +13,7 @@ use crate::event::record::Offset;
 struct Entry {
     offset: Offset,
     /// How many publications are not acknowledged yet; `None` while the record is undecided.
-    due: Option<u32>,
+    unacknowledged: Option<u32>,
 }
 
 /// Tracks which records of a partition are finished, and up to which offset all of them are.
@@ -46,12 +46,12 @@ pub enum TrackerError {
 }
 
 impl OffsetTracker {
-    /// Opens a record that waits for `due` acknowledgements. A record that waits for none is finished at once.
+    /// Opens a record that waits for `unacknowledged` acknowledgements. A record that waits for none is finished at once.
     ///
     /// # Errors
     /// [`TrackerError::NotAscending`] if `offset` is not above every one before it.
-    pub fn open(&mut self, offset: Offset, due: u32) -> Result<(), TrackerError> {
-        self.push(Entry { offset, due: Some(due) })
+    pub fn open(&mut self, offset: Offset, unacknowledged: u32) -> Result<(), TrackerError> {
+        self.push(Entry { offset, unacknowledged: Some(unacknowledged) })
     }
 
     /// Opens a record that is decided later.
@@ -59,16 +59,16 @@ impl OffsetTracker {
     /// # Errors
     /// [`TrackerError::NotAscending`] if `offset` is not above every one before it.
     pub fn open_undecided(&mut self, offset: Offset) -> Result<(), TrackerError> {
-        self.push(Entry { offset, due: None })
+        self.push(Entry { offset, unacknowledged: None })
     }
 
     /// Sets how many acknowledgements an undecided record waits for.
     ///
     /// # Errors
     /// [`TrackerError::NotUndecided`] if the record does not wait for a decision.
-    pub fn decide(&mut self, offset: Offset, due: u32) -> Result<(), TrackerError> {
+    pub fn decide(&mut self, offset: Offset, unacknowledged: u32) -> Result<(), TrackerError> {
         match self.entry(offset) {
-            Some(entry) if entry.due.is_none() => entry.due = Some(due),
+            Some(entry) if entry.unacknowledged.is_none() => entry.unacknowledged = Some(unacknowledged),
             _ => return Err(TrackerError::NotUndecided(offset)),
         }
         self.advance();
@@ -80,8 +80,8 @@ impl OffsetTracker {
     /// # Errors
     /// [`TrackerError::NotOpen`] if the record was never opened, is not decided, or has all its acknowledgements already.
     pub fn acknowledge(&mut self, offset: Offset) -> Result<(), TrackerError> {
-        match self.entry(offset).and_then(|entry| entry.due.as_mut()) {
-            Some(due) if *due > 0 => *due -= 1,
+        match self.entry(offset).and_then(|entry| entry.unacknowledged.as_mut()) {
+            Some(unacknowledged) if *unacknowledged > 0 => *unacknowledged -= 1,
             _ => return Err(TrackerError::NotOpen(offset)),
         }
         self.advance();
@@ -120,7 +120,7 @@ impl OffsetTracker {
     }
 
     fn advance(&mut self) {
-        while let Some(entry) = self.entries.front().filter(|entry| entry.due == Some(0)) {
+        while let Some(entry) = self.entries.front().filter(|entry| entry.unacknowledged == Some(0)) {
             self.committable = Some(entry.offset.next());
             self.entries.pop_front();
         }

@@ -155,7 +155,7 @@ mod tests {
         numbers! { Kind, "a kind" { 0 = Plain, 2 = Named { name, times }; before 3 { 1 = named_once } } }
     }
 
-    fn written(value: &impl Wire) -> Vec<u8> {
+    fn encoded(value: &impl Wire) -> Vec<u8> {
         let mut out = Vec::new();
         value.write(&mut out);
         out
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_field_that_came_later_reads_as_nothing_where_it_is_not_written() {
-        let old = written(&first::Count { name: "a".to_owned(), is_old: true, count: 300, last: 9 });
+        let old = encoded(&first::Count { name: "a".to_owned(), is_old: true, count: 300, last: 9 });
         let read = Input::new(1, &old).whole::<second::Count>();
         assert_eq!(read, Ok(second::Count { name: "a".to_owned(), is_old: true, count: 300, since_ms: None, last: 9 }));
         assert_ne!(Input::new(2, &old).whole::<second::Count>(), read, "the version decides, not the bytes");
@@ -172,9 +172,9 @@ mod tests {
     #[test]
     fn a_field_that_is_gone_is_read_over_in_the_versions_that_wrote_it() {
         let expected = |since_ms| Ok(third::Count { name: "b".to_owned(), count: 7, since_ms });
-        let of_first = written(&first::Count { name: "b".to_owned(), is_old: true, count: 7, last: 9 });
-        let of_second = written(&second::Count { name: "b".to_owned(), is_old: true, count: 7, since_ms: Some(-5), last: 9 });
-        let of_third = written(&expected(Some(-5)).unwrap());
+        let of_first = encoded(&first::Count { name: "b".to_owned(), is_old: true, count: 7, last: 9 });
+        let of_second = encoded(&second::Count { name: "b".to_owned(), is_old: true, count: 7, since_ms: Some(-5), last: 9 });
+        let of_third = encoded(&expected(Some(-5)).unwrap());
         assert_eq!(Input::new(1, &of_first).whole::<third::Count>(), expected(None));
         assert_eq!(Input::new(2, &of_second).whole::<third::Count>(), expected(Some(-5)));
         assert_eq!(Input::new(3, &of_third).whole::<third::Count>(), expected(Some(-5)));
@@ -184,12 +184,12 @@ mod tests {
     #[test]
     fn the_number_of_a_variant_that_is_gone_is_read_in_the_versions_that_wrote_it() {
         let once = |times| Ok(third::Kind::Named { name: "c".to_owned(), times });
-        let old = written(&first::Kind::Named("c".to_owned()));
+        let old = encoded(&first::Kind::Named("c".to_owned()));
         assert_eq!(Input::new(2, &old).whole::<third::Kind>(), once(1));
         assert_eq!(Input::new(3, &old).whole::<third::Kind>(), Err(Malformed::Invalid("a kind")));
-        assert_eq!(Input::new(3, &written(&once(4).unwrap())).whole::<third::Kind>(), once(4));
-        assert_eq!(Input::new(1, &written(&first::Kind::Plain)).whole::<third::Kind>(), Ok(third::Kind::Plain));
-        assert_eq!(Input::new(3, &written(&third::Kind::Plain)).whole::<third::Kind>(), Ok(third::Kind::Plain));
+        assert_eq!(Input::new(3, &encoded(&once(4).unwrap())).whole::<third::Kind>(), once(4));
+        assert_eq!(Input::new(1, &encoded(&first::Kind::Plain)).whole::<third::Kind>(), Ok(third::Kind::Plain));
+        assert_eq!(Input::new(3, &encoded(&third::Kind::Plain)).whole::<third::Kind>(), Ok(third::Kind::Plain));
         assert_eq!(Input::new(1, &[3]).whole::<first::Kind>(), Err(Malformed::Invalid("a kind")));
     }
 
