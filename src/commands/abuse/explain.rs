@@ -115,7 +115,7 @@ fn plural(signal: &str, count: u64) -> String {
 
 fn not_suspended(known: &Known) -> String {
     let kind = known.subject.kind();
-    let counted = known.standings.as_ref().map(|standings| standings.iter().map(|standing| standing.view.counters.len()).sum::<usize>());
+    let counted = known.counts.as_ref().map(|counts| counts.iter().map(|counts| counts.view.counters.len()).sum::<usize>());
     match known.alerts.first() {
         Some(last) => {
             let when = last.time_ms.map(|time_ms| format!(", {}", ago(time_ms, known.now_ms))).unwrap_or_default();
@@ -152,7 +152,7 @@ mod tests {
         let (name, value) = (key.to_string(), value.to_string());
         let alert = Alert::read((Partition(0), 0), Some(0), Some(name.as_bytes()), Some(value.as_bytes())).unwrap();
         let subject = Resolved { keys: vec![key] };
-        Known { subject, switches: vec![(key, switches)], alerts: vec![alert], standings: Some(Vec::new()), now_ms: 60_000 }
+        Known { subject, switches: vec![(key, switches)], alerts: vec![alert], counts: Some(Vec::new()), now_ms: 60_000 }
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(said(&known, &rules), "not suspended; 1 alerts, the last by rule safety-stop-user, 1 min ago");
         known.alerts.clear();
         assert_eq!(said(&known, &rules), "nothing is known of this user: no control, no alert, nothing counted");
-        known.standings = None;
+        known.counts = None;
         assert_eq!(
             said(&known, &rules),
             "not suspended; no alert of this user; the counts are unknown, because the abuse stage has written no checkpoint yet"

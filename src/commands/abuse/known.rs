@@ -8,7 +8,7 @@ use tollgate_core::decide::signal::SubjectKey;
 use tollgate_config::settings::Settings;
 
 use super::alerts::{self, Alert};
-use super::standing::{self, Standing};
+use super::subject_counts::{self, SubjectCounts};
 use super::switches::{self, Switches};
 use crate::commands::shared::Resolved;
 use crate::commands::shared::{now_ms, stamp};
@@ -23,7 +23,7 @@ pub(super) struct Known {
     /// Its alerts, the latest first.
     pub(super) alerts: Vec<Alert>,
     /// What the abuse stage had counted at its last checkpoint; `None` before its first.
-    pub(super) standings: Option<Vec<Standing>>,
+    pub(super) counts: Option<Vec<SubjectCounts>>,
     /// The time of the host, in milliseconds since the epoch.
     pub(super) now_ms: i64,
 }
@@ -36,8 +36,8 @@ impl Known {
         let named = subject.keys.iter().map(|key| (*key, all.get(*key)));
         let switches = named.filter(|(_, switches)| *switches != Switches::default()).collect();
         let alerts = alerts::read(&topics, |alert| alert.subject().is_some_and(|key| subject.is(key)))?.latest_first;
-        let standings = standing::read(&topics, &subject, &settings.abuse.rules)?;
-        Ok(Self { subject, switches, alerts, standings, now_ms: now_ms() })
+        let counts = subject_counts::read(&topics, &subject, &settings.abuse.rules)?;
+        Ok(Self { subject, switches, alerts, counts, now_ms: now_ms() })
     }
 
     /// Returns the alert with this id.
@@ -56,7 +56,7 @@ impl Known {
             "controls": self.switches.iter().flat_map(|(key, said)| controls(*key, said)).collect::<Vec<_>>(),
             "alerts_total": self.alerts.len(),
             "alerts": self.alerts.iter().take(alerts_max).map(|alert| &alert.fields).collect::<Vec<_>>(),
-            "state": self.standings,
+            "state": self.counts,
         })
     }
 }

@@ -9,7 +9,7 @@ mod requests;
 mod resume;
 mod rules;
 mod show;
-mod standing;
+mod subject_counts;
 mod switches;
 mod test;
 mod top;

@@ -10,7 +10,7 @@ use tollgate_config::settings::Settings;
 use super::alerts::{Alert, field_text};
 use super::explain::{UNKNOWN, because, verdict};
 use super::known::{Known, controls};
-use super::standing::Standing;
+use super::subject_counts::SubjectCounts;
 use crate::commands::shared::SubjectArgs;
 use crate::commands::shared::{Column, Hints, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, number, shown, text};
 
@@ -61,10 +61,10 @@ pub(super) fn execute(args: &ShowArgs, settings: &Settings, hints: &Hints, scree
             section(&mut out, "controls", &controls_table(&controls), (controls.len(), screen, format))?;
             let alerts: Vec<_> = known.alerts.iter().take(args.limit).collect();
             section(&mut out, "alerts", &alerts_table(&alerts, &known, settings), (alerts.len(), screen, format))?;
-            match &known.standings {
-                Some(standings) => {
-                    let rows = standings.iter().map(|standing| standing.view.counters.len()).sum();
-                    section(&mut out, "counted, as of the last checkpoint", &counts_table(standings), (rows, screen, format))?;
+            match &known.counts {
+                Some(counts) => {
+                    let rows = counts.iter().map(|counts| counts.view.counters.len()).sum();
+                    section(&mut out, "counted, as of the last checkpoint", &counts_table(counts), (rows, screen, format))?;
                 }
                 // The verdict says so too where there is nothing else to say.
                 None if !sentences.contains(UNKNOWN) => {
@@ -108,9 +108,9 @@ fn alerts_table(alerts: &[&Alert], known: &Known, settings: &Settings) -> Table 
     table
 }
 
-fn counts_table(standings: &[Standing]) -> Table {
+fn counts_table(counts: &[SubjectCounts]) -> Table {
     let mut table = Table::new(COUNTS);
-    for counted in standings.iter().flat_map(|standing| &standing.view.counters) {
+    for counted in counts.iter().flat_map(|counts| &counts.view.counters) {
         table.row(vec![
             counted.rule.clone(),
             counted.group.clone(),

@@ -12,7 +12,7 @@ use tollgate_abuse::Action;
 use tollgate_config::settings::Settings;
 
 use super::alerts::{self, Alert};
-use super::standing;
+use super::subject_counts;
 use super::switches::{self, AllSwitches};
 use crate::commands::shared::{
     Column, Hints, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, now_ms, number, quoted, read_since, shown, stamp, text,
@@ -108,10 +108,10 @@ pub(super) fn execute(args: &TopArgs, settings: &Settings, hints: &Hints, screen
     let alerts = alerts::read(&topics, |alert| is_recent(alert) || is_pause(alert))?;
     // In the order in which they came.
     alerts.latest_first.iter().rev().for_each(|alert| counts.add(alert));
-    let is_unknown = standing::has_none(&topics)?;
+    let is_unknown = subject_counts::has_none(&topics)?;
     // Whether a rule is paused still is known to the stage alone. It is asked only if one ever was: its state may be large.
     if counts.rules.values().any(|(rule, _)| rule.paused.is_some()) {
-        let paused = if is_unknown { None } else { Some(standing::paused(&topics, &settings.abuse.rules)?) };
+        let paused = if is_unknown { None } else { Some(subject_counts::paused(&topics, &settings.abuse.rules)?) };
         counts.set_paused(paused.as_ref());
     }
     let (rules, subjects) = counts.into_lines(settings, &switches::read(&topics)?, now_ms);

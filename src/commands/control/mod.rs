@@ -1,6 +1,5 @@
 //! `tollgate control`: switches for the whole fleet, as records of the controls topic. Each acts at once, in every worker.
 
-mod fleet;
 mod history;
 mod list;
 mod listing;
@@ -8,6 +7,7 @@ mod passport;
 mod read;
 mod subject;
 mod table;
+mod worker_reports;
 mod write;
 
 use std::process::ExitCode;

@@ -13,10 +13,10 @@ use tollgate_core::decide::controls::{ControlId, Subject, SubjectHasher, decode,
 use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_json::digest::Digest;
 
-use super::fleet::{Fleet, await_applied};
 use super::history::{AuditArgs, Change};
 use super::listing::Listing;
 use super::read::read_in_time;
+use super::worker_reports::{WorkerReports, await_applied};
 use super::write::{note, put, write};
 use crate::commands::shared::{Hints, now_ms, read_duration, read_id, read_until, stamp};
 use tollgate_operations::Place;
@@ -116,11 +116,11 @@ fn switch(switch: Switch, args: &SwitchArgs, settings: &Settings) -> anyhow::Res
     // A hash needs no key, so that nothing has to be read before it is written.
     let before = args.subject.name.id.is_some().then(|| read_in_time(kafka));
     before.iter().try_for_each(|before| args.subject.check_keys(before, settings))?;
-    let begun = Instant::now();
+    let started = Instant::now();
     let place = put(kafka, &id, Some(&value))?;
     let listing = before.unwrap_or_else(|| read_in_time(kafka));
     note(kafka, &listing, &id, place, &change);
-    Ok(((place, begun), listing))
+    Ok(((place, started), listing))
 }
 
 pub(super) fn resume(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> anyhow::Result<ExitCode> {
@@ -244,7 +244,7 @@ impl SubjectArgs {
             }
             Err(error) => bail!("nothing was written: {unknown} cannot be told: {error:#}; write --force to write it all the same"),
         };
-        match Fleet::of(listing.reports()).check_key(settings.subject_keys.first()) {
+        match WorkerReports::of(listing.reports()).check_key(settings.subject_keys.first()) {
             Err(error) if self.force => say!("tollgate: {error:#}: it was written"),
             checked => checked?,
         }

@@ -92,7 +92,7 @@ impl Reach<Suite> for Coverage {
         Outcome { failures: run(case, &suite.policy, |got| reached.note(got)), ..case.outcome() }
     }
 
-    fn share(&self) -> (usize, usize) {
+    fn reached(&self) -> (usize, usize) {
         let hits = || self.policies.values().flat_map(|reached| reached.items.values());
         (hits().filter(|hits| **hits > 0).count(), hits().count())
     }
@@ -105,7 +105,7 @@ impl Reach<Suite> for Coverage {
         for reached in self.policies.values() {
             reached.shares().into_iter().for_each(|(kind, share)| row(&reached.name, kind.as_str(), share));
         }
-        row("all", "", self.share());
+        row("all", "", self.reached());
         writeln!(out)?;
         table.write(out, screen, OutputFormat::Wide)?;
         for reached in self.policies.values() {

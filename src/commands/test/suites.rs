@@ -79,7 +79,7 @@ pub(crate) trait Reach<S: Suite> {
     fn run(&mut self, suite: &S, case: &S::Case) -> Outcome;
 
     /// Returns how many things were reached, and how many there are.
-    fn share(&self) -> (usize, usize);
+    fn reached(&self) -> (usize, usize);
 
     /// Writes what was reached for people.
     fn write(&self, out: &mut impl io::Write, screen: Screen) -> io::Result<()>;
@@ -187,7 +187,7 @@ fn write<S: Suite, R: Reach<S>>(args: &SuiteArgs, (report, reach): (&Report, &R)
         }
     }
     out.flush()?;
-    let reached = percent(reach.share());
+    let reached = percent(reach.reached());
     let least = args.coverage_min.filter(|least| reached < *least);
     if let Some(least) = least {
         say!("tollgate: {reached} % of {} were reached, and --coverage-min asks for {least} %", R::WHOLE);

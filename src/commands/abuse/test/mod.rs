@@ -54,12 +54,12 @@ impl Reach<Suite> for Fired {
         Outcome { failures: compare(case, &got), ..case.outcome() }
     }
 
-    fn share(&self) -> (usize, usize) {
+    fn reached(&self) -> (usize, usize) {
         (self.0.values().filter(|count| **count > 0).count(), self.0.len())
     }
 
     fn write(&self, out: &mut impl io::Write, _: Screen) -> io::Result<()> {
-        writeln!(out, "{} % of the rules fired", percent(self.share()))?;
+        writeln!(out, "{} % of the rules fired", percent(self.reached()))?;
         for ((rule, _), _) in self.0.iter().filter(|(_, count)| **count == 0) {
             writeln!(out, "never fired: {}", shown(rule))?;
         }
@@ -69,6 +69,6 @@ impl Reach<Suite> for Fired {
     fn write_json(&self, out: &mut impl io::Write) -> io::Result<()> {
         let rule = |((rule, version), count): (&(String, String), &u64)| json!({"rule": rule, "rule_version": version, "fired": count});
         let rules: Vec<_> = self.0.iter().map(rule).collect();
-        writeln!(out, "{}", json!({"percent": percent(self.share()), "coverage": rules}))
+        writeln!(out, "{}", json!({"percent": percent(self.reached()), "coverage": rules}))
     }
 }

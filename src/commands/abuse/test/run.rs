@@ -34,7 +34,7 @@ pub(super) struct Got {
 
 /// Runs a case on a state that knows nothing.
 pub(super) fn run(case: &Case, tested: &Tested) -> Got {
-    let mut scene = Scene {
+    let mut case_run = CaseRun {
         case,
         stage: Abuse::new(Arc::clone(&tested.rules), AbuseState::default()),
         hasher: &tested.hasher,
@@ -47,19 +47,19 @@ pub(super) fn run(case: &Case, tested: &Tested) -> Got {
         case.signals.iter().flat_map(|signals| (0..signals.count).map(move |number| (signals.at(number), signals))).collect();
     // What happens at the same time happens in the order of the file.
     moments.sort_by_key(|((at_ms, ..), _)| *at_ms);
-    scene.tick(0);
+    case_run.tick(0);
     let mut now_ms = 0;
     for ((at_ms, ids, code), signals) in moments {
-        scene.pass(&mut now_ms, at_ms);
-        scene.happen(at_ms, &ids, code.as_deref(), signals);
+        case_run.pass(&mut now_ms, at_ms);
+        case_run.happen(at_ms, &ids, code.as_deref(), signals);
     }
-    scene.pass(&mut now_ms, case.end_ms);
-    scene.tick(case.end_ms);
-    scene.got
+    case_run.pass(&mut now_ms, case.end_ms);
+    case_run.tick(case.end_ms);
+    case_run.got
 }
 
 /// A case while it runs.
-struct Scene<'c> {
+struct CaseRun<'c> {
     case: &'c Case,
     stage: Abuse,
     hasher: &'c SubjectHasher,
@@ -71,7 +71,7 @@ struct Scene<'c> {
     got: Got,
 }
 
-impl Scene<'_> {
+impl CaseRun<'_> {
     /// Lets time go on to just before a moment.
     fn pass(&mut self, now_ms: &mut i64, at_ms: i64) {
         while *now_ms + TICK_MS < at_ms {

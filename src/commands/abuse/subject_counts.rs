@@ -17,7 +17,7 @@ use tollgate_operations::{Topic, Topics};
 
 /// What was counted of a subject.
 #[derive(Debug, Serialize)]
-pub(super) struct Standing {
+pub(super) struct SubjectCounts {
     /// The subject's name.
     pub(super) subject: String,
     /// The partition of the signals topic.
@@ -28,21 +28,21 @@ pub(super) struct Standing {
 
 /// Reads what was counted of a subject under each of its names. Counts of rules that the configuration does not have, or has in another
 /// version, are left out. `None` if the stage has written no checkpoint yet.
-pub(super) fn read(topics: &Topics<'_>, subject: &Resolved, rules: &AbuseRules) -> anyhow::Result<Option<Vec<Standing>>> {
+pub(super) fn read(topics: &Topics<'_>, subject: &Resolved, rules: &AbuseRules) -> anyhow::Result<Option<Vec<SubjectCounts>>> {
     let topic = topics.find(TopicRole::Abuse)?;
     if is_empty(topics, topic)? {
         return Ok(None);
     }
     let rules = Arc::new(rules.clone());
-    let mut standings = Vec::new();
+    let mut counts = Vec::new();
     for key in &subject.keys {
         let partition = key.partition(topic.partitions);
         let stage = stage(topics, topic, partition, &rules, Some(*key))?;
         if let Some(view) = stage.view(key) {
-            standings.push(Standing { subject: key.to_string(), partition: partition.0, view });
+            counts.push(SubjectCounts { subject: key.to_string(), partition: partition.0, view });
         }
     }
-    Ok(Some(standings))
+    Ok(Some(counts))
 }
 
 /// Returns whether the stage has written no checkpoint yet, in any partition.

@@ -23,10 +23,10 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The report of each event partition's worker, by group and partition. If two workers name a partition, the later report counts: so the
 /// report of a worker that was killed goes as soon as other workers have its partitions.
-pub(super) struct Fleet(BTreeMap<(String, i32), WorkerReport>);
+pub(super) struct WorkerReports(BTreeMap<(String, i32), WorkerReport>);
 
-impl Fleet {
-    /// Returns the fleet of these reports.
+impl WorkerReports {
+    /// Returns the last report of each partition.
     pub(super) fn of(reports: impl IntoIterator<Item = WorkerReport>) -> Self {
         let mut reports: Vec<_> = reports.into_iter().collect();
         reports.sort_by_key(|report| parse_timestamp(&report.at));
@@ -79,11 +79,11 @@ impl Fleet {
     }
 }
 
-/// Waits until a control that restricts counts in the worker of every event partition, and says how long that took since it was `begun`.
+/// Waits until a control that restricts counts in the worker of every event partition, and says how long that took since it was `started`.
 /// `listing` is the topic as it was before.
 pub(super) fn await_applied(
     settings: &Settings,
-    (place, begun): (Place, Instant),
+    (place, started): (Place, Instant),
     mut listing: Listing,
     wait: Duration,
 ) -> anyhow::Result<ExitCode> {
@@ -92,10 +92,10 @@ pub(super) fn await_applied(
     let (controls, partitions) = (topics.find(TopicRole::Controls)?, topics.find(TopicRole::Events)?.partitions);
     loop {
         read_notes(&topics, controls, &mut listing)?;
-        let fleet = Fleet::of(listing.reports());
-        let missing = fleet.missing(&kafka.group_id, partitions, place);
+        let reports = WorkerReports::of(listing.reports());
+        let missing = reports.missing(&kafka.group_id, partitions, place);
         if missing.is_empty() {
-            let (workers, seconds) = (fleet.workers(&kafka.group_id), begun.elapsed().as_secs_f64());
+            let (workers, seconds) = (reports.workers(&kafka.group_id), started.elapsed().as_secs_f64());
             say!("every worker has applied it: workers: {workers}, partitions: {partitions}, after {seconds:.2} s");
             return Ok(ExitCode::SUCCESS);
         }
@@ -135,39 +135,39 @@ mod tests {
         }
     }
 
-    fn check(fleet: &Fleet, key: Option<&str>) -> Result<(), String> {
-        fleet.check_key(key).map_err(|error| error.to_string())
+    fn check(reports: &WorkerReports, key: Option<&str>) -> Result<(), String> {
+        reports.check_key(key).map_err(|error| error.to_string())
     }
 
     #[test]
     fn a_key_that_a_worker_does_not_have_is_refused() {
-        let fleet = Fleet::of([report("a", &["new", "old"], &[0], 0, 1), report("b", &["old"], &[1], 0, 1)]);
-        assert_eq!(check(&fleet, Some("old")), Ok(()));
-        let refused = check(&fleet, Some("new")).unwrap_err();
+        let reports = WorkerReports::of([report("a", &["new", "old"], &[0], 0, 1), report("b", &["old"], &[1], 0, 1)]);
+        assert_eq!(check(&reports, Some("old")), Ok(()));
+        let refused = check(&reports, Some("new")).unwrap_err();
         assert!(refused.contains("the workers do not have this key (b) and") && refused.contains("--force"), "{refused}");
-        let refused = check(&fleet, None).unwrap_err();
+        let refused = check(&reports, None).unwrap_err();
         assert!(refused.contains("is not set, and the workers have a key (a, b)"), "{refused}");
-        let keyless = Fleet::of([report("a", &[], &[0], 0, 1)]);
+        let keyless = WorkerReports::of([report("a", &[], &[0], 0, 1)]);
         assert!(check(&keyless, None).is_ok() && check(&keyless, Some("old")).is_err());
         // Without reports nobody is kept from stopping somebody.
-        assert_eq!(check(&Fleet::of([]), Some("old")), Ok(()));
+        assert_eq!(check(&WorkerReports::of([]), Some("old")), Ok(()));
     }
 
     #[test]
     fn a_worker_whose_partitions_others_have_counts_no_more() {
-        let fleet = Fleet::of([report("new", &["k"], &[0, 1], 8, 9), report("killed", &[], &[0, 1], 1, 2)]);
-        assert!(check(&fleet, Some("k")).is_ok() && fleet.workers("g") == 1 && fleet.workers("h") == 0);
-        assert!(fleet.missing("g", 2, (Partition(0), Offset(7))).is_empty());
+        let reports = WorkerReports::of([report("new", &["k"], &[0, 1], 8, 9), report("killed", &[], &[0, 1], 1, 2)]);
+        assert!(check(&reports, Some("k")).is_ok() && reports.workers("g") == 1 && reports.workers("h") == 0);
+        assert!(reports.missing("g", 2, (Partition(0), Offset(7))).is_empty());
     }
 
     #[test]
     fn a_control_counts_once_the_worker_of_every_partition_has_applied_it() {
-        let fleet = Fleet::of([report("a", &[], &[0, 2], 8, 1), report("b", &[], &[1], 7, 1)]);
-        let missing = |partitions, at, offset| fleet.missing("g", partitions, (Partition(at), Offset(offset)));
+        let reports = WorkerReports::of([report("a", &[], &[0, 2], 8, 1), report("b", &[], &[1], 7, 1)]);
+        let missing = |partitions, at, offset| reports.missing("g", partitions, (Partition(at), Offset(offset)));
         assert!(missing(3, 0, 6).is_empty());
         assert_eq!(missing(3, 0, 7), BTreeMap::from([(Some("b"), vec![1])]));
         assert_eq!(missing(5, 0, 6), BTreeMap::from([(None, vec![3, 4])]));
         assert_eq!(missing(3, 1, 0).len(), 2, "of another partition of the controls nothing was said");
-        assert_eq!(fleet.missing("h", 1, (Partition(0), Offset(0))), BTreeMap::from([(None, vec![0])]));
+        assert_eq!(reports.missing("h", 1, (Partition(0), Offset(0))), BTreeMap::from([(None, vec![0])]));
     }
 }
