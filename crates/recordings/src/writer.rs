@@ -29,7 +29,7 @@ pub struct CaptureWriter {
     /// How many pieces and lines were written.
     pieces: Label,
     /// How many bytes the file has in whole pieces.
-    written: u64,
+    bytes_written: u64,
 }
 
 #[derive(Debug)]
@@ -41,7 +41,7 @@ enum Sink {
 impl CaptureWriter {
     /// Returns a writer to stdout.
     pub fn stdout() -> Self {
-        Self { sink: Sink::Stdout, is_compressed: false, piece: Vec::new(), pieces: Label::default(), written: 0 }
+        Self { sink: Sink::Stdout, is_compressed: false, piece: Vec::new(), pieces: Label::default(), bytes_written: 0 }
     }
 
     /// Returns a writer of a new file, or of one that is emptied first if it `replaces` what is there.
@@ -52,7 +52,13 @@ impl CaptureWriter {
         let mut options = OpenOptions::new();
         options.write(true);
         let file = if replaces { options.create(true).truncate(true).open(path)? } else { options.create_new(true).open(path)? };
-        Ok(Self { sink: Sink::File(file), is_compressed: is_compressed(path), piece: Vec::new(), pieces: Label::default(), written: 0 })
+        Ok(Self {
+            sink: Sink::File(file),
+            is_compressed: is_compressed(path),
+            piece: Vec::new(),
+            pieces: Label::default(),
+            bytes_written: 0,
+        })
     }
 
     /// Returns a writer that goes on behind what is good of a file. What stands behind it is cut off.
@@ -64,7 +70,7 @@ impl CaptureWriter {
         file.set_len(found.good_bytes)?;
         file.seek(SeekFrom::End(0))?;
         let (sink, piece, pieces) = (Sink::File(file), Vec::new(), found.pieces);
-        Ok(Self { sink, is_compressed: is_compressed(path), piece, pieces, written: found.good_bytes })
+        Ok(Self { sink, is_compressed: is_compressed(path), piece, pieces, bytes_written: found.good_bytes })
     }
 
     /// Has `write` append lines, which are on their way to the file once there are enough of them.
@@ -108,12 +114,12 @@ impl CaptureWriter {
             Sink::File(file) => {
                 if let Err(error) = file.write_all(bytes) {
                     // Half a piece would have to be found and cut off by whoever reads the file.
-                    let _cut = file.set_len(self.written).and_then(|()| file.seek(SeekFrom::Start(self.written)));
+                    let _cut = file.set_len(self.bytes_written).and_then(|()| file.seek(SeekFrom::Start(self.bytes_written)));
                     return Err(error);
                 }
             }
         }
-        self.written += bytes.len() as u64;
+        self.bytes_written += bytes.len() as u64;
         Ok(())
     }
 
@@ -129,7 +135,7 @@ impl CaptureWriter {
         if let Sink::File(file) = &self.sink {
             file.sync_all()?;
         }
-        Ok(self.written)
+        Ok(self.bytes_written)
     }
 }
 
@@ -146,7 +152,7 @@ mod tests {
             let mut writer = CaptureWriter::create(&path, false).unwrap();
             writer.append(|line| line.extend_from_slice(b"{\"a\":1}\n")).unwrap();
             writer.flush().unwrap();
-            let first = writer.written;
+            let first = writer.bytes_written;
             writer.append(|line| line.extend_from_slice(b"{\"b\":2}\n")).unwrap();
             assert_eq!(writer.finish().unwrap(), std::fs::metadata(&path).unwrap().len());
             let read = |path: &Path| {

@@ -289,7 +289,7 @@ impl Job<'_> {
     /// Takes the marks back after a failure if nothing was moved yet, so that the workers can go on as before. The topic tells it, and not
     /// what was read when this run began: another run may have moved threads since.
     fn unmark(&self, writer: &mut Writer<'_>) {
-        let unmarked = self.own_records().and_then(|own| match begun(&own) {
+        let unmarked = self.own_records().and_then(|own| match sum_before(&own) {
             Some(_) => Ok(()),
             None => writer.commit(&self.marks(None)).and_then(|()| writer.settle()),
         });
@@ -301,7 +301,7 @@ impl Job<'_> {
     /// Marks and fences every partition, and prepares the move or goes on with the one that was interrupted.
     fn begin(&self, rekey: Rekey, own: &[OwnRecords], writer: &mut Writer<'_>) -> anyhow::Result<Placement> {
         if own.iter().any(|own| own.mark.is_none()) {
-            writer.commit(&self.marks(Some(&RekeyMark { from: rekey.from, to: rekey.to, sum: begun(own) })))?;
+            writer.commit(&self.marks(Some(&RekeyMark { from: rekey.from, to: rekey.to, sum: sum_before(own) })))?;
         }
         say!("fencing {} partitions", self.partitions.len());
         writer::fence(self)?;
@@ -323,16 +323,16 @@ impl Job<'_> {
             "the marks are not to be seen: another move has ended just now, or the brokers have lost the end of a transaction; run it again to \
              see, and if it stays so, start a worker with `tollgate run --drain-partitions`, which mends that"
         );
-        let begun = begun(&own);
+        let before = sum_before(&own);
         // What was written to old partitions since the move began was written after the change, by producers that do not know of it.
-        if begun.is_none() {
+        if before.is_none() {
             self.check_lag(rekey, &own)?;
         }
         let mut placement = placement::read(self, rekey, own)?;
         if let Some(refusal) = self.refusals(&placement).into_iter().next() {
             bail!("{refusal}");
         }
-        let Some(expected) = begun else {
+        let Some(expected) = before else {
             placement.anchor(self, rekey)?;
             let mark = RekeyMark { from: rekey.from, to: rekey.to, sum: Some(placement.sum) };
             let mut changes = self.states(&placement, rekey.from)?;
@@ -390,6 +390,6 @@ impl Job<'_> {
 }
 
 /// Returns the sum of the threads before the first one was moved, if that was noted.
-fn begun(own: &[OwnRecords]) -> Option<StateSum> {
+fn sum_before(own: &[OwnRecords]) -> Option<StateSum> {
     own.iter().find_map(|own| own.mark?.sum)
 }

@@ -149,7 +149,7 @@ impl Run<'_> {
                     self.counts.records += 1;
                     self.tracker.send(place, self.multiply);
                 }
-                let due = self.schedule.due(record.timestamp_ms, copy > 0).map(|due| self.clock.start.checked_add(due));
+                let due = self.schedule.next_send(record.timestamp_ms, copy > 0).map(|due| self.clock.start.checked_add(due));
                 let due = due.map(|due| due.context("a record is due later than a clock can tell; use --speed or --rate")).transpose()?;
                 if !self.wait_until(due)? {
                     return Ok(None);

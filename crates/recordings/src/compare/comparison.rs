@@ -91,7 +91,7 @@ impl Visitor for Comparison<'_> {
         let offset = i64::try_from(number - 1)?;
         let said = captured.with_record(topic, offset, |record, is_readable| {
             facts.place(record);
-            let said = sides.ask(record, is_readable, |event| facts.event(event, |thread| turns.holds(thread)))?;
+            let said = sides.ask(record, is_readable, |event| facts.event(event, |thread| turns.is_stopped(thread)))?;
             if let Some(rejection) = said.rejection.as_ref().filter(|_| facts.thread_id.is_empty()) {
                 facts.unreadable(&rejection.event, record.coordinates());
             }

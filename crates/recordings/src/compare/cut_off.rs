@@ -31,7 +31,7 @@ pub(super) struct Loss {
 
 impl StoppedTurns {
     /// Returns whether a turn of this thread is stopped.
-    pub(super) fn holds(&self, thread_id: &str) -> bool {
+    pub(super) fn is_stopped(&self, thread_id: &str) -> bool {
         !self.threads.is_empty() && self.threads.contains_key(thread_id)
     }
 
@@ -84,16 +84,16 @@ mod tests {
         let mut turns = StoppedTurns::default();
         assert_eq!(turns.note(&facts("1", true), &allow, &allow), Loss::default());
         assert_eq!(turns.note(&facts("1", true), &allow, &halt), Loss::default());
-        assert!(turns.holds("t") && !turns.holds("u"));
+        assert!(turns.is_stopped("t") && !turns.is_stopped("u"));
         assert_eq!(turns.note(&facts("1", true), &allow, &halt), Loss { calls: 1, turns: 1 });
         assert_eq!(turns.note(&facts("1", true), &allow, &halt), Loss { calls: 1, turns: 0 });
         assert_eq!(turns.note(&facts("1", false), &allow, &halt), Loss::default());
         assert_eq!(turns.note(&facts("1", true), &side(Action::Allow, "not_executed"), &halt), Loss::default());
         assert_eq!(turns.note(&facts("2", true), &allow, &allow), Loss::default());
-        assert!(!turns.holds("t"));
+        assert!(!turns.is_stopped("t"));
         turns.note(&facts("2", true), &allow, &halt);
         turns.boundary(&facts("2", false));
-        assert!(!turns.holds("t"));
+        assert!(!turns.is_stopped("t"));
     }
 
     #[test]
@@ -111,6 +111,6 @@ mod tests {
         let halt = side(Action::Halt, "same_tool_failing");
         let mut turns = StoppedTurns::default();
         turns.note(&facts("1", true), &halt, &halt);
-        assert!(!turns.holds("t"));
+        assert!(!turns.is_stopped("t"));
     }
 }

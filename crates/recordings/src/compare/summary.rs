@@ -132,7 +132,7 @@ impl Summary {
             agents: most(&tally.agents),
             tenants: most(&tally.tenants),
             threads: most(&tally.threads),
-            times: times(tally),
+            times: by_time(tally),
         }
     }
 }
@@ -146,7 +146,7 @@ fn most(names: &Names) -> Vec<Named> {
 }
 
 /// Returns the differences over time, in steps of whole minutes.
-fn times(tally: &Tally) -> Vec<At> {
+fn by_time(tally: &Tally) -> Vec<At> {
     let (Some((first, _)), Some((last, _))) = (tally.minutes.first_key_value(), tally.minutes.last_key_value()) else { return Vec::new() };
     let step = (last - first) / TIMES_MAX + 1;
     let mut steps: Vec<At> = Vec::new();

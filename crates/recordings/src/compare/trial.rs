@@ -58,8 +58,8 @@ struct Published {
     tool_name: Option<String>,
     // Earlier releases did not write it.
     agent_id: Option<String>,
-    from: Said,
-    to: Said,
+    from: PublishedDecision,
+    to: PublishedDecision,
     policy_version: String,
     shadow_policy_version: String,
     topic: String,
@@ -69,13 +69,13 @@ struct Published {
 
 /// What a policy said.
 #[derive(Deserialize)]
-struct Said {
+struct PublishedDecision {
     action: String,
     code: String,
     decided_by: String,
 }
 
-impl Said {
+impl PublishedDecision {
     fn side(self) -> Option<Side> {
         let Self { action, code, decided_by } = self;
         let (action, decided_by) = (Action::from_name(&action)?, DecidedBy::from_name(&decided_by)?);

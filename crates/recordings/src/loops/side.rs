@@ -115,14 +115,14 @@ pub(super) struct Sided {
 
 /// The code of a verdict with its count, if it is more than a plain allow.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct VerdictCode {
     pub(super) code: String,
     pub(super) count: u32,
 }
 
 impl Sided {
     /// Decides on an event, and counts what follows. `step` is what the observer saw of a result.
-    pub(super) fn note(&mut self, policy: &Policy, event: &Event<'_>, is_new_turn: bool, step: Option<Step>) -> Option<Said> {
+    pub(super) fn note(&mut self, policy: &Policy, event: &Event<'_>, is_new_turn: bool, step: Option<Step>) -> Option<VerdictCode> {
         if is_new_turn {
             self.is_halted = false;
         }
@@ -145,7 +145,7 @@ impl Sided {
             _ => return None,
         }
         let count = serde_json::from_slice::<serde_json::Value>(&verdict).ok().and_then(|verdict| verdict.get("count")?.as_u64());
-        Some(Said { code: decided.code.into_owned(), count: count.and_then(|count| u32::try_from(count).ok()).unwrap_or_default() })
+        Some(VerdictCode { code: decided.code.into_owned(), count: count.and_then(|count| u32::try_from(count).ok()).unwrap_or_default() })
     }
 
     fn call(&mut self, id: &str, event_id: &str, action: Action, halts: bool) {

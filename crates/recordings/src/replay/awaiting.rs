@@ -56,7 +56,7 @@ impl Times {
 /// An event whose verdict is awaited.
 #[derive(Debug, Clone, Copy)]
 struct Awaited {
-    due: Instant,
+    due_at: Instant,
     /// How often the event was sent. A worker answers each time.
     sent: u32,
     came: u32,
@@ -103,8 +103,8 @@ impl Awaiting {
     }
 
     /// Notes that an event which gets a verdict with this id was due then. It has to be noted before it is sent.
-    pub fn expect(&mut self, id: [u8; 32], due: Instant) {
-        self.events.entry(id).or_insert(Awaited { due, sent: 0, came: 0 }).sent += 1;
+    pub fn expect(&mut self, id: [u8; 32], due_at: Instant) {
+        self.events.entry(id).or_insert(Awaited { due_at, sent: 0, came: 0 }).sent += 1;
     }
 
     /// Notes a verdict that came then. Verdicts on other events do not count.
@@ -115,7 +115,7 @@ impl Awaiting {
         event.came += 1;
         if event.came == 1 {
             self.answered += 1;
-            self.latency.note(event.due, came);
+            self.latency.note(event.due_at, came);
             *self.verdicts.entry((action, code)).or_default() += 1;
         } else if event.came > event.sent {
             self.duplicates += 1;

@@ -69,7 +69,7 @@ impl Overview {
             record.with_borrowed(|record| {
                 overview.bytes += record.value.map_or(0, |value| value.len() as u64);
                 partitions.insert(record.partition);
-                schedule.due(record.timestamp_ms, false);
+                schedule.next_send(record.timestamp_ms, false);
                 overview.first_ms = overview.first_ms.into_iter().chain(record.timestamp_ms).min();
                 overview.last_ms = overview.last_ms.max(record.timestamp_ms);
                 if is_thorough || !overview.has_events {

@@ -74,7 +74,7 @@ impl Schedule {
 
     /// Returns when a send is due, from the start; `None` is as soon as it can be. Copies of one record, which follow each other, are due
     /// together where recorded times set the pace.
-    pub fn due(&mut self, timestamp_ms: Option<i64>, is_copy: bool) -> Option<Duration> {
+    pub fn next_send(&mut self, timestamp_ms: Option<i64>, is_copy: bool) -> Option<Duration> {
         self.sends += 1;
         match self.pace {
             Pace::Max => return None,
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn due_ms(schedule: &mut Schedule, time_ms: i64) -> u128 {
-        schedule.due(Some(time_ms), false).unwrap().as_millis()
+        schedule.next_send(Some(time_ms), false).unwrap().as_millis()
     }
 
     #[test]
@@ -123,9 +123,9 @@ mod tests {
         let mut schedule = Schedule::new(Pace::Recorded(10.0));
         let due: Vec<_> = [5_000, 6_000, 5_500, 5_900, 9_000].map(|time| due_ms(&mut schedule, time)).into();
         assert_eq!((due, schedule.backwards), (vec![0, 100, 100, 100, 400], 2));
-        assert_eq!(schedule.due(None, false), Some(Duration::from_millis(400)));
+        assert_eq!(schedule.next_send(None, false), Some(Duration::from_millis(400)));
         assert_eq!(schedule.timeless, 1);
-        assert_eq!(schedule.due(Some(1), true), Some(Duration::from_millis(400)), "a copy is due with its record");
+        assert_eq!(schedule.next_send(Some(1), true), Some(Duration::from_millis(400)), "a copy is due with its record");
         assert_eq!(schedule.backwards, 2);
     }
 
@@ -144,9 +144,9 @@ mod tests {
     #[test]
     fn a_rate_counts_every_send() {
         let mut schedule = Schedule::new(Pace::Rate(4.0));
-        let due = [false, true, false, true].map(|is_copy| schedule.due(None, is_copy).unwrap().as_millis());
+        let due = [false, true, false, true].map(|is_copy| schedule.next_send(None, is_copy).unwrap().as_millis());
         assert_eq!(due, [0, 250, 500, 750]);
-        assert_eq!(Schedule::new(Pace::Max).due(Some(7), false), None);
+        assert_eq!(Schedule::new(Pace::Max).next_send(Some(7), false), None);
     }
 
     #[test]
