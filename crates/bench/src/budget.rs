@@ -20,14 +20,14 @@ impl Budget {
     /// Takes the share of the next part, which has this weight, and returns when that part has to end.
     pub fn take(&mut self, weight: u32) -> Instant {
         let now = Instant::now();
-        let part = share(self.end.saturating_duration_since(now), weight, self.weight_left);
+        let part = part_of(self.end.saturating_duration_since(now), weight, self.weight_left);
         self.weight_left = self.weight_left.saturating_sub(weight);
         now + part
     }
 }
 
 /// Returns the share of `left` that `weight` of `weight_left` gets.
-fn share(left: Duration, weight: u32, weight_left: u32) -> Duration {
+fn part_of(left: Duration, weight: u32, weight_left: u32) -> Duration {
     if weight >= weight_left { left } else { left.mul_f64(f64::from(weight) / f64::from(weight_left)) }
 }
 
@@ -38,9 +38,12 @@ mod tests {
     #[test]
     fn a_part_gets_its_share_of_what_is_left_and_the_last_one_all_of_it() {
         let seconds = Duration::from_secs;
-        assert_eq!(share(seconds(900), 3, 9), seconds(300));
-        assert_eq!(share(seconds(800), 2, 6).as_secs(), 266);
-        assert_eq!([share(seconds(50), 4, 4), share(seconds(50), 4, 1), share(seconds(0), 1, 2)], [seconds(50), seconds(50), seconds(0)]);
+        assert_eq!(part_of(seconds(900), 3, 9), seconds(300));
+        assert_eq!(part_of(seconds(800), 2, 6).as_secs(), 266);
+        assert_eq!(
+            [part_of(seconds(50), 4, 4), part_of(seconds(50), 4, 1), part_of(seconds(0), 1, 2)],
+            [seconds(50), seconds(50), seconds(0)]
+        );
     }
 
     #[test]

@@ -134,11 +134,11 @@ impl Session {
 
     /// Returns the traffic, from its beginning.
     pub fn mix(&self) -> Mix {
-        Mix::new(self.usual())
+        Mix::new(self.mix_settings())
     }
 
     /// Returns the settings of the traffic.
-    pub(super) fn usual(&self) -> MixSettings {
+    pub(super) fn mix_settings(&self) -> MixSettings {
         MixSettings { seed: self.plan.seed, threads: self.plan.threads, ..MixSettings::default() }
     }
 

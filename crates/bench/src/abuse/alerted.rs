@@ -51,7 +51,7 @@ impl Session {
     /// Searches the peak of both stages, if there is no rate, and measures alerts at half of it: with the usual traffic, and with traffic
     /// of which one user has half.
     pub(super) fn alerted(&self, found: &mut AbuseFindings, rate: Option<f64>) -> Result<()> {
-        let (subject, usual) = (settings::counting(false), self.usual());
+        let (subject, usual) = (settings::counting(false), self.mix_settings());
         let mut at = rate;
         for settings in [usual, MixSettings { has_hot_user: true, ..usual }] {
             let beside = self.with_traffic(&subject, self.plan.partitions, Mix::new(settings), |bed| {

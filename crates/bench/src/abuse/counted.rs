@@ -22,7 +22,7 @@ const WARM_UP: f64 = 0.25;
 impl Session {
     /// Returns the throughput with one user who has half of all traffic, over that of the usual traffic, in turns.
     pub(super) fn counted(&self, events: usize, rounds: usize) -> Result<Option<Ratio>> {
-        let usual = MixSettings { denials: DENIED, ..self.usual() };
+        let usual = MixSettings { denials: DENIED, ..self.mix_settings() };
         let uniform = self.preload(self.plan.partitions, events, Mix::new(usual))?;
         let hot = self.preload(self.plan.partitions, events, Mix::new(MixSettings { has_hot_user: true, ..usual }))?;
         let (mut over, mut under) = (Vec::new(), Vec::new());
