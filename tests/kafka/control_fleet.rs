@@ -5,7 +5,7 @@ use std::process::Output;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::controls::{control, keyed_deployment, switches, user, wait_for_code, written};
+use crate::controls::{control, keyed_deployment, run_control, switches, user, wait_for_code};
 use tollgate_testkit::{Cluster, Deployment};
 
 /// Returns what a command said to people, once it has ended with this code.
@@ -109,10 +109,10 @@ pub(crate) fn a_suspension_waits_for_every_worker(cluster: &Cluster) -> Result<(
 pub(crate) fn the_history_says_who_switched_what(cluster: &Cluster) -> Result<()> {
     let deployment = keyed_deployment(cluster, 1)?;
     let bob = user("bob");
-    let first = written(&deployment, &[&["suspend", "--by", "alice", "--reason", "chargeback", "--until", "10m"], &bob[..]].concat())?;
+    let first = run_control(&deployment, &[&["suspend", "--by", "alice", "--reason", "chargeback", "--until", "10m"], &bob[..]].concat())?;
     ensure!(first["value"]["by"] == "alice" && first["value"]["until"].as_str().is_some_and(|until| until.ends_with('Z')), "{first}");
-    written(&deployment, &[&["resume", "--by", "carol", "--reason", "case 4711"], &bob[..]].concat())?;
-    written(&deployment, &[&["suspend"], &user("eve")[..]].concat())?;
+    run_control(&deployment, &[&["resume", "--by", "carol", "--reason", "case 4711"], &bob[..]].concat())?;
+    run_control(&deployment, &[&["suspend"], &user("eve")[..]].concat())?;
     // A record of another program, as older ones are.
     let key = format!("subject/agent/{}", "ab".repeat(32));
     let old = json!({"type": "subject", "kind": "agent", "hash": "ab".repeat(32), "state": "suspended"});

@@ -25,7 +25,7 @@ pub(crate) fn control(deployment: &Deployment, arguments: &[&str]) -> Result<Out
 }
 
 /// Runs a command that must succeed, and reads the line that it prints.
-pub(crate) fn written(deployment: &Deployment, arguments: &[&str]) -> Result<Value> {
+pub(crate) fn run_control(deployment: &Deployment, arguments: &[&str]) -> Result<Value> {
     let output = control(deployment, arguments)?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     ensure!(!String::from_utf8_lossy(&[output.stdout.clone(), output.stderr].concat()).contains(MARKER), "an id was printed");
@@ -86,7 +86,7 @@ pub(crate) fn a_suspension_blocks_on_every_partition_of_two_workers(cluster: &Cl
     let (first, second) = (deployment.start()?, deployment.start()?);
     wait_until("both have partitions", || Ok(first.partitions()?.len() == 4 && second.partitions()?.len() == 4))?;
     wait_for_code(cluster, &deployment, PARTITIONS, MARKER, "allow")?;
-    let line = written(&deployment, &[&["suspend"], &user(MARKER)[..], &["--reason", "chargeback"]].concat())?;
+    let line = run_control(&deployment, &[&["suspend"], &user(MARKER)[..], &["--reason", "chargeback"]].concat())?;
     let key = line["key"].as_str().context("a key")?;
     assert!(key.starts_with("subject/user/") && key.len() == 77, "{key}");
     assert_eq!(
@@ -144,7 +144,7 @@ pub(crate) fn nothing_is_decided_before_the_controls_are_known(cluster: &Cluster
         })
         .collect();
     cluster.produce(&deployment.controls, &passports)?;
-    written(&deployment, &[&["suspend"], &user(MARKER)[..]].concat())?;
+    run_control(&deployment, &[&["suspend"], &user(MARKER)[..]].concat())?;
     let calls: Vec<_> = (0..100).map(|number| call(number % 2, MARKER, &format!("c{number}"))).collect();
     cluster.produce(&deployment.events, &calls)?;
     // The reading is held up in the middle, for long enough to be seen.
@@ -177,9 +177,9 @@ pub(crate) fn nothing_is_decided_before_the_controls_are_known(cluster: &Cluster
 pub(crate) fn a_control_that_cannot_be_read_restricts(cluster: &Cluster) -> Result<()> {
     let deployment = keyed_deployment(cluster, 1)?;
     let worker = deployment.start()?;
-    let line = written(&deployment, &[&["suspend"], &user("bob")[..]].concat())?;
+    let line = run_control(&deployment, &[&["suspend"], &user("bob")[..]].concat())?;
     let key = line["key"].as_str().context("a key")?;
-    written(&deployment, &[&["resume"], &user("bob")[..]].concat())?;
+    run_control(&deployment, &[&["resume"], &user("bob")[..]].concat())?;
     wait_for_code(cluster, &deployment, 1, "bob", "allow")?;
     let mut malformed = line["value"].clone();
     malformed["until"] = json!(MARKER);
@@ -234,9 +234,9 @@ pub(crate) fn a_control_that_cannot_be_read_restricts(cluster: &Cluster) -> Resu
     let worker = deployment.start()?;
     assert_eq!((worker.metric("tollgate_controls")?, worker.metric("tollgate_control_rejections_total")?), (2.0, 2.0));
     assert_eq!(codes(cluster, &deployment, 1, "bob")?, ["subject_suspended"]);
-    written(&deployment, &["passport", "remove", "coder"])?;
+    run_control(&deployment, &["passport", "remove", "coder"])?;
     wait_for_metric(&worker, "tollgate_controls", 1.0)?;
-    written(&deployment, &[&["resume"], &user("bob")[..]].concat())?;
+    run_control(&deployment, &[&["resume"], &user("bob")[..]].concat())?;
     wait_for_code(cluster, &deployment, 1, "bob", "allow")?;
     Ok(())
 }
@@ -286,7 +286,7 @@ pub(crate) fn what_does_not_fit_is_named(cluster: &Cluster) -> Result<()> {
 pub(crate) fn the_table_outlives_a_broker_restart(cluster: &Cluster, broker: &mut Broker) -> Result<()> {
     let deployment = keyed_deployment(cluster, 1)?;
     let worker = deployment.start()?;
-    written(&deployment, &[&["suspend"], &user("bob")[..]].concat())?;
+    run_control(&deployment, &[&["suspend"], &user("bob")[..]].concat())?;
     wait_for_code(cluster, &deployment, 1, "bob", "subject_suspended")?;
     wait_for_metric(&worker, "tollgate_controls_stale_seconds", 0.0)?;
     broker.kill()?;
@@ -294,7 +294,7 @@ pub(crate) fn the_table_outlives_a_broker_restart(cluster: &Cluster, broker: &mu
     assert_eq!((worker.get("/livez")?.0, worker.metric("tollgate_controls")?), (200, 1.0));
     broker.start_again()?;
     assert_eq!(codes(cluster, &deployment, 1, "bob")?, ["subject_suspended"]);
-    written(&deployment, &[&["resume"], &user("bob")[..]].concat())?;
+    run_control(&deployment, &[&["resume"], &user("bob")[..]].concat())?;
     wait_for_code(cluster, &deployment, 1, "bob", "allow")?;
     wait_for_metric(&worker, "tollgate_controls_stale_seconds", 0.0)?;
     assert_eq!(worker.metric("tollgate_control_feed_restarts_total")?, 0.0);

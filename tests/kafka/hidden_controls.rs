@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
 
-use crate::controls::{control, keyed_deployment, user, wait_for_code, written};
+use crate::controls::{control, keyed_deployment, run_control, user, wait_for_code};
 use tollgate_testkit::{Cluster, TIME_MAX, Worker, eventually};
 
 /// Begins a transaction on a topic, and leaves it open.
@@ -32,7 +32,7 @@ fn wait_for_report(worker: &Worker, text: &str) -> Result<String> {
 pub(crate) fn an_open_transaction_holds_up_no_suspension(cluster: &Cluster) -> Result<()> {
     let deployment = keyed_deployment(cluster, 1)?;
     let worker = deployment.start()?;
-    written(&deployment, &[&["suspend"], &user("earlier")[..]].concat())?;
+    run_control(&deployment, &[&["suspend"], &user("earlier")[..]].concat())?;
     wait_for_code(cluster, &deployment, 1, "earlier", "subject_suspended")?;
     let stranger = open_transaction(cluster, &deployment.controls)?;
 
@@ -49,7 +49,7 @@ pub(crate) fn an_open_transaction_holds_up_no_suspension(cluster: &Cluster) -> R
     ensure!(String::from_utf8_lossy(&listed.stderr).contains("an open transaction hides"), "the list says nothing");
 
     // What permits is written and waits.
-    written(&deployment, &[&["resume"], &user("earlier")[..]].concat())?;
+    run_control(&deployment, &[&["resume"], &user("earlier")[..]].concat())?;
     wait_for_code(cluster, &deployment, 1, "earlier", "subject_suspended")?;
     let late = deployment.spawn("late")?;
     let report = wait_for_report(&late, "an open transaction hides")?;
@@ -68,8 +68,8 @@ pub(crate) fn an_open_transaction_holds_up_no_suspension(cluster: &Cluster) -> R
 pub(crate) fn a_suspension_that_is_aborted_goes_again(cluster: &Cluster) -> Result<()> {
     let deployment = keyed_deployment(cluster, 1)?;
     let worker = deployment.start()?;
-    let line = written(&deployment, &[&["suspend"], &user("bob")[..]].concat())?;
-    written(&deployment, &[&["resume"], &user("bob")[..]].concat())?;
+    let line = run_control(&deployment, &[&["suspend"], &user("bob")[..]].concat())?;
+    run_control(&deployment, &[&["resume"], &user("bob")[..]].concat())?;
     wait_for_code(cluster, &deployment, 1, "bob", "allow")?;
     let stranger = open_transaction(cluster, &deployment.controls)?;
     let (key, value) = (line["key"].as_str().unwrap_or_default(), line["value"].to_string());

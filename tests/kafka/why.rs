@@ -5,7 +5,7 @@ use std::process::Output;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::controls::{keyed_deployment, user, wait_for_code, written};
+use crate::controls::{keyed_deployment, run_control, user, wait_for_code};
 use tollgate_testkit::{Cluster, Deployment, Outgoing, parsed};
 
 /// What stands in arguments, results and ids of users, and must not be told.
@@ -92,7 +92,7 @@ pub(crate) fn it_tells_who_switched_a_control(cluster: &Cluster) -> Result<()> {
     let deployment = keyed_deployment(cluster, 1)?;
     let worker = deployment.start()?;
     let bob = user("bob");
-    written(&deployment, &[&["suspend", "--by", "alice", "--reason", "chargeback"], &bob[..]].concat())?;
+    run_control(&deployment, &[&["suspend", "--by", "alice", "--reason", "chargeback"], &bob[..]].concat())?;
     wait_for_code(cluster, &deployment, 1, "bob", "subject_suspended")?;
     let stopped = cluster.read_all(&deployment.decisions)?.iter().map(parsed).find(|verdict| verdict["code"] == "subject_suspended");
     let id = stopped.context("a stop")?["verdict_id"].as_str().context("an id")?.to_owned();
@@ -105,7 +105,7 @@ pub(crate) fn it_tells_who_switched_a_control(cluster: &Cluster) -> Result<()> {
     ensure!(answer["next"][0].as_str().is_some_and(|step| step.starts_with("`tollgate control resume --kind user --hash ")), "{answer}");
     assert_eq!(answer["again"]["result"], "same");
 
-    written(&deployment, &[&["resume"], &bob[..]].concat())?;
+    run_control(&deployment, &[&["resume"], &bob[..]].concat())?;
     let lifted = why(&deployment, &[&id])?;
     ensure!(lifted["controls"][0]["now"].is_null() && lifted["controls"][0]["then"]["state"] == "suspended", "{lifted}");
     ensure!(lifted["again"]["result"] == "differs" && lifted["again"]["code"] == "allow", "{lifted}");

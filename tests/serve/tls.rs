@@ -60,7 +60,7 @@ impl Files {
     }
 
     /// Asks with curl, and returns its exit code, the version of HTTP, the status and the body.
-    fn curl(&self, address: &str, arguments: &[&str], event: &str) -> Said {
+    fn curl(&self, address: &str, arguments: &[&str], event: &str) -> CurlAnswer {
         let mut command = Command::new("curl");
         command.args(["-sS", "--noproxy", "*", "--max-time", "60", "-w", "\n%{http_version} %{response_code}"]);
         command.args(["--cacert"]).arg(self.path("ca.pem")).args(arguments);
@@ -68,7 +68,7 @@ impl Files {
         let ran = run(&mut command, b"");
         let (body, end) = ran.stdout.rsplit_once('\n').unwrap_or_default();
         let (version, status) = end.split_once(' ').unwrap_or_default();
-        Said {
+        CurlAnswer {
             exit: ran.exit,
             version: version.to_owned(),
             status: status.to_owned(),
@@ -77,7 +77,7 @@ impl Files {
     }
 
     /// Asks as the client who has this certificate.
-    fn curl_as(&self, name: &str, address: &str, arguments: &[&str], event: &str) -> Said {
+    fn curl_as(&self, name: &str, address: &str, arguments: &[&str], event: &str) -> CurlAnswer {
         let (certificate, key) = (self.path(&format!("{name}.pem")), self.path(&format!("{name}.key")));
         let identity = ["--cert", certificate.to_str().unwrap(), "--key", key.to_str().unwrap()];
         self.curl(address, &[&identity, arguments].concat(), event)
@@ -86,14 +86,14 @@ impl Files {
 
 /// What curl says.
 #[derive(Debug)]
-struct Said {
+struct CurlAnswer {
     exit: Option<i32>,
     version: String,
     status: String,
     body: Value,
 }
 
-impl Said {
+impl CurlAnswer {
     /// Returns the status and the action or the code.
     fn short(&self) -> (&str, &str) {
         let word = if self.status == "200" { &self.body["action"] } else { &self.body["code"] };

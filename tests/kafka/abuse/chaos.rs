@@ -15,7 +15,7 @@ use tollgate_testkit::{Cluster, Deployment, Outgoing, Random, Record, wait_until
 use crate::controls::switches;
 
 use super::reference::{fold, published, signals_in, signals_of};
-use crate::chaos::{Chronicle, Fleet, Member, number};
+use crate::chaos::{Chronicle, Member, WorkerGroup, number};
 
 const PARTITIONS: i32 = 6;
 const SIGNAL_PARTITIONS: i32 = 3;
@@ -93,8 +93,11 @@ pub(crate) fn kills_change_nothing(cluster: &Cluster, kills: u64, mut meanwhile:
     let settings = Settings::read(&json!({"guardrails": guardrails, "abuse": rules()}), &defaults()?)?;
 
     let mut random = Random::new(seed);
-    let mut fleet =
-        Fleet::start(&deployment, &chronicle, &["decide", "abuse", "decide", "abuse"].map(|stage| Member { stage, ..Member::default() }))?;
+    let mut fleet = WorkerGroup::start(
+        &deployment,
+        &chronicle,
+        &["decide", "abuse", "decide", "abuse"].map(|stage| Member { stage, ..Member::default() }),
+    )?;
     let mut sent = 0;
     for kill in 0..kills {
         meanwhile(kill)?;

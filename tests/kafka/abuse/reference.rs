@@ -18,7 +18,7 @@ use tollgate_core::event::record::{Offset, Partition};
 use tollgate_testkit::Record;
 
 /// One signal as text, so that all of it is compared: every field of a point, or of an amount.
-pub(super) type Said = String;
+pub(super) type SignalText = String;
 
 /// The records that a fold publishes.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ fn record<'r>(topic: &'r str, record: &'r Record) -> tollgate_core::event::recor
 }
 
 /// Returns the signals of events, decided partition by partition under these settings.
-pub(super) fn signals_of(settings: &Settings, topic: &str, events: &[Record]) -> Result<BTreeSet<Said>> {
+pub(super) fn signals_of(settings: &Settings, topic: &str, events: &[Record]) -> Result<BTreeSet<SignalText>> {
     let policy = Policy::under(&settings.policy, Arc::new(Controls::new(settings.subject_keys.iter())));
     let policy = Arc::new(policy.with_signals(settings.abuse.rules.interest()));
     let (mut said, mut out) = (BTreeSet::new(), VerdictBuffer::default());
@@ -67,7 +67,7 @@ pub(super) fn signals_of(settings: &Settings, topic: &str, events: &[Record]) ->
 
 /// Returns the signals of a signals topic without those that are repeated, by the rule of the abuse stage: what is at or below the last
 /// offset of its source on the same partition was there before.
-pub(super) fn signals_in(signals: &[Record]) -> Result<BTreeSet<Said>> {
+pub(super) fn signals_in(signals: &[Record]) -> Result<BTreeSet<SignalText>> {
     let (mut said, mut applied) = (BTreeSet::new(), BTreeMap::<(i32, i32), i64>::new());
     for record in signals {
         let value = record.value.as_deref().context("a value")?;
@@ -89,7 +89,7 @@ pub(super) fn signals_in(signals: &[Record]) -> Result<BTreeSet<Said>> {
 }
 
 /// Returns the signals of a record's value that are new.
-fn say(value: &[u8], is_new: impl Fn(i32, i64) -> bool) -> Result<Vec<Said>> {
+fn say(value: &[u8], is_new: impl Fn(i32, i64) -> bool) -> Result<Vec<SignalText>> {
     let value: Value = serde_json::from_slice(value)?;
     let list = |name: &str| value[name].as_array().cloned().unwrap_or_default();
     let number = |value: &Value| value.as_i64().unwrap_or_default();

@@ -52,7 +52,7 @@ pub(crate) struct Member {
 }
 
 /// The workers of one group, and the faults done to them so far.
-pub(crate) struct Fleet<'g> {
+pub(crate) struct WorkerGroup<'g> {
     deployment: &'g Deployment,
     chronicle: &'g Chronicle,
     /// The worker that was started first comes first.
@@ -84,7 +84,7 @@ struct Leaving {
     logged_at_rest: Option<usize>,
 }
 
-impl<'g> Fleet<'g> {
+impl<'g> WorkerGroup<'g> {
     /// Starts these workers and waits until they are ready.
     pub(crate) fn start(deployment: &'g Deployment, chronicle: &'g Chronicle, members: &[Member]) -> Result<Self> {
         let mut findings = Findings::default();

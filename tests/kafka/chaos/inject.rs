@@ -8,7 +8,7 @@ use tollgate_testkit::{Brokers, NODES, Random, Traffic};
 
 use super::clock::Chronicle;
 use super::faults::{BrokerFault, WorkerFault};
-use super::fleet::Fleet;
+use super::fleet::WorkerGroup;
 
 /// How long a node may take until it is in sync again.
 const SYNC_TIME_MAX: Duration = Duration::from_secs(300);
@@ -160,7 +160,7 @@ impl OnBrokers<'_> {
 }
 
 /// Does the faults of workers until the time is over, at least one. The worker that was started first comes first.
-pub(super) fn on_workers(fault: WorkerFault, fleet: &mut Fleet<'_>, random: &mut Random, until: Instant) -> Result<()> {
+pub(super) fn on_workers(fault: WorkerFault, fleet: &mut WorkerGroup<'_>, random: &mut Random, until: Instant) -> Result<()> {
     loop {
         let pause = match fault {
             WorkerFault::Killed => {

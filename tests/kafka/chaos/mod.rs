@@ -40,7 +40,7 @@ use tollgate_testkit::{Broker, Brokers, Cluster, has_small_disks};
 
 pub(crate) use clock::Chronicle;
 use faults::{BrokerFault, Fault};
-pub(crate) use fleet::{Fleet, Member};
+pub(crate) use fleet::{Member, WorkerGroup};
 use options::Options;
 pub(crate) use options::number;
 pub(crate) use plain::run_if_asked as run_plain_member_if_asked;

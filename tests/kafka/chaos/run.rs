@@ -11,7 +11,7 @@ use tollgate_testkit::{Broker, Brokers, BrokersSettings, Cluster, Deployment, NO
 
 use super::clock::Chronicle;
 use super::faults::{BrokerFault, Fault};
-use super::fleet::{Fleet, Member, plain_group};
+use super::fleet::{Member, WorkerGroup, plain_group};
 use super::front::Front;
 use super::inject::{OnBrokers, SMALL_DISK_BYTES, SMALL_DISK_NODE, on_workers};
 use super::load::{self, Events, Lag};
@@ -53,10 +53,10 @@ struct Run<'r> {
 
 impl Run<'_> {
     /// Starts the fleet and the load, has faults done, and verifies what the topics hold in the end.
-    fn go(&self, inject: impl FnOnce(&mut Fleet<'_>, &Lag) -> Result<()>) -> Result<Report> {
+    fn go(&self, inject: impl FnOnce(&mut WorkerGroup<'_>, &Lag) -> Result<()>) -> Result<Report> {
         let Self { seed, cluster, deployment, chronicle, .. } = *self;
         let started = Instant::now();
-        let mut fleet = Fleet::start(deployment, chronicle, self.members)?;
+        let mut fleet = WorkerGroup::start(deployment, chronicle, self.members)?;
         let (gate, plain) = (lag(cluster, deployment, &deployment.group)?, lag(cluster, deployment, &plain_group(deployment))?);
         let noted = Events::default();
         let reader = load::read(cluster, &deployment.decisions, &noted)?;
@@ -74,7 +74,7 @@ impl Run<'_> {
         let duration = started.elapsed();
         let events = noted.lock();
         let waits = AllWaits::of(&events, &first_reads(&fleet.notes, events.len())?, chronicle);
-        let Fleet { deeds, mut findings, .. } = fleet;
+        let WorkerGroup { deeds, mut findings, .. } = fleet;
         let totals = verify(cluster, deployment, &events, &mut findings)?;
         Ok(Report { name: self.name.clone(), seed, duration, deeds, totals, waits, findings })
     }
@@ -147,7 +147,7 @@ pub(super) fn on_one_broker(options: &Options, cluster: &Cluster, broker: &mut B
 }
 
 /// Waits for a while until the group has caught up with the load.
-fn catch_up(fleet: &mut Fleet<'_>, has_caught_up: impl Fn() -> Result<bool>) -> Result<()> {
+fn catch_up(fleet: &mut WorkerGroup<'_>, has_caught_up: impl Fn() -> Result<bool>) -> Result<()> {
     fleet.settle()?;
     let started = Instant::now();
     while !has_caught_up().unwrap_or(false) {
