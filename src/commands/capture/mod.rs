@@ -17,7 +17,7 @@ use crate::commands::shared::Interrupt;
 use bounds::{read_bound, read_partitions};
 use redaction::redactor;
 use tollgate_operations::Topics;
-use tollgate_operations::capture::{Asked, Bound, Capture, Captured, Partitions};
+use tollgate_operations::capture::{Bound, Capture, CaptureRange, Captured, Partitions};
 
 /// The exit code if records had to be left out.
 const LEFT_OUT: u8 = 3;
@@ -73,7 +73,7 @@ pub(super) fn execute(args: &CaptureArgs, settings: &Settings) -> anyhow::Result
     ensure!(path.is_some() || !args.resume, "--resume: found no file; name the one to go on with");
     let found = found(args, path, name, settings)?;
     let redactor = redactor(args, settings, found.records > 0)?;
-    let asked = Asked { from: &args.from, to: &args.to, partitions: &args.partitions, follows: args.follow, behind: &found };
+    let asked = CaptureRange { from: &args.from, to: &args.to, partitions: &args.partitions, follows: args.follow, behind: &found };
     let (is_file, shown) = (path.is_some(), path.map_or_else(|| "stdout".to_owned(), |path| path.display().to_string()));
     let fix = if is_file { "; free some space, and go on with --resume" } else { "" };
     let capture = Capture { kafka, topics: &topics, topic, asked, redactor, stop: &interrupt.stop };

@@ -19,12 +19,12 @@ use tollgate_worker::Stop;
 
 use crate::{Topic, TopicRecords, Topics, consumer};
 use progress::Progress;
-use read::{Taken, Write, read};
+use read::{RecordSink, Write, read};
 use same_key::check_key;
 use spans::spans;
 
 pub use read::Faults;
-pub use spans::{Asked, Bound, Partitions};
+pub use spans::{Bound, CaptureRange, Partitions};
 pub use stream::{Missing, stream, topic_of};
 
 const CLIENT_ID: &str = "tollgate-capture";
@@ -38,7 +38,7 @@ pub struct Capture<'c> {
     /// The topic.
     pub topic: Topic<'c>,
     /// From where to where.
-    pub asked: Asked<'c>,
+    pub asked: CaptureRange<'c>,
     /// What replaces the contents; `None` leaves records as they are.
     pub redactor: Option<Redactor>,
     /// The sign to stop.
@@ -86,7 +86,7 @@ impl Capture<'_> {
             };
             written.map_err(&cannot_write)
         };
-        let taken = &mut Taken { progress: &mut progress, faults: &mut faults, redactor, write };
+        let taken = &mut RecordSink { progress: &mut progress, faults: &mut faults, redactor, write };
         let is_followed = spans.iter().any(|span| span.end.is_none());
         let mut records = TopicRecords::open(kafka, CLIENT_ID, topic.name, &spans)?;
         let reached = read(&mut records, is_followed, stop, taken);

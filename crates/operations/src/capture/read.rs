@@ -61,7 +61,7 @@ impl Faults {
 }
 
 /// What is done with each record.
-pub(super) struct Taken<'t, W> {
+pub(super) struct RecordSink<'t, W> {
     pub(super) progress: &'t mut Progress,
     pub(super) faults: &'t mut Faults,
     /// What replaces the contents; `None` leaves records as they are.
@@ -83,7 +83,7 @@ pub(super) fn read<W: FnMut(Write<'_>) -> anyhow::Result<()>>(
     records: &mut TopicRecords,
     is_followed: bool,
     stop: &Stop,
-    taken: &mut Taken<'_, W>,
+    taken: &mut RecordSink<'_, W>,
 ) -> anyhow::Result<bool> {
     let mut flushed = Instant::now();
     for number in 0_u64.. {
@@ -112,7 +112,7 @@ pub(super) fn read<W: FnMut(Write<'_>) -> anyhow::Result<()>>(
     Ok(true)
 }
 
-impl<W: FnMut(Write<'_>) -> anyhow::Result<()>> Taken<'_, W> {
+impl<W: FnMut(Write<'_>) -> anyhow::Result<()>> RecordSink<'_, W> {
     /// Writes a record, with stand-ins for its contents if that is asked for.
     fn record(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
         let Some(redactor) = &mut self.redactor else { return self.line(record) };

@@ -31,7 +31,7 @@ pub enum Bound {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partitions(pub RangeInclusive<i32>);
 
-impl Asked<'_> {
+impl CaptureRange<'_> {
     /// Returns whether a partition is asked for.
     fn takes(&self, partition: i32) -> bool {
         self.partitions.is_empty() || self.partitions.iter().any(|range| range.0.contains(&partition))
@@ -40,7 +40,7 @@ impl Asked<'_> {
 
 /// What the user asked for.
 #[derive(Debug)]
-pub struct Asked<'a> {
+pub struct CaptureRange<'a> {
     /// Where to begin.
     pub from: &'a [Bound],
     /// Where to end.
@@ -58,7 +58,7 @@ pub struct Asked<'a> {
 /// # Errors
 /// A bound is none of this topic's, or the brokers do not answer.
 pub(super) fn spans(
-    asked: &Asked<'_>,
+    asked: &CaptureRange<'_>,
     topics: &Topics<'_>,
     topic: Topic<'_>,
     consumer: &BaseConsumer<PlainContext>,
@@ -113,7 +113,7 @@ pub(super) fn spans(
     Ok(spans)
 }
 
-fn check(asked: &Asked<'_>, topic: Topic<'_>) -> anyhow::Result<()> {
+fn check(asked: &CaptureRange<'_>, topic: Topic<'_>) -> anyhow::Result<()> {
     let has = |number: i32| u32::try_from(number).is_ok_and(|number| number < topic.partitions);
     let named = [("--from", asked.from), ("--to", asked.to)].into_iter().flat_map(|(option, bounds)| {
         bounds.iter().filter_map(move |bound| if let Bound::Offset(number, _) = bound { Some((option, *number)) } else { None })

@@ -13,8 +13,8 @@ use tollgate_worker::Stop;
 
 use super::CLIENT_ID;
 use super::progress::Progress;
-use super::read::{Faults, Taken, Write, read};
-use super::spans::{Asked, spans};
+use super::read::{Faults, RecordSink, Write, read};
+use super::spans::{CaptureRange, spans};
 use crate::{TopicRecords, Topics, consumer};
 
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -48,7 +48,7 @@ impl Missing {
 pub fn stream(kafka: &KafkaSettings, name: &str, named_by: &str) -> anyhow::Result<(Input, Missing)> {
     let spans = {
         let topics = Topics::new(kafka)?;
-        let asked = Asked { from: &[], to: &[], partitions: &[], follows: false, behind: &Contents::default() };
+        let asked = CaptureRange { from: &[], to: &[], partitions: &[], follows: false, behind: &Contents::default() };
         spans(&asked, &topics, topics.named(name, named_by)?, &consumer(kafka, CLIENT_ID, 1)?)?
     };
     let (lines, pipe) = io::pipe().context("no pipe")?;
@@ -63,7 +63,7 @@ pub fn stream(kafka: &KafkaSettings, name: &str, named_by: &str) -> anyhow::Resu
             append(&mut line);
             Ok(pipe.write_all(&line)?)
         };
-        let taken = &mut Taken { progress: &mut progress, faults: &mut faults, redactor: None, write };
+        let taken = &mut RecordSink { progress: &mut progress, faults: &mut faults, redactor: None, write };
         read(&mut TopicRecords::open(&kafka, CLIENT_ID, &topic, &spans)?, false, &Stop::default(), taken)?;
         say!("tollgate: topic {topic}: {}", progress.summary());
         faults.report();

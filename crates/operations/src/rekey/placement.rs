@@ -76,14 +76,14 @@ pub struct Placement {
 }
 
 /// A thread's newest record.
-pub(super) struct Taken {
+pub(super) struct NewestRecord {
     pub(super) value: Vec<u8>,
     last_event_ms: Option<i64>,
     tally: Tally,
 }
 
 /// A thread that was seen, by the partition where it will be.
-struct Seen {
+struct PlacedThread {
     at: Partition,
     /// What decides which of two copies is kept.
     rank: (Option<i64>, u64, Partition),
@@ -106,10 +106,10 @@ pub(super) fn destination(job: &Job<'_>, rekey: Rekey, key: &str, at: Partition)
 }
 
 /// Reads a partition: the newest record of each thread.
-pub(super) fn threads(job: &Job<'_>, partition: Partition) -> anyhow::Result<HashMap<Box<str>, Taken>> {
+pub(super) fn threads(job: &Job<'_>, partition: Partition) -> anyhow::Result<HashMap<Box<str>, NewestRecord>> {
     let mut latest = Latest::default();
     let read = read_to_end(&job.reader, &job.topics.state, partition, |offset, _, key, value| {
-        latest.take::<ThreadStore>(offset, key, value, |_, bytes, stored| Taken::new(value.unwrap_or_default(), bytes, &stored));
+        latest.take::<ThreadStore>(offset, key, value, |_, bytes, stored| NewestRecord::new(value.unwrap_or_default(), bytes, &stored));
         true
     });
     read.map_err(|error| job.unreadable(&error))?;
@@ -124,7 +124,7 @@ pub(super) fn threads(job: &Job<'_>, partition: Partition) -> anyhow::Result<Has
     Ok(latest.entries)
 }
 
-impl Taken {
+impl NewestRecord {
     fn new(value: &[u8], bytes: usize, stored: &StoredThread) -> Self {
         let thread = &stored.thread;
         let tally = Tally {
@@ -157,7 +157,7 @@ pub(super) fn read(job: &Job<'_>, rekey: Rekey, own: Vec<OwnRecords>) -> anyhow:
         misplaced_samples: Vec::new(),
         sources: BTreeMap::new(),
     };
-    let mut seen: HashMap<(Partition, Box<str>), Seen> = HashMap::new();
+    let mut seen: HashMap<(Partition, Box<str>), PlacedThread> = HashMap::new();
     for at in job.partitions.iter().copied() {
         let threads = threads(job, at)?;
         if threads.is_empty() {
@@ -170,7 +170,7 @@ pub(super) fn read(job: &Job<'_>, rekey: Rekey, own: Vec<OwnRecords>) -> anyhow:
             let portable = Portable::read(&taken.value, &anchor).map_err(|error| anyhow!("partition {at}, a thread's record: {error}"))?;
             let mut sum = StateSum::default();
             sum.add(&key, &portable);
-            let new = Seen { at, rank: (taken.last_event_ms, taken.tally.stops, at), sum };
+            let new = PlacedThread { at, rank: (taken.last_event_ms, taken.tally.stops, at), sum };
             match seen.entry((target, key)) {
                 Entry::Vacant(vacant) => _ = vacant.insert(new),
                 Entry::Occupied(mut occupied) => {
@@ -237,7 +237,7 @@ impl Placement {
         self.partitions.get_mut(usize::try_from(partition.0).ok()?)
     }
 
-    fn count(&mut self, key: &str, at: Partition, target: Partition, taken: &Taken) {
+    fn count(&mut self, key: &str, at: Partition, target: Partition, taken: &NewestRecord) {
         if let Place::Misplaced(wanted) = self.rekey.place(key, at) {
             if self.misplaced_samples.len() < SAMPLES {
                 self.misplaced_samples.push(format!("{key} on {at}, and not on {wanted}"));

@@ -13,7 +13,7 @@ use tollgate_core::decide::guardrail::{Answer, ProviderError, Question};
 use tollgate_core::decide::policy::Policy;
 use tollgate_recordings::{AskServers, Decider};
 
-use super::Found;
+use super::FoundVerdict;
 use super::controls::ControlRecords;
 use super::turn::History;
 
@@ -49,7 +49,7 @@ impl AskServers for NotAsked {
 ///
 /// # Errors
 /// The records name too many partitions.
-pub(super) fn decide(settings: &Settings, records: &ControlRecords, history: &History, found: &Found) -> anyhow::Result<Again> {
+pub(super) fn decide(settings: &Settings, records: &ControlRecords, history: &History, found: &FoundVerdict) -> anyhow::Result<Again> {
     if history.record(found.text("event_id")).is_none() {
         return Ok(not_decided("The event itself was not found in its topic, so that it was not decided again."));
     }
@@ -74,7 +74,7 @@ fn not_decided(message: &str) -> Again {
 }
 
 /// Compares a verdict that was published with the one that the same events give now.
-fn compare(found: &Found, json: &[u8], is_whole: bool) -> Again {
+fn compare(found: &FoundVerdict, json: &[u8], is_whole: bool) -> Again {
     let verdict: Value = serde_json::from_slice(json).unwrap_or_default();
     let text = |member: &str| verdict.get(member).and_then(Value::as_str).unwrap_or_default();
     let (action, code) = (text("action"), text("code"));
@@ -106,7 +106,8 @@ mod tests {
     fn it_says_whether_the_verdict_is_the_published_one() {
         let verdict = |code: &str, policy: &str| json!({"action": "block", "code": code, "policy_version": policy});
         let published = verdict("a", "p1");
-        let found = Found { json: published.to_string().into_bytes(), verdict: published, published_ms: None, partition: Partition(0) };
+        let found =
+            FoundVerdict { json: published.to_string().into_bytes(), verdict: published, published_ms: None, partition: Partition(0) };
         let result = |code: &str, policy: &str, is_whole| {
             let again = compare(&found, verdict(code, policy).to_string().as_bytes(), is_whole);
             (again.result, again.message.contains("another policy"), again.message.contains("--since"))

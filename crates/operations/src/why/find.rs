@@ -39,7 +39,7 @@ pub struct Search<'s> {
 
 /// A verdict that was found.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundVerdict {
     pub(super) verdict: Value,
     pub(super) json: Vec<u8>,
     pub(super) published_ms: Option<i64>,
@@ -47,7 +47,7 @@ pub struct Found {
     pub(super) partition: Partition,
 }
 
-impl Found {
+impl FoundVerdict {
     /// Returns a member of the verdict that is a string; empty if it has none.
     pub(super) fn text(&self, member: &str) -> &str {
         self.verdict.get(member).and_then(Value::as_str).unwrap_or_default()
@@ -84,12 +84,12 @@ impl Search<'_> {
     ///
     /// # Errors
     /// Nothing fits, or an id stands on several threads, each with what to try; or the topic cannot be read.
-    pub fn find(&self, topics: &Topics<'_>) -> anyhow::Result<(Found, Vec<Found>)> {
+    pub fn find(&self, topics: &Topics<'_>) -> anyhow::Result<(FoundVerdict, Vec<FoundVerdict>)> {
         let topic = topics.find(TopicRole::Decisions)?;
-        let (mut candidates, mut seen, mut is_full) = (Vec::<Found>::new(), std::collections::BTreeSet::new(), false);
+        let (mut candidates, mut seen, mut is_full) = (Vec::<FoundVerdict>::new(), std::collections::BTreeSet::new(), false);
         self.range.read(topics, topic, None, |record| {
             let is_meant = (self.means)(record.key.unwrap_or_default(), record.value.unwrap_or_default());
-            let found = if is_meant { Found::of(record).filter(|found| self.names(found)) } else { None };
+            let found = if is_meant { FoundVerdict::of(record).filter(|found| self.names(found)) } else { None };
             // Of several copies the first counts.
             if let Some(found) = found.filter(|found| seen.insert(found.text("verdict_id").to_owned())) {
                 is_full = candidates.len() >= CANDIDATES_MAX;
@@ -109,7 +109,7 @@ impl Search<'_> {
     }
 
     /// Returns whether a verdict bears the id that is asked for.
-    fn names(&self, found: &Found) -> bool {
+    fn names(&self, found: &FoundVerdict) -> bool {
         match self.target {
             Target::Id(id) => ["event_id", "tool_call_id", "verdict_id"].iter().any(|member| found.text(member) == id),
             Target::Nearest(_) => true,
@@ -119,7 +119,7 @@ impl Search<'_> {
 
 /// Returns the verdict of an id. A call has a verdict and its result has another: the one that stops is asked about, and the call's before the
 /// result's.
-fn by_id(mut candidates: Vec<Found>) -> anyhow::Result<(Found, Vec<Found>)> {
+fn by_id(mut candidates: Vec<FoundVerdict>) -> anyhow::Result<(FoundVerdict, Vec<FoundVerdict>)> {
     let threads: std::collections::BTreeSet<_> = candidates.iter().map(|found| found.text("thread_id")).collect();
     if threads.len() > 1 {
         let named: Vec<_> = threads.iter().take(THREADS_MAX).map(|thread| Value::from(*thread).to_string()).collect();
@@ -133,10 +133,10 @@ fn by_id(mut candidates: Vec<Found>) -> anyhow::Result<(Found, Vec<Found>)> {
 }
 
 /// Returns the stop that is nearest to a time, or else the nearest warning.
-fn nearest(mut candidates: Vec<Found>, at_ms: i64) -> anyhow::Result<(Found, Vec<Found>)> {
+fn nearest(mut candidates: Vec<FoundVerdict>, at_ms: i64) -> anyhow::Result<(FoundVerdict, Vec<FoundVerdict>)> {
     let count = candidates.len();
-    let distance = |found: &Found| found.published_ms.map_or(u64::MAX, |time_ms| time_ms.abs_diff(at_ms));
-    let severest = candidates.iter().map(Found::severity).max().unwrap_or_default();
+    let distance = |found: &FoundVerdict| found.published_ms.map_or(u64::MAX, |time_ms| time_ms.abs_diff(at_ms));
+    let severest = candidates.iter().map(FoundVerdict::severity).max().unwrap_or_default();
     if severest == 0 && count > 0 {
         bail!(
             "{count} verdicts fit, and all of them allow: nothing was stopped around that time; look at more with --within 1h, or at them with `tollgate tap --since TIME --until TIME`"
@@ -151,7 +151,7 @@ fn nearest(mut candidates: Vec<Found>, at_ms: i64) -> anyhow::Result<(Found, Vec
 }
 
 /// Returns the first of the candidates, and some of the others.
-fn first(candidates: Vec<Found>, nothing: &str) -> anyhow::Result<(Found, Vec<Found>)> {
+fn first(candidates: Vec<FoundVerdict>, nothing: &str) -> anyhow::Result<(FoundVerdict, Vec<FoundVerdict>)> {
     let mut candidates = candidates.into_iter();
     let Some(first) = candidates.next() else { bail!("{nothing}") };
     Ok((first, candidates.take(OTHERS_MAX).collect()))
@@ -162,9 +162,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn verdict(thread: &str, event: &str, kind: &str, action: &str, published_ms: i64) -> Found {
+    fn verdict(thread: &str, event: &str, kind: &str, action: &str, published_ms: i64) -> FoundVerdict {
         let verdict = json!({"verdict_id": format!("{thread}/{event}"), "thread_id": thread, "event_id": event, "type": kind, "action": action, "code": action});
-        Found { json: verdict.to_string().into_bytes(), verdict, published_ms: Some(published_ms), partition: Partition(0) }
+        FoundVerdict { json: verdict.to_string().into_bytes(), verdict, published_ms: Some(published_ms), partition: Partition(0) }
     }
 
     #[test]

@@ -28,7 +28,7 @@ use controls::ControlRecords;
 
 pub use again::Again;
 pub use controls::ControlThenAndNow;
-pub use find::{Found, Search, Target};
+pub use find::{FoundVerdict, Search, Target};
 pub use pages::{Explained, page_of};
 pub use turn::TurnStep;
 
@@ -75,7 +75,12 @@ pub struct Other {
 ///
 /// # Errors
 /// A topic is not there or cannot be read.
-pub fn explain(settings: &Settings, topics: &Topics<'_>, (found, others): (Found, Vec<Found>), lookback_ms: i64) -> anyhow::Result<Answer> {
+pub fn explain(
+    settings: &Settings,
+    topics: &Topics<'_>,
+    (found, others): (FoundVerdict, Vec<FoundVerdict>),
+    lookback_ms: i64,
+) -> anyhow::Result<Answer> {
     let pause_ms = i64::from(settings.policy.limits.turn_idle_seconds_max) * 1_000;
     let history = turn::History::read(topics, &found, lookback_ms, pause_ms)?;
     let is_own_policy = found.text("policy_version") == Policy::new(&settings.policy).version();
@@ -98,7 +103,7 @@ pub fn explain(settings: &Settings, topics: &Topics<'_>, (found, others): (Found
         controls,
         again,
         next,
-        others: others.into_iter().map(Found::into_other).collect(),
+        others: others.into_iter().map(FoundVerdict::into_other).collect(),
         verdict: found.verdict,
     })
 }

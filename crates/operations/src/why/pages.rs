@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Found;
+use super::FoundVerdict;
 use super::controls::ControlThenAndNow;
 
 /// How many names of a list are shown.
@@ -120,7 +120,7 @@ fn of_allowlist(verdict: &Value, policy: Option<&Value>) -> (Option<String>, Opt
 }
 
 /// Returns what to do next.
-pub(super) fn next_steps(found: &Found, controls: &[ControlThenAndNow], is_own_policy: bool) -> Vec<String> {
+pub(super) fn next_steps(found: &FoundVerdict, controls: &[ControlThenAndNow], is_own_policy: bool) -> Vec<String> {
     let code = found.text("code");
     let mut steps: Vec<String> = match (found.text("decided_by"), code) {
         (_, "suppressed_tool_call") | ("safety", _) => vec![

@@ -11,7 +11,7 @@ use tollgate_core::event::record::{OwnedRecord, Record};
 use tollgate_json::Parser;
 use tollgate_json::time::rfc_3339;
 
-use super::Found;
+use super::FoundVerdict;
 use crate::{TimeRange, Topics};
 
 /// How far before a verdict its thread's events are looked for at first, in milliseconds. Each further look goes ten times as far.
@@ -22,7 +22,7 @@ const EVENTS_MAX: usize = 20_000;
 /// A thread's events up to the one that a verdict is on, with what was decided on each.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    events: Vec<Known>,
+    events: Vec<TurnEvent>,
     /// Where the turn begins among the events.
     turn_from: usize,
     is_whole: bool,
@@ -32,7 +32,7 @@ pub(super) struct History {
 
 /// An event, without what is in it.
 #[derive(Debug)]
-struct Known {
+struct TurnEvent {
     record: OwnedRecord,
     event_type: Option<EventType>,
     event_id: String,
@@ -68,7 +68,7 @@ pub struct TurnStep {
 impl History {
     /// Reads the events of a verdict's thread from its partition, far enough back for the turn's beginning, but no further than
     /// `lookback_ms`. A pause of `pause_ms` counts as the end of a turn, as it does for turns without an id.
-    pub(super) fn read(topics: &Topics<'_>, found: &Found, lookback_ms: i64, pause_ms: i64) -> anyhow::Result<Self> {
+    pub(super) fn read(topics: &Topics<'_>, found: &FoundVerdict, lookback_ms: i64, pause_ms: i64) -> anyhow::Result<Self> {
         let (thread, event_id) = (found.text("thread_id"), found.text("event_id"));
         let topic = topics.find(TopicRole::Events)?;
         let end_ms = found.time_ms();
@@ -82,7 +82,7 @@ impl History {
             };
             let (mut events, mut parser) = (Vec::new(), Parser::new());
             range.read(topics, topic, Some(found.partition), |record| {
-                let Some(known) = Known::of(record, thread, &mut parser) else { return true };
+                let Some(known) = TurnEvent::of(record, thread, &mut parser) else { return true };
                 let is_last = known.event_id == event_id;
                 events.push(known);
                 !is_last && events.len() < EVENTS_MAX
@@ -109,7 +109,7 @@ impl History {
     }
 
     /// Returns the history of a thread's events from a time on, of which the last one has this id.
-    fn of(events: Vec<Known>, event_id: &str, from_ms: Option<i64>, pause_ms: i64) -> Self {
+    fn of(events: Vec<TurnEvent>, event_id: &str, from_ms: Option<i64>, pause_ms: i64) -> Self {
         let has_it = events.last().is_some_and(|last| last.event_id == event_id);
         // A turn begins with its boundary, or behind the end of another one or a long pause.
         let is_pause =
@@ -144,10 +144,10 @@ impl History {
     }
 
     /// Returns the turn's events with what was decided on them, up to the one of `found`.
-    pub(super) fn turn(&self, found: &Found) -> Vec<TurnStep> {
+    pub(super) fn turn(&self, found: &FoundVerdict) -> Vec<TurnStep> {
         let signature = found.verdict.get("signature");
         let text = |verdict: Option<&Value>, member: &str| Some(verdict?.get(member)?.as_str()?.to_owned());
-        let step = |event: &Known| {
+        let step = |event: &TurnEvent| {
             let verdict = self.verdicts.get(&event.event_id);
             TurnStep {
                 time: event.time_ms.and_then(rfc_3339),
@@ -164,7 +164,7 @@ impl History {
     }
 }
 
-impl Known {
+impl TurnEvent {
     /// Returns what is known of a record, if it is one of the thread.
     fn of(record: &Record<'_>, thread: &str, parser: &mut Parser) -> Option<Self> {
         // Records of other threads are by far the most, and need not be parsed.
@@ -229,7 +229,7 @@ mod tests {
             // An event a minute.
             let timestamp_ms = Some(HOUR_MS + offset * 60_000);
             let record = Record { topic: "e", partition, offset: Offset(offset), timestamp_ms, key: None, value, headers: &[] };
-            Known::of(&record, "t", &mut parser)
+            TurnEvent::of(&record, "t", &mut parser)
         });
         History::of(known.collect(), last, Some(from_ms), HOUR_MS / 2)
     }
