@@ -6,7 +6,7 @@ use tollgate_core::decide::signal::SubjectKey;
 use tollgate_core::settings::duration_text;
 
 use super::alerts::Alert;
-use super::known::Known;
+use super::known::SubjectReport;
 use crate::commands::shared::{Hints, ago, shown, stamp};
 
 /// How many events a sentence names.
@@ -15,7 +15,7 @@ const EVIDENCE_MAX: usize = 5;
 pub(super) const UNKNOWN: &str = "the counts are unknown, because the abuse stage has written no checkpoint yet";
 
 /// Returns the verdict on a subject for people: sentences, the weightiest first, each on a line. What topics say cannot begin a line.
-pub(super) fn verdict(known: &Known, rules: &AbuseRules, hints: &Hints) -> String {
+pub(super) fn verdict(known: &SubjectReport, rules: &AbuseRules, hints: &Hints) -> String {
     let mut sentences = Vec::new();
     for (key, said) in &known.switches {
         if let Some(operators) = &said.operators {
@@ -53,7 +53,7 @@ fn by_operator(key: SubjectKey, said: &SubjectState, now_ms: i64, hints: &Hints)
     format!("{state} by an operator{until}{reason}{is_over}; take it back with: {resume}")
 }
 
-fn by_rule(known: &Known, said: &AbuseSuspension, (rules, is_exempt): (&AbuseRules, bool), hints: &Hints) -> String {
+fn by_rule(known: &SubjectReport, said: &AbuseSuspension, (rules, is_exempt): (&AbuseRules, bool), hints: &Hints) -> String {
     let AbuseSuspension { until_ms, rule, step, alert_id } = said;
     let (until, away) = (stamp(*until_ms), ago(*until_ms, known.now_ms));
     if *until_ms <= known.now_ms {
@@ -113,7 +113,7 @@ fn plural(signal: &str, count: u64) -> String {
     if count == 1 || signal.ends_with('s') { signal } else { format!("{signal}s") }
 }
 
-fn not_suspended(known: &Known) -> String {
+fn not_suspended(known: &SubjectReport) -> String {
     let kind = known.subject.kind();
     let counted = known.counts.as_ref().map(|counts| counts.iter().map(|counts| counts.view.counters.len()).sum::<usize>());
     match known.alerts.first() {
@@ -141,18 +141,18 @@ mod tests {
     use crate::commands::shared::Resolved;
     use tollgate_config::load;
 
-    fn said(known: &Known, rules: &AbuseRules) -> String {
+    fn said(known: &SubjectReport, rules: &AbuseRules) -> String {
         verdict(known, rules, &Hints::default())
     }
 
-    fn known(switches: Switches) -> Known {
+    fn known(switches: Switches) -> SubjectReport {
         let key = SubjectKey { kind: KeyKind::User, hash: Digest::of(b"x") };
         let value = json!({"alert_id": "a1", "rule": "safety-stop-user", "count": 5, "message": "m",
             "evidence": [{"thread_id": "t1", "event_id": "e1"}, {"thread_id": "t2", "event_id": "e2"}]});
         let (name, value) = (key.to_string(), value.to_string());
         let alert = Alert::read((Partition(0), 0), Some(0), Some(name.as_bytes()), Some(value.as_bytes())).unwrap();
         let subject = Resolved { keys: vec![key] };
-        Known { subject, switches: vec![(key, switches)], alerts: vec![alert], counts: Some(Vec::new()), now_ms: 60_000 }
+        SubjectReport { subject, switches: vec![(key, switches)], alerts: vec![alert], counts: Some(Vec::new()), now_ms: 60_000 }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use tollgate_operations::Topics;
 
 /// What is known of a subject.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct SubjectReport {
     pub(super) subject: Resolved,
     /// What control records say, for each name of the subject that one is about.
     pub(super) switches: Vec<(SubjectKey, Switches)>,
@@ -28,7 +28,7 @@ pub(super) struct Known {
     pub(super) now_ms: i64,
 }
 
-impl Known {
+impl SubjectReport {
     /// Reads the topics.
     pub(super) fn read(subject: Resolved, settings: &Settings) -> anyhow::Result<Self> {
         let topics = Topics::new(&settings.kafka)?;

@@ -9,7 +9,7 @@ use tollgate_config::settings::Settings;
 
 use super::alerts::{Alert, field_text};
 use super::explain::{UNKNOWN, because, verdict};
-use super::known::{Known, controls};
+use super::known::{SubjectReport, controls};
 use super::subject_counts::SubjectCounts;
 use crate::commands::shared::SubjectArgs;
 use crate::commands::shared::{Column, Hints, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, number, shown, text};
@@ -46,7 +46,7 @@ const COUNTS: &[Column] =
     &[text("rule"), text("group"), number("count"), number("of"), text("step"), text("a step down at"), text("suspended until")];
 
 pub(super) fn execute(args: &ShowArgs, settings: &Settings, hints: &Hints, screen: Screen) -> anyhow::Result<ExitCode> {
-    let known = Known::read(args.subject.resolve(settings)?, settings)?;
+    let known = SubjectReport::read(args.subject.resolve(settings)?, settings)?;
     let sentences = verdict(&known, &settings.abuse.rules, hints);
     let mut out = BufWriter::new(std::io::stdout().lock());
     match args.output.format() {
@@ -96,7 +96,7 @@ fn controls_table(controls: &[serde_json::Value]) -> Table {
     table
 }
 
-fn alerts_table(alerts: &[&Alert], known: &Known, settings: &Settings) -> Table {
+fn alerts_table(alerts: &[&Alert], known: &SubjectReport, settings: &Settings) -> Table {
     let mut table = Table::new(ALERTS);
     for alert in alerts {
         let rule = settings.abuse.rules.rules.iter().find(|rule| alert.text("rule") == rule.id);

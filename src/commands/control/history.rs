@@ -66,7 +66,7 @@ pub(super) struct Change {
 
 /// A change with the place of its record.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Noted {
+struct PlacedChange {
     partition: i32,
     offset: i64,
     #[serde(flatten)]
@@ -77,15 +77,15 @@ struct Noted {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "history")]
 struct Note {
-    changes: Vec<Noted>,
+    changes: Vec<PlacedChange>,
 }
 
 /// A change as it is shown.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct ListedChange {
     key: String,
     #[serde(flatten)]
-    noted: Noted,
+    noted: PlacedChange,
 }
 
 impl AuditArgs {
@@ -115,31 +115,31 @@ fn short(text: &str) -> Result<String, String> {
 pub(super) fn noted(listing: &Listing, id: &ControlId, (partition, offset): Place, change: &Change) -> anyhow::Result<(String, Vec<u8>)> {
     let key = format!("{HISTORY}{id}");
     let mut changes = listing.note(&key).map(changes).unwrap_or_default();
-    changes.push(Noted { partition: partition.0, offset: offset.0, change: change.clone() });
+    changes.push(PlacedChange { partition: partition.0, offset: offset.0, change: change.clone() });
     let changes = changes.split_off(changes.len().saturating_sub(CHANGES_MAX));
     Ok((key, serde_json::to_vec(&Note { changes })?))
 }
 
-fn changes(note: &[u8]) -> Vec<Noted> {
+fn changes(note: &[u8]) -> Vec<PlacedChange> {
     serde_json::from_slice::<Note>(note).unwrap_or_default().changes
 }
 
 /// Returns every known change, the oldest first. Of a record in force that nobody has noted, the record tells.
-fn all_changes(listing: &Listing) -> Vec<Shown> {
-    let mut all: Vec<Shown> = Vec::new();
+fn all_changes(listing: &Listing) -> Vec<ListedChange> {
+    let mut all: Vec<ListedChange> = Vec::new();
     for (key, note) in listing.notes(HISTORY) {
         let key = key.strip_prefix(HISTORY).unwrap_or_default();
-        all.extend(changes(note).into_iter().map(|noted| Shown { key: key.to_owned(), noted }));
+        all.extend(changes(note).into_iter().map(|noted| ListedChange { key: key.to_owned(), noted }));
     }
     for (id, (partition, offset), value) in listing.in_force().filter(|(id, ..)| !matches!(id, ControlId::Abuse(..))) {
         let key = id.to_string();
         if !all.iter().any(|shown| shown.key == key && (shown.noted.partition, shown.noted.offset) == (partition.0, offset.0)) {
             let mut change: Change = serde_json::from_slice(value).unwrap_or_default();
             change.state.get_or_insert_with(|| "set".to_owned());
-            all.push(Shown { key, noted: Noted { partition: partition.0, offset: offset.0, change } });
+            all.push(ListedChange { key, noted: PlacedChange { partition: partition.0, offset: offset.0, change } });
         }
     }
-    let at = |shown: &Shown| shown.noted.change.signed.at.as_deref().and_then(parse_timestamp);
+    let at = |shown: &ListedChange| shown.noted.change.signed.at.as_deref().and_then(parse_timestamp);
     all.sort_by_key(|shown| (at(shown), shown.noted.partition, shown.noted.offset));
     all
 }
@@ -166,7 +166,7 @@ pub(super) fn execute(args: &HistoryArgs, settings: &Settings, screen: Screen) -
         WorkerReports::of(listing.reports()).check_key(settings.subject_keys.first())?;
     }
     let keys = keys.map(|keys| keys.iter().map(|key| format!("subject/{key}")).collect::<Vec<_>>());
-    let is_wanted = |shown: &Shown| keys.as_ref().is_none_or(|keys| keys.contains(&shown.key));
+    let is_wanted = |shown: &ListedChange| keys.as_ref().is_none_or(|keys| keys.contains(&shown.key));
     let shown = all_changes(&listing).into_iter().filter(is_wanted);
     let changes = shown.map(serde_json::to_value).collect::<Result<Vec<_>, _>>()?;
     let mut out = BufWriter::new(std::io::stdout().lock());

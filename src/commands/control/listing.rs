@@ -9,7 +9,7 @@ use tollgate_worker::control_feed::WorkerReport;
 /// The last record of each key. It is fed every record, partition by partition from the beginning.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    controls: BTreeMap<Key, (Offset, Last)>,
+    controls: BTreeMap<Key, (Offset, LastRecord)>,
     /// What workers and commands have noted, by key.
     notes: BTreeMap<String, Vec<u8>>,
     /// The offset behind the last record of each partition.
@@ -23,7 +23,7 @@ type Key = (Vec<u8>, Partition);
 
 /// The last record of a key, which alone counts.
 #[derive(Debug)]
-enum Last {
+enum LastRecord {
     /// A control, by its record's value.
     Control(Vec<u8>),
     Refused(ControlRejection),
@@ -36,10 +36,10 @@ impl Listing {
         self.next.insert(partition, offset.next());
         match (decode(key, value), value) {
             (Ok(Control::Note), _) => self.take_note(partition, offset.0, key, value),
-            (Ok(_), Some(value)) => _ = self.controls.insert(place, (offset, Last::Control(value.to_vec()))),
+            (Ok(_), Some(value)) => _ = self.controls.insert(place, (offset, LastRecord::Control(value.to_vec()))),
             // A deletion removes whatever the key had, readable or not.
             (_, None) => _ = self.controls.remove(&place),
-            (Err(rejection), Some(_)) => _ = self.controls.insert(place, (offset, Last::Refused(rejection))),
+            (Err(rejection), Some(_)) => _ = self.controls.insert(place, (offset, LastRecord::Refused(rejection))),
         }
     }
 
@@ -86,7 +86,7 @@ impl Listing {
     /// Returns the controls in force that can be read, each with its place and its value.
     pub(super) fn in_force(&self) -> impl Iterator<Item = (ControlId, (Partition, Offset), &[u8])> {
         self.controls.iter().filter_map(|((key, partition), (offset, last))| {
-            let Last::Control(value) = last else { return None };
+            let LastRecord::Control(value) = last else { return None };
             Some((ControlId::read(Some(key)).ok()?, (*partition, *offset), value.as_slice()))
         })
     }
@@ -98,17 +98,17 @@ impl Listing {
 
     /// Returns whether the record of a control cannot be read.
     pub(super) fn is_refused(&self, id: &ControlId) -> bool {
-        self.last(id).any(|last| matches!(last, Last::Refused(_)))
+        self.last(id).any(|last| matches!(last, LastRecord::Refused(_)))
     }
 
-    fn last(&self, id: &ControlId) -> impl Iterator<Item = &Last> {
+    fn last(&self, id: &ControlId) -> impl Iterator<Item = &LastRecord> {
         let key = id.to_string();
         self.controls.iter().filter(move |((found, _), _)| *found == key.as_bytes()).map(|(_, (_, last))| last)
     }
 
     /// Returns how many controls are in force that can be read, and how many records were refused.
     pub(super) fn counts(&self) -> (usize, usize) {
-        let refused = self.controls.values().filter(|(_, last)| matches!(last, Last::Refused(_))).count();
+        let refused = self.controls.values().filter(|(_, last)| matches!(last, LastRecord::Refused(_))).count();
         (self.controls.len() - refused, refused)
     }
 
@@ -117,10 +117,10 @@ impl Listing {
         self.controls.iter().map(|((key, partition), (offset, last))| {
             let (key, place) = (key_as_json(key), format!(r#""partition":{partition},"offset":{offset}"#));
             let rejection = match last {
-                Last::Control(value) => {
+                LastRecord::Control(value) => {
                     return format!(r#"{{"key":{key},"state":"in_force",{place},"value":{}}}"#, compact(value));
                 }
-                Last::Refused(rejection) => rejection,
+                LastRecord::Refused(rejection) => rejection,
             };
             let quoted = |text: &str| serde_json::Value::from(text).to_string();
             let (code, field) = (quoted(rejection.code.as_str()), quoted(rejection.field));

@@ -15,7 +15,7 @@ use super::{Against, DiffArgs, opened};
 use crate::commands::shared::{apply_controls, process, wrong};
 
 /// What is compared.
-pub(super) struct Asked {
+pub(super) struct DiffRequest {
     pub(super) compared: Compared,
     /// What each side is called.
     pub(super) names: [String; 2],
@@ -24,7 +24,7 @@ pub(super) struct Asked {
 }
 
 /// Returns what is compared.
-pub(super) fn asked(args: &DiffArgs, settings: &Settings, has_config: bool) -> anyhow::Result<Asked> {
+pub(super) fn diff_request(args: &DiffArgs, settings: &Settings, has_config: bool) -> anyhow::Result<DiffRequest> {
     let config = if has_config { "the configuration in force" } else { "the built-in defaults" };
     let name = |path: &Path| path.display().to_string();
     let loaded = args.policy.iter().map(|path| load(Some(path), std::env::vars_os())).collect::<Result<Vec<_>, _>>()?;
@@ -39,7 +39,7 @@ pub(super) fn asked(args: &DiffArgs, settings: &Settings, has_config: bool) -> a
             let named_by = if args.decisions.is_some() { "--decisions" } else { "kafka.topics.decisions" };
             let recorded = published(&decisions, settings, named_by)?;
             let compared = Compared::published(recorded, judge(read, &controls, false)?);
-            Ok(Asked { compared, names: [name(&decisions), name(one)], refused })
+            Ok(DiffRequest { compared, names: [name(&decisions), name(one)], refused })
         }
         (Some(Against::Recorded), ..) => Err(wrong("--against recorded compares with one policy: give --policy once")),
         (None, [one], [read]) => policies(args, settings, [settings, read], [config.to_owned(), name(one)], &loaded),
@@ -49,7 +49,13 @@ pub(super) fn asked(args: &DiffArgs, settings: &Settings, has_config: bool) -> a
 }
 
 /// Returns the comparison of two configurations. Their rules against abuse are compared where they differ, or where that is asked for.
-fn policies(args: &DiffArgs, settings: &Settings, sides: [&Settings; 2], names: [String; 2], loaded: &[Settings]) -> anyhow::Result<Asked> {
+fn policies(
+    args: &DiffArgs,
+    settings: &Settings,
+    sides: [&Settings; 2],
+    names: [String; 2],
+    loaded: &[Settings],
+) -> anyhow::Result<DiffRequest> {
     let [first_side, second_side] = sides;
     let (one, other) = (&first_side.abuse, &second_side.abuse);
     let is_other = one.rules.rules != other.rules.rules || one.rules.lateness_ms != other.rules.lateness_ms;
@@ -71,7 +77,7 @@ fn policies(args: &DiffArgs, settings: &Settings, sides: [&Settings; 2], names: 
     }
     let rules =
         counts.then(|| [(one, first), (other, second)].map(|(side, controls)| SideRules { rules: Arc::new(side.rules.clone()), controls }));
-    Ok(Asked { compared: Compared::policies([a, b], rules), names, refused })
+    Ok(DiffRequest { compared: Compared::policies([a, b], rules), names, refused })
 }
 
 fn judge(settings: &Settings, controls: &Arc<Controls>, counts: bool) -> anyhow::Result<Judge> {

@@ -20,7 +20,7 @@ use tollgate_recordings::{Format, Input, ParallelReader, Reader, open};
 use super::eval::{report, tell_topics};
 use super::run::read_sample;
 use crate::commands::shared::{Interrupt, LiveLine, OutputArgs, OutputFormat, Screen, check_output, create_output, process};
-use compared::{Asked, asked};
+use compared::{DiffRequest, diff_request};
 pub(super) use table::{THREADS, short, write_flips};
 use tollgate_operations::capture::{Missing, stream, topic_of};
 
@@ -77,7 +77,7 @@ enum Against {
 pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, screen: Screen) -> anyhow::Result<ExitCode> {
     let runtime = process::runtime()?;
     let _entered = runtime.enter();
-    let Asked { compared, names, refused } = asked(args, settings, has_config)?;
+    let DiffRequest { compared, names, refused } = diff_request(args, settings, has_config)?;
     let reads = args.reads();
     let interrupt = Interrupt::watch()?;
     let (input, missing) = opened(&args.source, settings, "SOURCE")?;

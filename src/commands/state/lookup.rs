@@ -22,7 +22,7 @@ type Taken<T> = (Offset, Result<T, StateError>);
 
 /// What is known of a thread.
 #[derive(Debug)]
-pub(super) struct Known<'a> {
+pub(super) struct ThreadReport<'a> {
     thread_id: &'a str,
     partition: Partition,
     /// The thread's state, and the size of its record in bytes.
@@ -32,7 +32,12 @@ pub(super) struct Known<'a> {
 }
 
 /// Looks a thread up in a partition of the state topic.
-pub(super) fn look_up<'a>(topics: &Topics<'_>, topic: Topic<'_>, partition: Partition, thread_id: &'a str) -> anyhow::Result<Known<'a>> {
+pub(super) fn look_up<'a>(
+    topics: &Topics<'_>,
+    topic: Topic<'_>,
+    partition: Partition,
+    thread_id: &'a str,
+) -> anyhow::Result<ThreadReport<'a>> {
     let mut lookup = Lookup { thread_id, thread: None, partition: None };
     topics.read(topic, partition, |offset, key, value| lookup.take(offset, key, value))?;
     let known = lookup.finish(partition);
@@ -51,9 +56,9 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    fn finish(self, partition: Partition) -> Result<Known<'a>, (Offset, StateError)> {
+    fn finish(self, partition: Partition) -> Result<ThreadReport<'a>, (Offset, StateError)> {
         let (thread, state) = (into_record(self.thread)?, into_record(self.partition)?);
-        Ok(Known { thread_id: self.thread_id, partition, thread, state })
+        Ok(ThreadReport { thread_id: self.thread_id, partition, thread, state })
     }
 }
 
@@ -61,7 +66,7 @@ fn into_record<T>(taken: Option<Taken<T>>) -> Result<Option<T>, (Offset, StateEr
     taken.map(|(offset, record)| record.map_err(|error| (offset, error))).transpose()
 }
 
-impl Known<'_> {
+impl ThreadReport<'_> {
     /// Returns the owner of the state, if there is any state.
     pub(super) fn owner(&self) -> Option<&str> {
         self.state.as_ref().map(|state| state.owner.as_str())

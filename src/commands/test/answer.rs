@@ -17,7 +17,7 @@ const ERRORS: &[(&str, ProviderError)] = &[
 
 /// An answer as a test file gives it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Given {
+pub(super) struct StubAnswer {
     /// The server that it is the answer of; `None` is whichever is asked.
     pub(super) server: Option<String>,
     content: Content,
@@ -30,7 +30,7 @@ enum Content {
     Error(ProviderError),
 }
 
-impl Given {
+impl StubAnswer {
     /// Reads the answers of a step, in the order in which they are given.
     pub(super) fn read_all(step: &Section<'_>) -> Vec<Self> {
         step.sections("answers").into_iter().flatten().map(|answer| Self::read(&answer)).collect()

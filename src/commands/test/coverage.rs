@@ -11,7 +11,7 @@ use tollgate_core::decide::policy::Policy;
 use tollgate_core::decide::ruling::{Intervention, LoopCode};
 
 use super::report::{Outcome, percent};
-use super::run::{Got, run};
+use super::run::{StepResult, run};
 use super::suite::{Case, Suite, Tested};
 use super::suites::{Case as _, Reach};
 use crate::commands::shared::{Column, OutputFormat, Screen, Table, number, shown, text};
@@ -172,7 +172,7 @@ impl Reached {
     }
 
     /// Notes what a step reached.
-    pub(super) fn note(&mut self, got: &Got) {
+    pub(super) fn note(&mut self, got: &StepResult) {
         let Some(verdict) = &got.verdict else { return };
         let text = |pointer: &str| verdict.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         // What is no detector's name is a rule of the native one.

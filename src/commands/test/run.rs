@@ -12,14 +12,14 @@ use tollgate_core::engine::stage::{Progress, Resumed, Stage};
 use tollgate_core::event::decode::Rejection;
 use tollgate_core::event::record::Record;
 
-use super::answer::Given;
+use super::answer::StubAnswer;
 use super::expected::{Expected, REJECTED};
 use super::report::Failure;
 use super::suite::{Case, Step, Tested};
 
 /// What a step came to.
 #[derive(Debug, Default)]
-pub(super) struct Got {
+pub(super) struct StepResult {
     /// The verdict; of a record that cannot be read, with the code of its rejection.
     pub(super) verdict: Option<Value>,
     /// How the providers answered, by their places in the chain.
@@ -27,7 +27,7 @@ pub(super) struct Got {
 }
 
 /// Runs a case on a state that knows nothing, and returns what failed. `look` is given what each step came to.
-pub(super) fn run(case: &Case, tested: &Tested, mut look: impl FnMut(&Got)) -> Vec<Failure> {
+pub(super) fn run(case: &Case, tested: &Tested, mut look: impl FnMut(&StepResult)) -> Vec<Failure> {
     let controls = Controls::new(tested.subject_keys.iter());
     for control in &case.controls {
         // It was tried when the file was read.
@@ -36,7 +36,7 @@ pub(super) fn run(case: &Case, tested: &Tested, mut look: impl FnMut(&Got)) -> V
     let policy = Arc::new(Policy::under(&tested.settings, Arc::new(controls)));
     let (mut deciding, mut failures) = (Deciding::new(policy), Vec::new());
     for (number, step) in (1..).zip(&case.steps) {
-        let mut asked = Asked { tested, answers: step.answers.iter().cloned().collect(), problems: Vec::new() };
+        let mut asked = StubServers { tested, answers: step.answers.iter().cloned().collect(), problems: Vec::new() };
         let (got, rejection) = step.message.with_record(&tested.topic, number, |record| decide(&mut deciding, record, &mut asked));
         look(&got);
         let failure = judge(number, step, &got, rejection, asked);
@@ -47,7 +47,7 @@ pub(super) fn run(case: &Case, tested: &Tested, mut look: impl FnMut(&Got)) -> V
     failures
 }
 
-fn judge(number: usize, step: &Step, got: &Got, rejection: Option<Rejection>, asked: Asked<'_>) -> Failure {
+fn judge(number: usize, step: &Step, got: &StepResult, rejection: Option<Rejection>, asked: StubServers<'_>) -> Failure {
     let mut problems = asked.problems;
     let left = asked.answers.len();
     if left > 0 {
@@ -70,7 +70,7 @@ fn judge(number: usize, step: &Step, got: &Got, rejection: Option<Rejection>, as
 }
 
 /// Decides on a record.
-fn decide(deciding: &mut Deciding, record: &Record<'_>, asked: &mut Asked<'_>) -> (Got, Option<Rejection>) {
+fn decide(deciding: &mut Deciding, record: &Record<'_>, asked: &mut StubServers<'_>) -> (StepResult, Option<Rejection>) {
     let mut out = VerdictBuffer::default();
     let mut progress = deciding.apply(record, &mut out);
     let outcome = loop {
@@ -89,26 +89,26 @@ fn decide(deciding: &mut Deciding, record: &Record<'_>, asked: &mut Asked<'_>) -
     };
     let verdict = serde_json::from_slice(&out.json).ok();
     match outcome {
-        Some(Outcome::Verdict { decided, .. }) => (Got { verdict, provider_calls: decided.provider_calls }, None),
+        Some(Outcome::Verdict { decided, .. }) => (StepResult { verdict, provider_calls: decided.provider_calls }, None),
         Some(Outcome::DeadLetter(rejection)) => {
             let mut verdict = verdict.unwrap_or_else(|| json!({}));
             if let Some(members) = verdict.as_object_mut() {
                 members.insert(REJECTED.to_owned(), rejection.code.as_str().into());
             }
-            (Got { verdict: Some(verdict), provider_calls: Vec::new() }, Some(rejection))
+            (StepResult { verdict: Some(verdict), provider_calls: Vec::new() }, Some(rejection))
         }
-        Some(Outcome::Boundary(_)) | None => (Got::default(), None),
+        Some(Outcome::Boundary(_)) | None => (StepResult::default(), None),
     }
 }
 
 /// The policy servers of a step: the answers that are left.
-struct Asked<'t> {
+struct StubServers<'t> {
     tested: &'t Tested,
-    answers: VecDeque<Given>,
+    answers: VecDeque<StubAnswer>,
     problems: Vec<String>,
 }
 
-impl Asked<'_> {
+impl StubServers<'_> {
     fn answer(&mut self, policy: &Policy, question: &Question) -> Result<Vec<u8>, ProviderError> {
         let server = policy.guardrails().name_of(question.provider);
         match self.answers.pop_front() {

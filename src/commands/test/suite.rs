@@ -9,7 +9,7 @@ use tollgate_core::decide::policy::PolicySettings;
 use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_core::settings::{Faults, Section, shape};
 
-use super::answer::Given;
+use super::answer::StubAnswer;
 use super::expected::Expected;
 use super::message::Message;
 use super::report::Outcome;
@@ -61,7 +61,7 @@ pub(super) struct Step {
     pub(super) line: usize,
     pub(super) message: Message,
     pub(super) expected: Expected,
-    pub(super) answers: Vec<Given>,
+    pub(super) answers: Vec<StubAnswer>,
 }
 
 impl suites::Suite for Suite {
@@ -148,7 +148,7 @@ fn read_steps(case: &Section<'_>, document: &Document) -> Vec<Step> {
         line: document.line_of(&step.path_of("event")),
         message: Message::read(&step, place + 1),
         expected: Expected::read(&step),
-        answers: Given::read_all(&step),
+        answers: StubAnswer::read_all(&step),
     };
     let steps: Vec<_> = case.sections("events").into_iter().flatten().enumerate().map(step).collect();
     if steps.iter().all(|step| step.expected.is_anything()) {

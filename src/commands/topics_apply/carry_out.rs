@@ -10,7 +10,7 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_config::topics::{Change, TopicPlan};
 use tollgate_worker::kafka::{Right, admin_error_code, passes};
 
-use super::find::{Finder, Found};
+use super::find::{ClusterTopics, Finder};
 use tollgate_operations::BROKERS_TIMEOUT;
 
 /// What the brokers are to do with a plan.
@@ -47,7 +47,12 @@ impl Trouble {
 }
 
 /// Carries plans out, or has them checked, and returns what went wrong.
-pub(super) fn carry_out(finder: &Finder<'_>, found: &Found<'_>, plans: &[TopicPlan<'_>], mode: Mode) -> anyhow::Result<Vec<Trouble>> {
+pub(super) fn carry_out(
+    finder: &Finder<'_>,
+    found: &ClusterTopics<'_>,
+    plans: &[TopicPlan<'_>],
+    mode: Mode,
+) -> anyhow::Result<Vec<Trouble>> {
     let options = AdminOptions::new().request_timeout(Some(BROKERS_TIMEOUT)).operation_timeout(Some(BROKERS_TIMEOUT));
     let options = options.validate_only(mode == Mode::Check);
     let mut troubles = create(finder, plans, &options)?;
@@ -91,7 +96,7 @@ fn add_partitions(finder: &Finder<'_>, plans: &[TopicPlan<'_>], options: &AdminO
 }
 
 /// Changes settings. A topic's own settings that stay are named again, because those that are not named are reset.
-fn alter(finder: &Finder<'_>, found: &Found<'_>, plans: &[TopicPlan<'_>], options: &AdminOptions) -> anyhow::Result<Vec<Trouble>> {
+fn alter(finder: &Finder<'_>, found: &ClusterTopics<'_>, plans: &[TopicPlan<'_>], options: &AdminOptions) -> anyhow::Result<Vec<Trouble>> {
     let mut altered = Vec::new();
     for plan in plans.iter().filter(|plan| plan.new_settings().next().is_some()) {
         let name = plan.topic.name;

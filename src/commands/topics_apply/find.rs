@@ -38,7 +38,7 @@ pub(super) struct Finder<'s> {
 
 /// What was found.
 #[derive(Debug)]
-pub(super) struct Found<'s> {
+pub(super) struct ClusterTopics<'s> {
     /// The topics that matter, each with what was found of it: `None` if it is missing.
     pub(super) topics: Vec<(Topic<'s>, Option<FoundTopic>)>,
     /// The settings that topics have of their own, by the topic's name.
@@ -73,7 +73,7 @@ impl<'s> Finder<'s> {
     }
 
     /// Returns what there is. Until the deadline, brokers that do not answer are asked again.
-    pub(super) fn find(&self, deadline: Instant) -> anyhow::Result<Found<'s>> {
+    pub(super) fn find(&self, deadline: Instant) -> anyhow::Result<ClusterTopics<'s>> {
         let (brokers, seconds) = (self.kafka.shown_brokers(), self.wait.as_secs());
         let mut say =
             |reason: &str| say!("tollgate: the brokers at {brokers} (kafka.brokers) cannot be reached: {reason}; trying for {seconds} s");
@@ -97,7 +97,7 @@ impl<'s> Finder<'s> {
     }
 
     /// Looks once. Returns `None` if the time was up first.
-    fn look(&self, watch: &mut Watch<'_>) -> Option<Result<Found<'s>, Unknown>> {
+    fn look(&self, watch: &mut Watch<'_>) -> Option<Result<ClusterTopics<'s>, Unknown>> {
         let topics: Vec<Topic<'s>> = self.kafka.each_topic().collect();
         let names: Vec<_> = topics.iter().map(|topic| topic.name.to_owned()).collect();
         let answer = self.inquirer.ask(watch, move |client| {
@@ -159,9 +159,9 @@ impl<'s> Finder<'s> {
         Ok(names.iter().zip(configs).filter_map(|(name, config)| Some(((*name).to_owned(), config?))).collect())
     }
 
-    fn assemble(seen: &[(Topic<'s>, Option<TopicMetadata>)], mut configs: BTreeMap<String, TopicConfig>) -> Found<'s> {
+    fn assemble(seen: &[(Topic<'s>, Option<TopicMetadata>)], mut configs: BTreeMap<String, TopicConfig>) -> ClusterTopics<'s> {
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let mut found = Found { topics: Vec::with_capacity(seen.len()), own: BTreeMap::new(), brokers: 0, is_led: true };
+        let mut found = ClusterTopics { topics: Vec::with_capacity(seen.len()), own: BTreeMap::new(), brokers: 0, is_led: true };
         for (topic, metadata) in seen {
             let Some(metadata) = metadata else { continue };
             found.brokers = found.brokers.max(count(metadata.brokers));

@@ -24,7 +24,7 @@ use tollgate_worker::kafka::check_administration;
 
 use crate::commands::shared::{OutputArgs, Screen, read_duration, start_quiet_logging};
 use carry_out::{Mode, Trouble, carry_out};
-use find::{Finder, Found};
+use find::{ClusterTopics, Finder};
 use report::Report;
 
 /// How long a look at the topics may take at the end.
@@ -157,7 +157,7 @@ fn apply(args: &ApplyArgs, settings: &Settings, screen: Screen) -> anyhow::Resul
 fn foretell(
     args: &ApplyArgs,
     finder: &Finder<'_>,
-    found: &Found<'_>,
+    found: &ClusterTopics<'_>,
     plans: &[TopicPlan<'_>],
     mut report: Report,
     screen: Screen,

@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::super::super::test::report::{Difference, Failure};
 use super::expected::Expectation;
-use super::run::Got;
+use super::run::CaseResult;
 use super::suite::Case;
 
 /// Returns in what the outcome of a case differs from what it expects.
-pub(super) fn compare(case: &Case, got: &Got) -> Vec<Failure> {
+pub(super) fn compare(case: &Case, got: &CaseResult) -> Vec<Failure> {
     let mut failures = compare_all("alert", &case.alerts, &got.alerts, case.line);
     if let Some(controls) = &case.controls {
         failures.extend(compare_all("control", controls, &got.controls, case.line));

@@ -23,7 +23,7 @@ const PARTITION: Partition = Partition(0);
 
 /// What a case came to.
 #[derive(Debug, Default)]
-pub(super) struct Got {
+pub(super) struct CaseResult {
     /// The alerts, each with its time and its subject's name, and times as lengths behind the beginning.
     pub(super) alerts: Vec<Value>,
     /// The controls, in the same form.
@@ -33,7 +33,7 @@ pub(super) struct Got {
 }
 
 /// Runs a case on a state that knows nothing.
-pub(super) fn run(case: &Case, tested: &Tested) -> Got {
+pub(super) fn run(case: &Case, tested: &Tested) -> CaseResult {
     let mut case_run = CaseRun {
         case,
         stage: Abuse::new(Arc::clone(&tested.rules), AbuseState::default()),
@@ -41,7 +41,7 @@ pub(super) fn run(case: &Case, tested: &Tested) -> Got {
         names: Names::default(),
         next: 0,
         records: 0,
-        got: Got::default(),
+        got: CaseResult::default(),
     };
     let mut moments: Vec<_> =
         case.signals.iter().flat_map(|signals| (0..signals.count).map(move |number| (signals.at(number), signals))).collect();
@@ -68,7 +68,7 @@ struct CaseRun<'c> {
     next: i64,
     /// How many records of the signals topic there were.
     records: i64,
-    got: Got,
+    got: CaseResult,
 }
 
 impl CaseRun<'_> {
