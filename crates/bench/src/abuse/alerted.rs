@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::offence::Callers;
-use super::{AbuseFindings, Beside, settings};
+use super::{AbuseFindings, RateMeasurement, settings};
 use crate::{Bed, Reader, Session};
 use tollgate_config::settings::{KafkaSettings, TopicSettings};
 use tollgate_testkit::{Mix, MixSettings};
@@ -70,7 +70,7 @@ impl Session {
         Ok(())
     }
 
-    fn beside(&self, bed: &mut Bed<'_>, rate: f64) -> Result<Beside> {
+    fn beside(&self, bed: &mut Bed<'_>, rate: f64) -> Result<RateMeasurement> {
         let (kafka, topics, is_over) = (&self.kafka, bed.load.topics, AtomicBool::new(false));
         let warm_up = self.plan.times.warm_up;
         std::thread::scope(|threads| {
@@ -78,7 +78,7 @@ impl Session {
             let observed = bed.run(rate, self.plan.times);
             is_over.store(true, Ordering::Relaxed);
             let alerts = offending.join().map_err(|_| anyhow!("a thread of the benchmark panicked"))??;
-            Ok(Beside { phase: observed?.phase, alerts })
+            Ok(RateMeasurement { phase: observed?.phase, alerts })
         })
     }
 }

@@ -47,9 +47,9 @@ pub struct AbuseFindings {
     /// The fold alone, beside a naive one.
     pub fold: Vec<FoldCost>,
     /// Latency and alerts at half of the peak.
-    pub usual: Option<Beside>,
+    pub usual: Option<RateMeasurement>,
     /// The same with one user who has half of all traffic.
-    pub hot: Option<Beside>,
+    pub hot: Option<RateMeasurement>,
     /// Milliseconds from an event to the first blocked call, on each of the partitions.
     pub blocked: Option<Delays>,
     /// Events per second until their signals are counted, with one user who has half of all traffic over that without.
@@ -58,7 +58,7 @@ pub struct AbuseFindings {
 
 /// What was measured at a rate: verdicts on the traffic, and alerts on those who offend beside it.
 #[derive(Debug, Clone, Serialize)]
-pub struct Beside {
+pub struct RateMeasurement {
     /// The traffic.
     pub phase: Phase,
     /// Milliseconds from an offending event to its alert.

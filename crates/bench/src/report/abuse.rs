@@ -149,7 +149,7 @@ mod tests {
     use super::super::samples::{findings, phase};
     use super::super::{markdown, rows as all_rows};
     use super::*;
-    use crate::abuse::{Beside, Delays};
+    use crate::abuse::{Delays, RateMeasurement};
     use crate::{Absence, Ratio};
 
     fn found() -> AbuseFindings {
@@ -165,8 +165,8 @@ mod tests {
         AbuseFindings {
             cpu: Ratio::of([1.05]),
             fold: vec![cost(NAIVE, 4, 8e5, 250.0), cost(FOLD, 10, 1.2e6, 180.0), cost("fold, 200 rules", 200, 5e5, 180.0)],
-            usual: Some(Beside { phase: phase(1_000.0, 5.0), alerts: delays(19.0) }),
-            hot: Some(Beside { phase: phase(1_000.0, 5.0), alerts: delays(30.0) }),
+            usual: Some(RateMeasurement { phase: phase(1_000.0, 5.0), alerts: delays(19.0) }),
+            hot: Some(RateMeasurement { phase: phase(1_000.0, 5.0), alerts: delays(30.0) }),
             blocked: Some(delays(350.0)),
             throughput: Ratio::of([0.9]),
         }
