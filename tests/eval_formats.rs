@@ -79,7 +79,7 @@ fn kcat(offset: i64, key: &Value, payload: &str) -> Value {
 }
 
 /// A line, and the format that it is read in, as its verdict or report tells.
-struct Told {
+struct FormatCase {
     name: &'static str,
     line: String,
     arguments: &'static [&'static str],
@@ -89,15 +89,15 @@ struct Told {
     report: Option<(&'static str, &'static str)>,
 }
 
-fn told(name: &'static str, line: impl ToString, verdict: (&'static str, &'static str)) -> Told {
-    Told { name, line: line.to_string(), arguments: &[], verdict: Some(verdict), report: None }
+fn told(name: &'static str, line: impl ToString, verdict: (&'static str, &'static str)) -> FormatCase {
+    FormatCase { name, line: line.to_string(), arguments: &[], verdict: Some(verdict), report: None }
 }
 
-fn refused(name: &'static str, line: impl ToString, report: (&'static str, &'static str)) -> Told {
-    Told { name, line: line.to_string(), arguments: &[], verdict: None, report: Some(report) }
+fn refused(name: &'static str, line: impl ToString, report: (&'static str, &'static str)) -> FormatCase {
+    FormatCase { name, line: line.to_string(), arguments: &[], verdict: None, report: Some(report) }
 }
 
-fn check_told(told: &Told) {
+fn check_told(told: &FormatCase) {
     let ran = eval(told.arguments, told.line.as_bytes());
     let verdict = ran.json_lines().first().map(|verdict| {
         let text = |name: &str| verdict[name].as_str().unwrap_or_default().to_owned();
@@ -128,7 +128,7 @@ fn the_format_of_a_line_is_told_or_refused() {
     let cases = vec![
         told("kcat", kcat(4, &json!("k"), BARE), ("k", "t/0/4")),
         told("a capture", json!({"topic": "t", "partition": 7, "offset": 3, "key": "k", "value": BARE}), ("k", "t/7/3")),
-        Told {
+        FormatCase {
             verdict: Some(("k", "x")),
             ..refused("a capture of a CloudEvent of no version", &envelope, ("cloudevent_version_unsupported", "specversion"))
         },
@@ -139,13 +139,13 @@ fn the_format_of_a_line_is_told_or_refused() {
         told("an event with a schema-registry prefix that holds a tab", registry, ("a:b", "e")),
         refused("a place", format!("CreateTime:5\tPartition:3\tOffset:9\tNO_HEADERS\tk\t{BARE}"), ("format_unclear", "record")),
         refused("nothing that is known", "what is this", ("value_not_json", "value")),
-        Told {
+        FormatCase {
             arguments: &["--format", "events"],
             ..refused("a record read as an event", kcat(4, &json!("k"), BARE), ("type_missing", "type"))
         },
-        Told { arguments: &["--format", "kcat"], ..refused("an event read as kcat's", whole, ("record_invalid", "topic")) },
-        Told { arguments: &["--format", "kcat"], ..refused("no JSON", "{", ("record_not_json", "record")) },
-        Told { arguments: &["--format", "envelope"], ..refused("no object", "[]", ("record_not_an_object", "record")) },
+        FormatCase { arguments: &["--format", "kcat"], ..refused("an event read as kcat's", whole, ("record_invalid", "topic")) },
+        FormatCase { arguments: &["--format", "kcat"], ..refused("no JSON", "{", ("record_not_json", "record")) },
+        FormatCase { arguments: &["--format", "envelope"], ..refused("no object", "[]", ("record_not_an_object", "record")) },
     ];
     check_each(cases, |case| case.name.to_owned(), check_told);
 }

@@ -30,13 +30,13 @@ enum Conduct {
 
 /// A request, as the server got it.
 #[derive(Debug)]
-struct Asked {
+struct ReceivedRequest {
     head: String,
     body: Vec<u8>,
 }
 
 /// Starts a server for one connection after another. It ends with the process.
-fn serve(conduct: impl Fn(&Asked) -> Conduct + Send + 'static) -> (String, Receiver<Asked>) {
+fn serve(conduct: impl Fn(&ReceivedRequest) -> Conduct + Send + 'static) -> (String, Receiver<ReceivedRequest>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let (sender, requests) = channel();
@@ -68,7 +68,7 @@ fn serve(conduct: impl Fn(&Asked) -> Conduct + Send + 'static) -> (String, Recei
     (url, requests)
 }
 
-fn receive(stream: &mut TcpStream) -> Asked {
+fn receive(stream: &mut TcpStream) -> ReceivedRequest {
     let mut bytes = Vec::new();
     let mut part = [0; 4096];
     loop {
@@ -78,7 +78,7 @@ fn receive(stream: &mut TcpStream) -> Asked {
         let head = String::from_utf8(bytes[..end].to_vec()).unwrap().to_lowercase();
         let length: usize = head.split("content-length: ").nth(1).unwrap().lines().next().unwrap().parse().unwrap();
         if count == 0 || bytes.len() >= end + 4 + length {
-            return Asked { head, body: bytes.split_off(end + 4) };
+            return ReceivedRequest { head, body: bytes.split_off(end + 4) };
         }
     }
 }
@@ -257,7 +257,7 @@ fn a_denial_of_the_gate_reaches_every_host() {
 }
 
 /// Serves one wire, with verdicts on its events.
-fn serve_wire(host: &'static str, decide: impl FnMut(&[u8]) -> Verdict + Send + 'static) -> (String, Receiver<Asked>) {
+fn serve_wire(host: &'static str, decide: impl FnMut(&[u8]) -> Verdict + Send + 'static) -> (String, Receiver<ReceivedRequest>) {
     let decide = std::sync::Mutex::new(decide);
     serve(move |asked| {
         let answer = match wire(host).unwrap().read(&Request { path: "", headers: &[], body: &asked.body }) {

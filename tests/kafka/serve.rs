@@ -59,9 +59,9 @@ impl Served {
 }
 
 /// A request that was sent.
-pub(crate) struct Asked(TcpStream);
+pub(crate) struct SentRequest(TcpStream);
 
-impl Asked {
+impl SentRequest {
     /// Sends a body, whose verdicts are waited for so many milliseconds.
     pub(crate) fn send(address: &str, body: &str, wait_ms: u32) -> Result<Self> {
         let mut stream = TcpStream::connect(address)?;
@@ -92,8 +92,8 @@ fn request(round: usize, number: usize) -> String {
 }
 
 /// Sends all requests of a round.
-fn ask_all(address: &str, round: usize) -> Result<Vec<Asked>> {
-    (0..REQUESTS).map(|number| Asked::send(address, &request(round, number), WAIT_MS)).collect()
+fn ask_all(address: &str, round: usize) -> Result<Vec<SentRequest>> {
+    (0..REQUESTS).map(|number| SentRequest::send(address, &request(round, number), WAIT_MS)).collect()
 }
 
 /// A server that is killed while ten thousand events wait: every request ends with verdicts of the log or with an error, and a request that
@@ -105,7 +105,7 @@ pub(crate) fn a_killed_server_allows_nothing(cluster: &Cluster) -> Result<()> {
         let answers = killed_while_waiting(&served, &worker, round)?;
         let lost = answers.iter().filter(|answer| answer.is_none()).count();
         let (_server, address) = served.start()?;
-        let again = ask_all(&address, round)?.into_iter().map(Asked::answer).collect::<Result<Vec<_>>>()?;
+        let again = ask_all(&address, round)?.into_iter().map(SentRequest::answer).collect::<Result<Vec<_>>>()?;
         let log = served.log(cluster, REQUESTS * EVENTS * (round + 1))?;
         for (number, (first, (status, second))) in answers.iter().zip(&again).enumerate() {
             ensure!(*status == 200, "{number}: {second}");
@@ -150,7 +150,7 @@ pub(crate) fn a_replies_topic_that_goes_away_is_named(cluster: &Cluster) -> Resu
     let served = Served::new(cluster)?;
     let _worker = served.deployment.start()?;
     let (server, address) = served.start()?;
-    let ask = |number| Asked::send(&address, &request(0, number), WAIT_MS)?.answer();
+    let ask = |number| SentRequest::send(&address, &request(0, number), WAIT_MS)?.answer();
     ensure!(ask(0)?.0 == 200);
     cluster.delete_topics(&[&served.replies])?;
     wait_until("the server is not ready", || Ok(server.get("/readyz")?.0 == 503))?;

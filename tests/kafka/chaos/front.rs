@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tollgate_testkit::{Cluster, TIME_MAX, Worker};
 
 use super::clock::Chronicle;
-use crate::serve::{Asked, Served};
+use crate::serve::{SentRequest, Served};
 
 const CLIENTS: usize = 4;
 /// How long a client waits for a verdict, in milliseconds, and how long before it asks again.
@@ -80,7 +80,7 @@ fn ask(address: &str, number: usize, is_over: &AtomicBool) -> Result<Client> {
             "tool_call_id": format!("c{n}"), "tool_name": "ls", "tool_input": {"n": n}});
         let asked = std::time::Instant::now();
         loop {
-            match Asked::send(address, &call.to_string(), WAIT_MS).and_then(Asked::answer) {
+            match SentRequest::send(address, &call.to_string(), WAIT_MS).and_then(SentRequest::answer) {
                 Ok((200, verdict)) => break client.verdicts.push(verdict),
                 Ok((503 | 504, _)) => client.in_vain += 1,
                 other => return Err(anyhow!("{other:?}")),
