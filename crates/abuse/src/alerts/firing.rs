@@ -12,7 +12,7 @@ use crate::window::Finding;
 
 /// What a rule has found, and where.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Found {
+pub(crate) struct RuleFinding {
     /// The rule, as an index.
     pub rule: usize,
     /// What it has found.
@@ -35,7 +35,7 @@ struct Dealt {
 
 impl Enforcement<'_> {
     /// Deals with a firing of a counter of a subject. It uses up the counter's signals.
-    pub(crate) fn fire(&mut self, key: &SubjectKey, subject: &mut Subject<'_>, id: u8, found: &Found) {
+    pub(crate) fn fire(&mut self, key: &SubjectKey, subject: &mut Subject<'_>, id: u8, found: &RuleFinding) {
         let (Some(rule), Some(at)) = (self.program.rule(found.rule), subject.place(id)) else { return };
         let from_ms = found.finding.from_ms;
         let evidence: Vec<Witness<'_>> = subject.evidence.of(id, from_ms).copied().collect();
@@ -101,7 +101,13 @@ impl Enforcement<'_> {
 
     /// Takes a subject up the ladder. Returns what its alert has to tell, if it has one of its own: a repeat at the same step has none for a
     /// while. `None` in place of both if the counter cannot be read.
-    fn deal(&mut self, key: &SubjectKey, subject: &mut Subject<'_>, at: usize, (rule, found): (&Rule, &Found)) -> Option<Option<Dealt>> {
+    fn deal(
+        &mut self,
+        key: &SubjectKey,
+        subject: &mut Subject<'_>,
+        at: usize,
+        (rule, found): (&Rule, &RuleFinding),
+    ) -> Option<Option<Dealt>> {
         let group = subject.counters.get(at).map(|counter| counter.group.clone())?;
         let opened = subject.open(at).ok()?;
         if opened.window.has_used() && opened.before.is_none() {
@@ -148,7 +154,7 @@ impl Enforcement<'_> {
         &mut self,
         key: &SubjectKey,
         rule: &Rule,
-        found: &Found,
+        found: &RuleFinding,
         (tenant, before_ms): (Option<TenantTag>, Option<i64>),
         climb: Climb,
     ) -> Action {
@@ -191,7 +197,7 @@ impl Enforcement<'_> {
 }
 
 /// Returns the alert of a firing.
-fn alert_of<'a>(rule: &'a Rule, key: &SubjectKey, found: &Found, dealt: &'a Dealt, evidence: &'a [Witness<'a>]) -> Alert<'a> {
+fn alert_of<'a>(rule: &'a Rule, key: &SubjectKey, found: &RuleFinding, dealt: &'a Dealt, evidence: &'a [Witness<'a>]) -> Alert<'a> {
     let Finding { from_ms, to_ms, count, threshold } = found.finding;
     let consequence = match (dealt.action, dealt.climb.suspends_ms) {
         (Action::Suspended, Some(ms)) => format!("suspended for {}", span(ms)),

@@ -5,7 +5,7 @@ use tollgate_core::decide::signal::SubjectKey;
 use super::Counters;
 use crate::alerts::alert::Origin;
 use crate::alerts::control;
-use crate::alerts::firing::Found;
+use crate::alerts::firing::RuleFinding;
 use crate::outcome::FoldContext;
 use crate::subjects::{SlotKey, Subject};
 use crate::time_units::{NEVER_S, second_of, time_of, whole_minute};
@@ -80,7 +80,7 @@ impl Counters {
         let found = opened.window.look(rule, certain_ms, now_ms);
         if let Some(finding) = found {
             let origin = Origin::Clock(finding.to_ms);
-            self.enforcement(context).fire(key, subject, id, &Found { rule: number, finding, at_ms: finding.to_ms, origin });
+            self.enforcement(context).fire(key, subject, id, &RuleFinding { rule: number, finding, at_ms: finding.to_ms, origin });
         }
         // A signal that is still to come may keep it where it is.
         self.enforcement(context).descend(key, subject, place, (number, rule), certain_ms);

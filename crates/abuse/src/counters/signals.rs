@@ -5,7 +5,7 @@ use tollgate_core::event::record::{Offset, Partition};
 
 use super::Counters;
 use crate::alerts::alert::Origin;
-use crate::alerts::firing::Found;
+use crate::alerts::firing::RuleFinding;
 use crate::outcome::FoldContext;
 use crate::program::Use;
 use crate::rules::Rule;
@@ -156,7 +156,7 @@ impl Counters {
                 self.enforcement(context).climb_again(&key, &mut subject, (id, used.rule), finding.is_some());
             }
             if let Some(finding) = finding {
-                let found = Found { rule: used.rule, finding, at_ms: finding.to_ms, origin: signal.origin };
+                let found = RuleFinding { rule: used.rule, finding, at_ms: finding.to_ms, origin: signal.origin };
                 self.enforcement(context).fire(&key, &mut subject, id, &found);
             }
         }

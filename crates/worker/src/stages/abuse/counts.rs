@@ -44,7 +44,7 @@ struct Unread {
 
 /// What metrics show of an alert.
 #[derive(Deserialize)]
-struct Shown<'a> {
+struct AlertLabels<'a> {
     #[serde(default)]
     level: &'a str,
     #[serde(default)]
@@ -149,7 +149,7 @@ impl FoldedCounts {
     /// Counts an alert that is published.
     pub(super) fn alert(&self, value: &[u8]) {
         // What the fold wrote can be read; one that cannot be is counted all the same.
-        let Shown { level, status } = serde_json::from_slice(value).unwrap_or(Shown { level: "", status: "" });
+        let AlertLabels { level, status } = serde_json::from_slice(value).unwrap_or(AlertLabels { level: "", status: "" });
         self.metrics.abuse_alerts.with_label_values(&[level, status]).inc();
     }
 
