@@ -23,7 +23,7 @@ mod window;
 pub use outcome::{Action, AlertRecord, ControlRecord, Firing, FoldCounts, Folded, RuleCounts, Status};
 pub use rules::{
     AbuseRules, AbuseSettings, Baseline, Correlation, Detection, Exception, FieldTest, GroupBy, Ladder, Level, Mode, Operator, PACK, Pack,
-    RULE_ID_BYTES_MAX, RULES_MAX, Ratio, Rule, Step, THRESHOLD_MAX, TIMESPAN_MS_MAX, add_abuse_rules, fields_of,
+    RULES_MAX, Ratio, Rule, Step, add_abuse_rules, fields_of,
 };
 pub use stage::Abuse;
 pub use state::AbuseState;

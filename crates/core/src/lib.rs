@@ -12,7 +12,7 @@ pub mod codes;
 pub mod decide;
 pub mod engine;
 pub mod event;
-pub mod lists;
+mod lists;
 pub mod redact;
 pub mod settings;
 

@@ -28,7 +28,7 @@ pub mod member;
 pub mod metrics;
 pub mod outbox;
 pub mod partition;
-pub mod peers;
+mod peers;
 pub mod policy_servers;
 pub mod process;
 pub mod shadow;

@@ -19,8 +19,6 @@ mod settings;
 
 pub use fields::fields_of;
 pub use pack::{PACK, Pack};
-pub use read_correlation::{THRESHOLD_MAX, TIMESPAN_MS_MAX};
-pub use read_rule::RULE_ID_BYTES_MAX;
 pub use rule::{
     AbuseRules, Baseline, Correlation, Detection, Exception, FieldTest, GroupBy, Ladder, Level, Mode, Operator, Ratio, Rule, Step,
 };

@@ -17,7 +17,7 @@ mod urls;
 
 pub use kafka::{KafkaSettings, TopicSettings};
 pub use properties::Properties;
-pub use redact::may_be_secret;
+pub(crate) use redact::may_be_secret;
 
 pub use privacy::SubjectKeys;
 pub use process::{AdminSettings, LogFormat, LogSettings, WorkerSettings};

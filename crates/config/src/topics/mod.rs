@@ -20,7 +20,7 @@ mod table;
 
 pub use create::{NewTopic, to_create};
 pub use document::{defaults, page};
-pub use plan::{Change, FoundTopic, REPLICATION_FACTOR, Refusal, Surroundings, TopicPlan, TopicWishes, plan};
+pub use plan::{Change, FoundTopic, Refusal, Surroundings, TopicPlan, TopicWishes, plan};
 pub use requirements::{Limits, PartitionCounts, TopicFault, check_partitions, check_settings};
 pub use spec::{Carries, Cleanup, Needed, PartitionRule, Party, Topic, TopicSpec};
 pub use table::{TOPICS, TopicRole, TopicSettings};

@@ -24,4 +24,4 @@ pub use schema::{SchemaWriter, put};
 pub use section::Section;
 pub use spelling_help::nearest;
 pub use texts::{REDACTED, Secret, Source, Texts};
-pub use yaml::{DEFAULTS, YamlError, defaults, parse};
+pub use yaml::{YamlError, defaults, parse};

@@ -29,7 +29,7 @@ use controls::ControlRecords;
 pub use again::Again;
 pub use controls::ControlThenAndNow;
 pub use find::{FoundVerdict, Search, Target};
-pub use pages::{Explained, page_of};
+pub use pages::Explained;
 pub use turn::TurnStep;
 
 /// Why a verdict is what it is. It serialises as the JSON that commands print.

@@ -48,7 +48,7 @@ const OTHER_TOOL: &str = "another tool, and this one in a new turn";
 
 /// Returns the page of the documentation that explains a code of a part of the gate, with the heading on it.
 #[must_use]
-pub fn page_of(source: &str, code: &str) -> &'static str {
+fn page_of(source: &str, code: &str) -> &'static str {
     match (source, code) {
         (_, "thread_store_full") => "docs/runbook.md#tollgatethreadstorefull",
         (_, "suppressed_tool_call" | "response_not_read") | ("safety", _) => "docs/contract.md#do-what-the-verdict-says",

@@ -20,7 +20,8 @@ mod series;
 mod stages;
 mod values;
 
-pub use bounded::{BoundedLabel, TOOLS_MAX};
+pub use bounded::BoundedLabel;
+pub(crate) use bounded::TOOLS_MAX;
 pub use define::{Kind, MetricsError, Spec};
 pub use document::page;
 pub use list::{CATALOG, MemberMetrics, Metrics, PartitionMetrics};

@@ -19,7 +19,7 @@ use super::Topic;
 pub use refusal::Refusal;
 
 /// The replication factor of topics that are created, unless there are fewer brokers.
-pub const REPLICATION_FACTOR: u32 = 3;
+const REPLICATION_FACTOR: u32 = 3;
 
 /// What is known of a topic that exists.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -139,10 +139,10 @@ pub fn plan<'n>(topics: &[(Topic<'n>, Option<FoundTopic>)], wishes: &TopicWishes
 
 /// Returns how many replicas a topic has or gets, and adds to the plan what is wrong with that.
 fn replicas(plan: &mut TopicPlan<'_>, wishes: &TopicWishes, around: Surroundings) -> u32 {
-    let usual = REPLICATION_FACTOR.min(around.brokers).max(1);
+    let default_replicas = REPLICATION_FACTOR.min(around.brokers).max(1);
     let replicas = match (plan.found, wishes.replication_factor) {
         (None, wished) => {
-            let replicas = wished.unwrap_or(usual);
+            let replicas = wished.unwrap_or(default_replicas);
             if replicas > around.brokers {
                 plan.refusals.push(Refusal::FewBrokers { wanted: replicas, brokers: around.brokers });
             }
@@ -153,7 +153,7 @@ fn replicas(plan: &mut TopicPlan<'_>, wishes: &TopicWishes, around: Surroundings
             found
         }
         (Some((_, found)), wished) => {
-            if wished.is_none() && found < usual {
+            if wished.is_none() && found < default_replicas {
                 let brokers = around.brokers;
                 plan.notes
                     .push(format!("its replication factor is {found} with {brokers} brokers; kafka-reassign-partitions.sh raises it"));

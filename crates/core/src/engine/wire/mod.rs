@@ -8,7 +8,8 @@
 
 mod layout;
 
-pub use layout::{are_distinct, layout, numbers};
+pub(crate) use layout::are_distinct;
+pub use layout::{layout, numbers};
 
 use std::borrow::Cow;
 

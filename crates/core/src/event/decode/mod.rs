@@ -16,7 +16,7 @@ mod rejection;
 mod schema;
 
 pub(crate) use base64_data::with_data;
-pub use envelope::partial_event_of;
+pub(crate) use envelope::partial_event_of;
 pub(crate) use envelope::{STRUCTURED, is_structured, short_type, skip_schema_registry_prefix};
 pub use event::{Attribution, Body, Event, EventType, ModelBody, ToolCall, ToolResult};
 pub use rejection::{PartialEvent, Rejection, RejectionCode};
