@@ -3,6 +3,7 @@
 //! The rules are those of I-JSON, on which RFC 8785 builds: UTF-8, no repeated keys, no lone surrogates, finite numbers. A byte order mark
 //! at the start is skipped.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use tollgate_json::{Parser, Shape, SyntaxErrorKind, Value, number};
@@ -92,29 +93,65 @@ fn position(text: &[u8], at: usize) -> (usize, usize) {
     (line, 1 + before.get(start..).unwrap_or_default().iter().filter(is_character_start).count())
 }
 
+/// The place of a value in the document.
+enum Place<'d> {
+    Root,
+    Item(usize),
+    Member(Cow<'d, str>),
+}
+
+/// The places that were come to, each with that of the object or list around it. A path is written only for a fault: the paths of all values
+/// together may be far longer than the document.
+struct Places<'d>(Vec<(usize, Place<'d>)>);
+
+impl<'d> Places<'d> {
+    fn add(&mut self, around: usize, place: Place<'d>) -> usize {
+        self.0.push((around, place));
+        self.0.len() - 1
+    }
+
+    fn path(&self, mut at: usize) -> String {
+        let mut steps = Vec::new();
+        while let Some((around, place)) = self.0.get(at).filter(|(_, place)| !matches!(place, Place::Root)) {
+            steps.push(place);
+            at = *around;
+        }
+        steps.iter().rev().fold(String::new(), |path, place| match place {
+            Place::Root => path,
+            Place::Item(index) => item_path(&path, *index),
+            Place::Member(key) => member_path(&path, key),
+        })
+    }
+}
+
 /// Checks that nothing has two readings. The parser limits the depth, but the walk still uses its own stack instead of recursion.
 fn check(root: Value<'_>) -> Result<(), PassportFault> {
-    let mut open = vec![(root, String::new())];
-    while let Some((value, path)) = open.pop() {
+    let mut places = Places(vec![(0, Place::Root)]);
+    let mut open = vec![(root, 0)];
+    while let Some((value, at)) = open.pop() {
         match value.shape() {
             Shape::String if value.as_text().and_then(tollgate_json::Text::into_str).is_none() => {
-                return Err(PassportFault::LoneSurrogate { path });
+                return Err(PassportFault::LoneSurrogate { path: places.path(at) });
             }
-            Shape::Number if !number::parse_float(value.source()).is_finite() => return Err(PassportFault::NotANumber { path }),
+            Shape::Number if !number::parse_float(value.source()).is_finite() => {
+                return Err(PassportFault::NotANumber { path: places.path(at) });
+            }
             _ => {}
         }
         let start = open.len();
-        open.extend(value.items().enumerate().map(|(index, item)| (item, item_path(&path, index))));
+        open.extend(value.items().enumerate().map(|(index, item)| (item, places.add(at, Place::Item(index)))));
         let mut seen = HashSet::new();
         for (key, member) in value.members() {
             let Some(key) = key.as_text().and_then(tollgate_json::Text::into_str) else {
+                let path = places.path(at);
                 return Err(PassportFault::LoneSurrogate { path: if path.is_empty() { "a key".to_owned() } else { path } });
             };
-            let member_path = member_path(&path, &key);
-            if !seen.insert(key) {
-                return Err(PassportFault::RepeatedKey { path: member_path });
+            let is_new = seen.insert(key.clone());
+            let place = places.add(at, Place::Member(key));
+            if !is_new {
+                return Err(PassportFault::RepeatedKey { path: places.path(place) });
             }
-            open.push((member, member_path));
+            open.push((member, place));
         }
         // Children are visited in the order of the text, so that the first fault is reported.
         if let Some(children) = open.get_mut(start..) {
@@ -159,5 +196,16 @@ mod tests {
     #[test]
     fn a_byte_order_mark_is_passed_over() {
         assert!(read(&mut Parser::new(), b"\xef\xbb\xbf{}").is_ok());
+    }
+
+    /// The paths of all items together would be 125 GB.
+    #[test]
+    fn items_below_a_long_key_take_no_memory_for_its_length() {
+        let text = format!("{{\"{}\": [{}1]}}", "a".repeat(500_000), "1,".repeat(250_000));
+        assert!(read(&mut Parser::new(), text.as_bytes()).is_ok());
+        assert_eq!(
+            fault(text.replace(",1]", ",NaN]").as_bytes()),
+            format!("{}…[250000] is a number that JSON cannot hold", "a".repeat(80))
+        );
     }
 }

@@ -54,12 +54,12 @@ impl<T> Field<T> {
     }
 }
 
-/// Returns the path of a member, such as `limits["web.fetch"].allowed_domains`.
+/// Returns the path of a member, such as `limits["web.fetch"].allowed_domains`. A long key is shortened: verdicts hold the path.
 pub(super) fn member_path(parent: &str, key: &str) -> String {
     let is_plain = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && !key.is_empty();
     match (parent.is_empty(), is_plain) {
-        (true, true) => key.to_owned(),
-        (false, true) => format!("{parent}.{key}"),
+        (true, true) => quoted(key),
+        (false, true) => format!("{parent}.{}", quoted(key)),
         (_, false) => format!("{parent}[{:?}]", quoted(key)),
     }
 }
