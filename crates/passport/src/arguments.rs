@@ -67,13 +67,10 @@ impl<'v> Arguments<'v> {
         if let Some(root) = self.0 {
             sorted.members(root, None, names)?;
         }
-        let is_path = |role: ArgumentRole| matches!(role, ArgumentRole::Path | ArgumentRole::Pattern);
-        let paths = sorted.texts.iter().filter(|(role, _)| is_path(*role)).map(|(_, text)| text);
-        let places = paths.chain(&sorted.unknown).chain(&sorted.unknown_names);
-        check_pieces(places.clone())?;
+        check_pieces(sorted.places())?;
         // What a server is given may be an object that is written out.
         if !names.is_of_server() {
-            check_braces(places.map(|text| &**text))?;
+            check_braces(sorted.places().map(|text| &**text))?;
         }
         Ok(sorted)
     }
@@ -154,6 +151,13 @@ impl<'v> Sorted<'v> {
     /// Returns the texts with a role.
     pub(super) fn of(&self, role: ArgumentRole) -> impl Iterator<Item = &Cow<'v, str>> {
         self.texts.iter().filter(move |(other, _)| *other == role).map(|(_, text)| text)
+    }
+
+    /// Returns the texts that may name places.
+    pub(super) fn places(&self) -> impl Iterator<Item = &Cow<'v, str>> + Clone {
+        let is_path = |role: ArgumentRole| matches!(role, ArgumentRole::Path | ArgumentRole::Pattern);
+        let paths = self.texts.iter().filter(move |(role, _)| is_path(*role)).map(|(_, text)| text);
+        paths.chain(&self.unknown).chain(&self.unknown_names)
     }
 
     fn members(&mut self, object: Value<'v>, outer: Option<(ArgumentRole, &'static str)>, names: &ArgumentNames<'_>) -> Result<(), Denial> {

@@ -106,6 +106,12 @@ impl GlobIndex {
         Self { globs, case, pieces, filed, bare }
     }
 
+    /// Returns the most patterns that one piece of a text can make worth a try. It is small however many patterns there are, unless they share
+    /// their rarest piece.
+    pub(super) fn weight(&self) -> usize {
+        self.bare.len() + self.filed.iter().map(Vec::len).max().unwrap_or_default()
+    }
+
     /// Returns the tag of the first pattern that matches the whole text.
     pub(super) fn find(&self, text: &str) -> Option<usize> {
         if self.globs.is_empty() {

@@ -160,6 +160,11 @@ pub(super) enum Purpose {
     Guard,
 }
 
+/// The longest entry of a set, in bytes, and the most components that it may have. What an entry blocks is kept once for each of its components,
+/// so that its memory is the product of both.
+const ENTRY_BYTES_MAX: usize = 1_024;
+const ENTRY_COMPONENTS_MAX: usize = 64;
+
 /// A set of places, given as directories, files and globs.
 #[derive(Debug)]
 pub(super) struct PathSet {
@@ -180,6 +185,11 @@ impl PathSet {
             if let Some(character) = glob::unsupported(entry) {
                 let found = format!("a pattern with `{character}`");
                 return Err(Malformed::new(super::fields::item_path(path, tag), found, "`*`, `**` and `?` as the only wildcards"));
+            }
+            if entry.len() > ENTRY_BYTES_MAX || entry.split('/').count() > ENTRY_COMPONENTS_MAX {
+                let found = format!("a path of {} bytes and {} components", entry.len(), entry.split('/').count());
+                let expected = format!("at most {ENTRY_BYTES_MAX} bytes and {ENTRY_COMPONENTS_MAX} components");
+                return Err(Malformed::new(super::fields::item_path(path, tag), found, expected));
             }
             if matches!(entry.as_str(), "*" | "**" | "/**" | "**/*") {
                 everywhere.get_or_insert(tag);
@@ -204,6 +214,11 @@ impl PathSet {
         let case = if purpose == Purpose::Allow { Case::Sensitive } else { Case::Ignored };
         let index = GlobIndex::new(globs.iter().map(|(glob, tag)| (glob.as_str(), *tag)), Wildcards::WithinComponent, case);
         Ok(Self { purpose, entries, everywhere, places, globs: index })
+    }
+
+    /// Returns how many patterns a component of a path may be compared with: see [`GlobIndex::weight`].
+    pub(super) fn weight(&self) -> usize {
+        self.globs.weight()
     }
 
     /// Returns the entry that covers a path.

@@ -131,3 +131,13 @@ fn wildcards_that_are_not_supported_are_refused() {
         assert!(PathSet::new(vec![entry.to_owned()], Purpose::Allow, "p").is_err(), "{entry}");
     }
 }
+
+/// The places that such an entry blocks would be 6 GB.
+#[test]
+fn an_entry_with_more_components_than_any_path_is_refused() {
+    for purpose in [Purpose::Allow, Purpose::Block] {
+        let refused = |entry: String| PathSet::new(vec![entry], purpose, "p").is_err();
+        assert!(refused("/a".repeat(64)) && refused("a".repeat(1_025)));
+        assert!(!refused("/a".repeat(63)) && !refused("a".repeat(1_024)));
+    }
+}

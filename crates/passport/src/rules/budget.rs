@@ -1,5 +1,7 @@
 //! The budget of steps that a text of a call has: what looks for places in it takes time by their number, not by the text's length alone.
 
+use std::borrow::Cow;
+
 use bash_commands::Checked;
 
 use crate::examine::Denial;
@@ -19,6 +21,13 @@ const FILE_STEPS: usize = 8;
 /// How many times as much as a word a file costs that a program is given.
 const OPERAND_STEPS: usize = 2;
 
+/// How many patterns of a passport are compared with a component for nothing.
+const WEIGHT: usize = 16;
+/// How many components a call may name whatever they weigh, so that a passport with many patterns alike still allows ordinary calls.
+const COMPONENTS: usize = 64;
+/// The most components of a path. Each folder above a path is looked up, so that they take time by their number and by their length.
+const DEPTH_MAX: usize = 256;
+
 /// The longest word that is taken for one path, in bytes. In a longer one every piece is.
 const WORD_BYTES_MAX: usize = 512;
 
@@ -34,7 +43,8 @@ pub(super) fn pieces(word: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Checks that the places that a command line names (words, patterns of names, and files of arguments) can be looked at within its budget.
-pub(super) fn check_line(checked: &Checked, line: &str) -> Result<(), Denial> {
+/// `weight` is how many patterns of files a component is compared with.
+pub(super) fn check_line(checked: &Checked, line: &str, weight: usize) -> Result<(), Denial> {
     // A wildcard that stands for slashes too makes more patterns of one.
     let crossing = |pattern: &str| 1 + pattern.matches("**").count();
     let patterns: usize = checked.patterns.iter().map(|pattern| crossing(pattern) * steps(pattern, true)).sum();
@@ -43,7 +53,36 @@ pub(super) fn check_line(checked: &Checked, line: &str) -> Result<(), Denial> {
     let mut words = 0;
     checked.each_word(&mut |word, is_glob| words += pieces(word).map(|piece| steps(piece, is_glob)).sum::<usize>());
     const MESSAGE: &str = "Command names more places than its budget of steps lets be looked at; split it into several calls";
-    check(patterns + operands + files + words, line.len(), MESSAGE)
+    check(patterns + operands + files + words, line.len(), MESSAGE)?;
+    check_weighed(operands + files, weight, line.len(), MESSAGE)
+}
+
+/// Checks that the places that arguments name can be compared with the passport's patterns within their budget.
+pub(super) fn check_places<'t>(texts: impl Iterator<Item = &'t Cow<'t, str>> + Clone, weight: usize) -> Result<(), Denial> {
+    const MESSAGE: &str =
+        "Arguments name more places than the budget of steps lets be compared with the passport's patterns; split the call";
+    let components = texts.clone().map(|text| steps(text, false)).sum();
+    check_weighed(components, weight, texts.map(|text| text.len()).sum(), MESSAGE)
+}
+
+/// Checks that a path has no more components than any file's.
+pub(super) fn check_depth(path: &str) -> Result<(), Denial> {
+    if !is_too_deep(path) {
+        return Ok(());
+    }
+    Err(Denial::new("oap.too_costly", format!("File path has more than {DEPTH_MAX} components")))
+}
+
+/// Returns whether a text has more components than a path may have. Those that lead nowhere do not count.
+pub(super) fn is_too_deep(text: &str) -> bool {
+    text.split('/').filter(|component| !matches!(*component, "" | ".")).count() > DEPTH_MAX
+}
+
+fn check_weighed(components: usize, weight: usize, bytes: usize, message: &'static str) -> Result<(), Denial> {
+    if weight <= WEIGHT || components <= COMPONENTS {
+        return Ok(());
+    }
+    check(components.saturating_mul(weight), bytes, message)
 }
 
 /// Checks that a glob, as its expansions of braces, can be compared with all places within the budget of its text.

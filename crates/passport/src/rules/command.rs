@@ -74,7 +74,7 @@ impl CommandLimits {
         for finding in &checked.findings {
             report(to, "command", Err(Denial::new(finding.code(), finding.message())));
         }
-        if let Err(denial) = budget::check_line(&checked, command) {
+        if let Err(denial) = budget::check_line(&checked, command, call.files.limits.weight()) {
             return report(to, "budget", Err(denial));
         }
         report(to, "secrets", check_words(&checked));

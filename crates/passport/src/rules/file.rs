@@ -2,23 +2,21 @@
 //!
 //! A missing list does not restrict, an empty one allows nothing. Secrets are never read, whatever the lists say.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 use bash_commands::Below;
 
 use super::super::argument_names::{ArgumentRole, fold};
-use super::super::arguments::Sorted;
 use super::super::glob::{self, Case, GlobIndex, Wildcards};
 use super::super::look_alike::plain_spelling;
 use super::super::path::{NormalPath, PathSet, Purpose};
 use super::budget;
+use super::file_arguments::{names_looked_for, read_arguments};
 use super::file_path::{check_pattern, extensions, is_patch, read_extensions, read_path};
 use super::left_behind::{self, BUILT};
 use super::secrets;
 use super::{
-    Amount, Denial, Field, Malformed, Report, RuleCall, Rules, SEVERAL_FOLDERS, Section, check_amount, check_limit, quoted, report,
-    unknown_argument,
+    Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, quoted, report, unknown_argument,
 };
 
 /// Arguments that say how and where something is written, and hold nothing that is. Every other text counts as written.
@@ -39,9 +37,6 @@ const UNWRITTEN_ARGUMENTS: [&str; 12] = [
 
 /// Tools that write what they read before, and show it.
 const EDITORS: [&str; 2] = ["str_replace", "patch"];
-
-/// Tools that use the working directory if they are given none.
-const DIRECTORY_TOOLS: [&str; 2] = ["ls", "search_files"];
 
 #[derive(Debug)]
 pub(super) struct FileLimits {
@@ -69,6 +64,10 @@ impl Patterns {
         let tags = words.iter().enumerate().map(|(tag, word)| (word.as_str(), tag));
         let words = GlobIndex::new(tags, Wildcards::WithinComponent, Case::Ignored);
         Ok(Self { words, places: PathSet::new(entries.clone(), Purpose::Block, path)?, entries })
+    }
+
+    fn weight(&self) -> usize {
+        self.words.weight() + self.places.weight()
     }
 
     fn find(&self, path: &NormalPath, text: &str) -> Option<&str> {
@@ -279,6 +278,7 @@ impl Rules for FileLimits {
     /// A path from the root or a home has to be allowed, and no path may be blocked. Where the working folder is not known, a path below it is
     /// taken to be allowed, as the folder is.
     fn check_operand(&self, text: &str, is_glob: bool) -> Result<(), Denial> {
+        budget::check_depth(text)?;
         let path = NormalPath::new(text);
         self.check_allowed_here(text, &path)?;
         self.check_places(&path, text)?;
@@ -327,6 +327,12 @@ impl Rules for FileLimits {
         })
     }
 
+    fn weight(&self) -> usize {
+        let of = |set: &Field<PathSet>| if let Field::Valid(set) = set { set.weight() } else { 0 };
+        let patterns = if let Field::Valid(patterns) = &self.blocked_patterns { patterns.weight() } else { 0 };
+        of(&self.allowed_paths) + of(&self.blocked_paths) + patterns
+    }
+
     fn faults(&self) -> Vec<&Malformed> {
         [
             self.allowed_paths.malformed(),
@@ -345,6 +351,9 @@ impl Rules for FileLimits {
         let reads = self.is_read || EDITORS.contains(&call.tool_name);
         match read_arguments(call, self.is_read) {
             Ok((sorted, paths)) => {
+                if let Err(denial) = budget::check_places(sorted.places(), call.files.limits.weight()) {
+                    return report(to, "budget", Err(denial));
+                }
                 let folder = sorted.of(ArgumentRole::Folder).next();
                 folder.into_iter().for_each(|folder| self.check_folder(folder, reads, to));
                 paths.iter().for_each(|path| self.check_seen(path, folder.map(|folder| &**folder), reads, to));
@@ -365,31 +374,6 @@ impl Rules for FileLimits {
         }
         if !self.is_read {
             report(to, "max_file_size", self.check_size(call));
-        }
-    }
-}
-
-/// Returns the pattern of a search that looks for names of files and not for a text: `target` says so.
-fn names_looked_for<'c>(call: &RuleCall<'c>) -> Option<Cow<'c, str>> {
-    let target = call.arguments.text("target").ok().flatten()?;
-    let is_names = DIRECTORY_TOOLS.contains(&call.tool_name) && fold(&target).is_none_or(|target| target != "content");
-    call.arguments.text("pattern").ok().flatten().filter(|_| is_names)
-}
-
-/// Reads the arguments, with the working directory as the path of a tool that needs no path.
-fn read_arguments<'c>(call: &RuleCall<'c>, is_read: bool) -> Result<(Sorted<'c>, Vec<Cow<'c, str>>), Denial> {
-    let sorted = call.sorted()?;
-    let paths: Vec<_> = sorted.of(ArgumentRole::Path).cloned().collect();
-    let folders = sorted.of(ArgumentRole::Folder).count();
-    if folders > 1 {
-        return Err(Denial::new("oap.invalid_tool_arguments", SEVERAL_FOLDERS));
-    }
-    match paths.is_empty() {
-        false => Ok((sorted, paths)),
-        true if folders == 1 || DIRECTORY_TOOLS.contains(&call.tool_name) => Ok((sorted, vec![".".into()])),
-        true => {
-            let what = if is_read { "File read context must include file_path" } else { "File write context must include file_path" };
-            Err(Denial::new("oap.missing_file_path", what))
         }
     }
 }

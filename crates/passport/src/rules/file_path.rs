@@ -7,7 +7,7 @@ use super::super::links;
 use super::super::look_alike::{is_ambiguous, plain_spelling};
 use super::super::path::NormalPath;
 use super::super::shell_glob::ShellGlob;
-use super::{Denial, Malformed, secrets};
+use super::{Denial, Malformed, budget, secrets};
 
 /// The longest path, in bytes, which is the limit of Linux.
 pub(super) const PATH_BYTES_MAX: usize = 4096;
@@ -50,6 +50,7 @@ pub(super) fn read_path(text: &str) -> Result<NormalPath, Denial> {
     if text.len() > PATH_BYTES_MAX {
         return invalid("File path is too long");
     }
+    budget::check_depth(text)?;
     if text.chars().any(|character| character.is_control() || character == '\\') {
         return invalid("File path holds a control character or a backslash");
     }

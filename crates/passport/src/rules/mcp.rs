@@ -88,7 +88,10 @@ impl Rules for McpLimits {
             Err(denial) => report(to, "servers", Err(denial)),
         }
         match call.arguments.sorted(&call.names) {
-            Ok(sorted) => check_arguments(call, &sorted, to),
+            Ok(sorted) => match budget::check_places(sorted.places(), call.files.limits.weight()) {
+                Ok(()) => check_arguments(call, &sorted, to),
+                Err(denial) => report(to, "budget", Err(denial)),
+            },
             Err(denial) => report(to, "arguments", Err(denial)),
         }
     }
@@ -137,12 +140,14 @@ fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut dyn Report
 }
 
 /// Returns whether a text is the path of a secret. What is longer than any path, whatever of it is left out, is none; what goes up more often than
-/// is followed may be one.
+/// is followed, or has more components than are looked at, may be one.
 fn names_secret(text: &str) -> bool {
     let components = || text.split('/').filter(|component| !matches!(*component, "" | "."));
     let bytes: usize = components().map(|component| component.len() + 1).sum();
     let climbs = components().filter(|component| *component == "..").count();
-    climbs > CLIMBS_MAX || bytes <= PATH_BYTES_MAX && secrets::is_secret(&NormalPath::new(text))
+    // Where there are blanks it is a list of paths rather than one.
+    let is_too_deep = || budget::is_too_deep(text) && !text.contains(char::is_whitespace);
+    climbs > CLIMBS_MAX || bytes <= PATH_BYTES_MAX && (is_too_deep() || secrets::is_secret(&NormalPath::new(text)))
 }
 
 /// Returns the texts that an argument holds: itself, or what stands in it if it is an object or a list that is written out.
@@ -216,7 +221,8 @@ fn check_path(call: &RuleCall<'_>, text: &str, writes: bool) -> Result<(), Denia
     let expansions = if is_glob() { bash_commands::braces(text) } else { Vec::new() };
     budget::check_glob(&expansions, text)?;
     let finds_secret = || expansions.iter().any(|expansion| secrets::secret_glob(expansion));
-    if secrets::secret_word(text) || secrets::is_secret(&NormalPath::new(text)) || finds_secret() {
+    let holds_secret = |piece: &str| names_secret(piece) || piece.len() <= PATH_BYTES_MAX && secrets::secret_word(piece);
+    if budget::pieces(text).any(holds_secret) || names_secret(text) || finds_secret() {
         return Err(secret());
     }
     let is_elsewhere = begins || text.split('/').any(|component| component == "..");

@@ -3,6 +3,7 @@
 mod budget;
 mod command;
 mod file;
+mod file_arguments;
 mod file_path;
 mod left_behind;
 mod mcp;
@@ -186,6 +187,11 @@ trait Rules: std::fmt::Debug + Send + Sync {
         Ok(())
     }
 
+    /// Returns how many patterns of files a component of a path may be compared with; only packs for files have some.
+    fn weight(&self) -> usize {
+        0
+    }
+
     /// Returns the limits that could not be read.
     fn faults(&self) -> Vec<&Malformed>;
 }
@@ -243,6 +249,16 @@ impl Limits {
             faults.extend(malformed.into_iter().map(|malformed| {
                 let Malformed { path, found, expected } = malformed.clone();
                 SchemaFault { path, found, expected, effect: DENIES.into() }
+    /// Returns how many patterns of files a component of a path may be compared with.
+    fn weight(&self) -> usize {
+        self.packs
+            .iter()
+            .flat_map(|(_, compiled)| compiled)
+            .filter_map(|compiled| compiled.rules.as_ref().ok())
+            .map(|rules| rules.weight())
+            .sum()
+    }
+
             }));
             faults.extend(compiled.unenforced.iter().map(|path| SchemaFault {
                 path: path.clone(),

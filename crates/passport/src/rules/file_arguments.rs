@@ -1,0 +1,35 @@
+//! The arguments of tools for files: which files a call names.
+
+use std::borrow::Cow;
+
+use super::super::argument_names::{ArgumentRole, fold};
+use super::super::arguments::Sorted;
+use super::{Denial, RuleCall, SEVERAL_FOLDERS};
+
+/// Tools that use the working directory if they are given none.
+const DIRECTORY_TOOLS: [&str; 2] = ["ls", "search_files"];
+
+/// Returns the pattern of a search that looks for names of files and not for a text: `target` says so.
+pub(super) fn names_looked_for<'c>(call: &RuleCall<'c>) -> Option<Cow<'c, str>> {
+    let target = call.arguments.text("target").ok().flatten()?;
+    let is_names = DIRECTORY_TOOLS.contains(&call.tool_name) && fold(&target).is_none_or(|target| target != "content");
+    call.arguments.text("pattern").ok().flatten().filter(|_| is_names)
+}
+
+/// Reads the arguments, with the working directory as the path of a tool that needs no path.
+pub(super) fn read_arguments<'c>(call: &RuleCall<'c>, is_read: bool) -> Result<(Sorted<'c>, Vec<Cow<'c, str>>), Denial> {
+    let sorted = call.sorted()?;
+    let paths: Vec<_> = sorted.of(ArgumentRole::Path).cloned().collect();
+    let folders = sorted.of(ArgumentRole::Folder).count();
+    if folders > 1 {
+        return Err(Denial::new("oap.invalid_tool_arguments", SEVERAL_FOLDERS));
+    }
+    match paths.is_empty() {
+        false => Ok((sorted, paths)),
+        true if folders == 1 || DIRECTORY_TOOLS.contains(&call.tool_name) => Ok((sorted, vec![".".into()])),
+        true => {
+            let what = if is_read { "File read context must include file_path" } else { "File write context must include file_path" };
+            Err(Denial::new("oap.missing_file_path", what))
+        }
+    }
+}
