@@ -41,6 +41,7 @@ use tollgate_json::digest::Digest;
 use tollgate_json::time::parse_timestamp;
 use tollgate_json::{Parser, Shape, Text, Value, canonical};
 
+use argument_names::fold;
 use fields::{Field, Malformed, Section};
 use rules::Limits;
 
@@ -123,7 +124,7 @@ impl Passport {
             expiry: read_expiry(&fields),
             made_ms: if let Field::Valid(text) = fields.string("created_at") { parse_timestamp(&text) } else { None },
             capabilities: read_capabilities(&fields),
-            limits: read_limits(&fields),
+            limits: read_limits(&fields, root),
             unknown: schema::unknown_members(root).next(),
         };
         Ok(Self { digest: Digest::of(&canonical_bytes), contents: Arc::new(contents) })
@@ -160,7 +161,7 @@ fn read_capabilities(fields: &Section<'_>) -> Field<Granted> {
     if value.shape() != Shape::Array {
         return Field::Malformed(Malformed::new("capabilities", value.shape(), "an array of objects with an id"));
     }
-    let (mut granted, mut withheld) = (Granted::default(), HashSet::new());
+    let (mut granted, mut withheld) = (Granted::default(), HashSet::<String>::new());
     for (index, item) in value.items().enumerate() {
         let path = fields::item_path("capabilities", index);
         let entry = read_entry(item, &path);
@@ -176,8 +177,15 @@ fn read_capabilities(fields: &Section<'_>) -> Field<Granted> {
             }
         }
     }
-    granted.ids.retain(|id| !withheld.contains(id));
+    granted.ids.retain(|id| !withheld.iter().any(|withheld| covers(withheld, id)));
     Field::Valid(granted)
+}
+
+/// Returns whether an id that is withheld is meant to cover a capability: it may be written in another form, or stand for several (`data.file`,
+/// `data.*`).
+fn covers(withheld: &str, id: &str) -> bool {
+    let (withheld, id) = (fold(withheld), fold(id));
+    withheld.is_none_or(|withheld| id.is_none_or(|id| id.starts_with(&withheld)))
 }
 
 /// An entry of the capabilities.
@@ -205,17 +213,22 @@ fn read_entry(item: Value<'_>, path: &str) -> Result<Entry, Malformed> {
     if let Some(params) = params.filter(|params| !params.is_object()) {
         return Err(Malformed::new(fields.path_of("params"), params.shape(), "an object"));
     }
-    if let Some(malformed) = unknown::members(item, path, |name| ["id", "params", "enabled"].contains(&name)).next() {
+    if let Some(malformed) = unknown::member_of_entry(item, path, |name| ["id", "params", "enabled"].contains(&name)) {
         return Err(malformed);
     }
     let params = params.filter(|params| params.members().any(|(_, value)| !value.is_null())).map(|_| fields.path_of("params"));
     Ok(Entry { id, is_enabled, params })
 }
 
-fn read_limits(fields: &Section<'_>) -> Result<Limits, Malformed> {
+fn read_limits(fields: &Section<'_>, root: Value<'_>) -> Result<Limits, Malformed> {
     let value: Option<Value<'_>> = fields.value("limits");
     match value {
         Some(value) if !value.is_object() => Err(Malformed::new("limits", value.shape(), "an object")),
-        value => Ok(Limits::new(value)),
+        value => Limits::new(value, |name| schema::has_limits(name) || names_capability(root, name)),
     }
+}
+
+/// Returns whether an entry of the capabilities, granted or withheld, has an id.
+fn names_capability(root: Value<'_>, id: &str) -> bool {
+    root.get("capabilities").iter().flat_map(Value::items).filter_map(|entry| entry.get("id")).any(|found| found.is_text(id))
 }

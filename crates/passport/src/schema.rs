@@ -120,9 +120,14 @@ const LIMITS: [(&str, &str, Kind); 17] = [
     ("repo.release.publish",   "max_releases_per_day",       Kind::Whole(1)),
 ];
 
+/// Returns whether the published schema describes limits of a capability.
+pub(super) fn has_limits(capability: &str) -> bool {
+    LIMITS.iter().any(|(known, ..)| *known == capability)
+}
+
 /// Returns the members of a passport that are not known and may be meant to restrict.
 pub(super) fn unknown_members(root: Value<'_>) -> impl Iterator<Item = Malformed> {
-    unknown::members(root, "", |name| FIELDS.iter().any(|(known, ..)| *known == name))
+    unknown::members(root, |name| FIELDS.iter().any(|(known, ..)| *known == name))
 }
 
 /// Returns every fault of a passport, in the order of the tables. What only some readers find ambiguous is not a fault.

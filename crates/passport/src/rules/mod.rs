@@ -21,7 +21,7 @@ use tollgate_json::{Text, Value};
 
 use super::argument_names::{ArgumentNames, fold};
 use super::arguments::{Arguments, Sorted};
-use super::capabilities::{McpTool, Pack};
+use super::capabilities::{DEFAULT_TOOL_CAPABILITIES, McpTool, Pack};
 use super::examine::{Denial, Report, UnenforcedLimits, report};
 use super::fields::{Amount, Field, Malformed, Section, member_path, quoted};
 use super::schema::SchemaFault;
@@ -213,8 +213,11 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Compiles the value of `limits`. A pack without limits has rules too.
-    pub(super) fn new(limits: Option<Value<'_>>) -> Self {
+    /// Compiles the value of `limits`. A pack without limits has rules too. `is_capability` says of a name whether a capability without rules has it.
+    ///
+    /// # Errors
+    /// [`Malformed`] for limits that limit nothing, and by their name are meant for a capability with rules.
+    pub(super) fn new(limits: Option<Value<'_>>, is_capability: impl Fn(&str) -> bool) -> Result<Self, Malformed> {
         let compiled = |pack: Pack| {
             let found = pack.limit_keys().iter().filter_map(|key| Some((*key, limits?.get(key).filter(|value| !value.is_null())?)));
             let mut compiled: Vec<Compiled> = found.map(|(key, value)| Compiled::new(pack, key, Some(value))).collect();
@@ -227,12 +230,33 @@ impl Limits {
         let limiting = |value: &Value<'_>| !value.is_null() && (!value.is_object() || value.members().next().is_some());
         let members = limits.iter().flat_map(Value::members).filter(|(_, value)| limiting(value));
         let names = members.filter_map(|(key, _)| key.as_text().and_then(Text::into_str)).map(std::borrow::Cow::into_owned);
-        Self { packs: Pack::ALL.into_iter().map(compiled).collect(), unknown: names.collect() }
+        let unknown: HashSet<String> = names.collect();
+        let is_stray = |name: &&String| {
+            let is_object = limits.and_then(|limits| limits.get(name)).is_some_and(|value| value.is_object());
+            !is_capability(name)
+                && !Pack::ALL.iter().any(|pack| pack.limit_keys().contains(&name.as_str()) || is_meant(name, *pack))
+                && (!is_object || strays(name))
+        };
+        if let Some(stray) = unknown.iter().filter(is_stray).min() {
+            let expected = "the name of a capability, such as data.file.read";
+            return Err(Malformed::new(member_path("limits", stray), "a name that limits nothing", expected));
+        }
+        Ok(Self { packs: Pack::ALL.into_iter().map(compiled).collect(), unknown })
     }
 
     /// Returns the compiled limits of a pack.
     pub(super) fn of(&self, pack: Pack) -> &[Compiled] {
         self.packs.iter().find(|(known, _)| *known == pack).map(|(_, compiled)| compiled.as_slice()).unwrap_or_default()
+    }
+
+    /// Returns how many patterns of files a component of a path may be compared with.
+    fn weight(&self) -> usize {
+        self.packs
+            .iter()
+            .flat_map(|(_, compiled)| compiled)
+            .filter_map(|compiled| compiled.rules.as_ref().ok())
+            .map(|rules| rules.weight())
+            .sum()
     }
 
     /// Returns the rules of a pack, or the denial where limits cannot be read.
@@ -249,16 +273,6 @@ impl Limits {
             faults.extend(malformed.into_iter().map(|malformed| {
                 let Malformed { path, found, expected } = malformed.clone();
                 SchemaFault { path, found, expected, effect: DENIES.into() }
-    /// Returns how many patterns of files a component of a path may be compared with.
-    fn weight(&self) -> usize {
-        self.packs
-            .iter()
-            .flat_map(|(_, compiled)| compiled)
-            .filter_map(|compiled| compiled.rules.as_ref().ok())
-            .map(|rules| rules.weight())
-            .sum()
-    }
-
             }));
             faults.extend(compiled.unenforced.iter().map(|path| SchemaFault {
                 path: path.clone(),
@@ -280,15 +294,34 @@ impl Limits {
 fn misnamed(limits: Value<'_>, pack: Pack) -> impl Iterator<Item = Compiled> + '_ {
     let known = pack.limit_keys();
     let keys = limits.members().filter(|(_, value)| !value.is_null()).filter_map(|(key, _)| key.as_text().and_then(Text::into_str));
-    let is_meant = move |key: &str| {
-        let begins = |known: &&str| fold(known).zip(fold(key)).is_some_and(|(known, key)| key.starts_with(&known));
-        !known.contains(&key) && known.iter().any(begins)
-    };
-    keys.filter(move |key| is_meant(key)).map(|key| {
+    keys.filter(move |key| is_meant(key, pack)).map(|key| {
         let expected = format!("{} as the name of these limits", known.first().copied().unwrap_or_default());
         let rules = Err(Malformed::new(member_path("limits", &key), "a name that limits nothing", expected));
         Compiled { rules, unenforced: Vec::new() }
     })
+}
+
+/// Returns whether limits are meant for capabilities with rules, though their name is none of theirs: it is a part of one, hardly differs from
+/// one, is a tool's, or could be any name.
+fn strays(name: &str) -> bool {
+    let Some(folded) = fold(name).filter(|folded| !folded.is_empty()) else { return true };
+    let known = Pack::ALL.into_iter().flat_map(|pack| pack.limit_keys().iter()).filter_map(|known| fold(known));
+    let is_near = |known: String| known.starts_with(&folded) || known.ends_with(&folded) || differs_little(&known, &folded);
+    known.into_iter().any(is_near) || DEFAULT_TOOL_CAPABILITIES.iter().any(|(tool, _)| *tool == name)
+}
+
+/// Returns whether two names are equal but for at most two letters in a row.
+fn differs_little(one: &str, other: &str) -> bool {
+    let alike = |(one, other): &(u8, u8)| one == other;
+    let begins = one.bytes().zip(other.bytes()).take_while(alike).count();
+    let ends = one.bytes().rev().zip(other.bytes().rev()).take_while(alike).count();
+    begins + ends + 2 >= one.len().max(other.len())
+}
+
+/// Returns whether limits are meant for a pack by their name, in another case or form or with a version.
+fn is_meant(key: &str, pack: Pack) -> bool {
+    let begins = |known: &&str| fold(known).zip(fold(key)).is_some_and(|(known, key)| key.starts_with(&known));
+    !pack.limit_keys().contains(&key) && pack.limit_keys().iter().any(begins)
 }
 
 impl Compiled {
