@@ -68,9 +68,7 @@ impl<'d> Fields<'d> {
         };
         self.check_known(KNOWN)?;
         let of_subjects = [self.kind, self.hash, self.state, self.reason, self.until, self.rule, self.step, self.alert_id];
-        if of_subjects.into_iter().flatten().any(|value| !value.is_null()) {
-            return Err(ControlRejection::new(Code::FieldUnknown, "value", "a field of subjects' records", KNOWN));
-        }
+        check_none(&of_subjects, "a field of subjects' records", KNOWN)?;
         if !passport.is_object() {
             return Err(ControlRejection::new(Code::PassportInvalid, "passport", passport.shape().to_string(), FIX));
         }
@@ -83,13 +81,17 @@ impl<'d> Fields<'d> {
     /// Returns what operators say of a subject.
     pub(super) fn subject(&self, kind: SubjectKind, hash: &Digest) -> Result<SubjectState, ControlRejection> {
         const FIX: &str = "write suspended or exempt; a null value in place of the whole record takes either back";
+        const KNOWN: &str =
+            "write type, kind, hash, state, reason and until, and who wrote it as by, at and tool; an exemption is one from all rules";
         let state = self.state_of(kind, hash)?;
         let holds = || Ok(HoldsUntil { reason: self.reason()?, until_ms: self.until_ms()? });
         match state.as_str() {
             "suspended" => holds().map(SubjectState::Suspended),
-            "exempt" => self
-                .check_known("write type, kind, hash, state, reason and until, and who wrote it as by, at and tool")
-                .and_then(|()| holds().map(SubjectState::Exempt)),
+            "exempt" => {
+                self.check_known(KNOWN)?;
+                check_none(&[self.agent_id, self.passport, self.rule, self.step, self.alert_id], "a field of other records", KNOWN)?;
+                holds().map(SubjectState::Exempt)
+            }
             _ => Err(ControlRejection::new(Code::StateUnknown, "state", format!("an unknown state of {} bytes", state.len()), FIX)),
         }
     }
@@ -173,6 +175,14 @@ impl<'d> Fields<'d> {
         let text = value.as_text().and_then(|text| text.into_str()).ok_or_else(|| rejection(value.shape().to_string()))?;
         let until = parse_timestamp(&text).ok_or_else(|| rejection(format!("a string of {} bytes that is no moment", text.len())))?;
         Ok(Some(until))
+    }
+}
+
+/// Checks that none of some values is there, which stand in records of other kinds.
+fn check_none(values: &[Option<Value<'_>>], found: &str, fix: &'static str) -> Result<(), ControlRejection> {
+    match values.iter().flatten().any(|value| !value.is_null()) {
+        true => Err(ControlRejection::new(Code::FieldUnknown, "value", found, fix)),
+        false => Ok(()),
     }
 }
 
