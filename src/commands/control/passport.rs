@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow, bail, ensure};
 use clap::Subcommand;
 
 use tollgate_config::settings::KafkaSettings;
@@ -13,6 +13,7 @@ use tollgate_passport::{Passport, check_schema};
 
 use super::history::{AuditArgs, Change, Signed};
 use super::read::read_in_time;
+use super::subject::{NO_ID, is_no_id};
 use super::write::{note, put, write};
 use crate::commands::passport::{denies_every_call, fault_lines};
 use crate::commands::shared::Hints;
@@ -26,7 +27,7 @@ pub(crate) enum PassportCommand {
         agent: String,
         /// The passport as JSON; `-` is stdin
         file: PathBuf,
-        /// Set it even if every call under it is denied
+        /// Set it even if every call under it is denied, or the agent's id looks like a pattern
         #[arg(long)]
         force: bool,
         #[command(flatten)]
@@ -52,6 +53,7 @@ fn is_meant_to_deny(passport: &[u8]) -> bool {
 pub(super) fn execute(command: &PassportCommand, kafka: &KafkaSettings, hints: &Hints) -> anyhow::Result<ExitCode> {
     match command {
         PassportCommand::Set { agent, file, force, audit } => {
+            ensure!(*force || !is_no_id(agent), "AGENT: {NO_ID}, or --force if an id is spelled so");
             let text = read_file(file)?;
             let passport = Passport::read(&text).map_err(|fault| anyhow!("{}: no passport: {fault}", file.display()))?;
             check_schema(&text)?.iter().for_each(|fault| say!("{}", fault_lines(fault)));

@@ -32,7 +32,8 @@ pub(crate) struct SubjectArgs {
     tenant: Option<String>,
     #[command(flatten)]
     name: Name,
-    /// Write it even if the workers do not have this subject key, and so do not find it, or if that cannot be told
+    /// Write it even if the workers do not have this subject key, and so do not find it, or if that cannot be told; and for an id with an
+    /// asterisk or a blank at an end
     #[arg(long)]
     force: bool,
 }
@@ -216,6 +217,7 @@ impl SubjectArgs {
             id => id.unwrap_or_default().to_owned(),
         };
         ensure!(!id.is_empty(), "--id: it is empty; write the id that the events carry");
+        ensure!(self.force || !is_no_id(&id), "--id: {NO_ID}, or --force if an id is spelled so");
         let hasher = SubjectHasher::new(settings.subject_keys.first());
         if !hasher.is_keyed() {
             say!("tollgate: privacy.subject_key is not set: whoever can guess this id can tell its hash");
@@ -250,6 +252,15 @@ impl SubjectArgs {
         }
         Ok(())
     }
+}
+
+/// What is wrong with the text of which [`is_no_id`] says so, and what to write.
+pub(super) const NO_ID: &str =
+    "ids are compared as they are, and an asterisk or a blank at an end stands in none; write each id that the events carry";
+
+/// Returns whether a text is hardly the id of anybody: a pattern, or an id with a blank at an end. A control for it would stop nobody.
+pub(super) fn is_no_id(text: &str) -> bool {
+    text.contains('*') || text.trim() != text
 }
 
 /// Reads a kind. The names are a closed set, which the help, errors and completions show.
