@@ -34,6 +34,7 @@ pub use tool_input::ToolInput;
 
 pub use schema::{SchemaFault, check as check_schema};
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -172,20 +173,40 @@ fn read_capabilities(fields: &Section<'_>) -> Field<Granted> {
             Ok(Entry { id, is_enabled: true, .. }) => _ = granted.ids.insert(id),
             Ok(Entry { id, .. }) => _ = withheld.insert(id),
             Err(malformed) => {
-                withheld.extend(item.get("id").and_then(|id| id.as_text()?.into_str()).map(std::borrow::Cow::into_owned));
+                withheld.extend(item.get("id").and_then(|id| id.as_text()?.into_str()).map(Cow::into_owned));
                 granted.malformed.get_or_insert(malformed);
             }
         }
     }
-    granted.ids.retain(|id| !withheld.iter().any(|withheld| covers(withheld, id)));
+    let withheld = Withheld::new(&withheld);
+    granted.ids.retain(|id| !withheld.covers(id));
     Field::Valid(granted)
 }
 
-/// Returns whether an id that is withheld is meant to cover a capability: it may be written in another form, or stand for several (`data.file`,
-/// `data.*`).
-fn covers(withheld: &str, id: &str) -> bool {
-    let (withheld, id) = (fold(withheld), fold(id));
-    withheld.is_none_or(|withheld| id.is_none_or(|id| id.starts_with(&withheld)))
+/// The ids that are withheld. One of them may be written in another form, or stand for several capabilities (`data.file`, `data.*`).
+struct Withheld {
+    /// Whether one of them has characters beyond ASCII, so that it may look like any.
+    has_any: bool,
+    /// Their folded forms in order, of which none begins as another one.
+    folded: Vec<String>,
+}
+
+impl Withheld {
+    fn new(ids: &HashSet<String>) -> Self {
+        let has_any = ids.iter().any(|id| fold(id).is_none());
+        let mut folded: Vec<String> = ids.iter().filter_map(|id| fold(id)).collect();
+        folded.sort_unstable();
+        folded.dedup_by(|later, earlier| later.starts_with(earlier.as_str()));
+        Self { has_any, folded }
+    }
+
+    /// Returns whether a capability is withheld. Of ids that do not begin as one another, only the last one in front of it can begin it.
+    fn covers(&self, id: &str) -> bool {
+        let Some(id) = fold(id) else { return self.has_any || !self.folded.is_empty() };
+        let in_front = self.folded.partition_point(|withheld| *withheld <= id);
+        self.has_any
+            || in_front.checked_sub(1).and_then(|last| self.folded.get(last)).is_some_and(|withheld| id.starts_with(withheld.as_str()))
+    }
 }
 
 /// An entry of the capabilities.
@@ -224,11 +245,10 @@ fn read_limits(fields: &Section<'_>, root: Value<'_>) -> Result<Limits, Malforme
     let value: Option<Value<'_>> = fields.value("limits");
     match value {
         Some(value) if !value.is_object() => Err(Malformed::new("limits", value.shape(), "an object")),
-        value => Limits::new(value, |name| schema::has_limits(name) || names_capability(root, name)),
+        value => {
+            let entries = root.get("capabilities").into_iter().flat_map(|entries| entries.items());
+            let ids: HashSet<Cow<'_, str>> = entries.filter_map(|entry| entry.get("id")?.as_text()?.into_str()).collect();
+            Limits::new(value, |name| schema::has_limits(name) || ids.contains(name))
+        }
     }
-}
-
-/// Returns whether an entry of the capabilities, granted or withheld, has an id.
-fn names_capability(root: Value<'_>, id: &str) -> bool {
-    root.get("capabilities").iter().flat_map(Value::items).filter_map(|entry| entry.get("id")).any(|found| found.is_text(id))
 }
