@@ -44,7 +44,7 @@ pub struct TimeLimits {
 
 /// The limits of a server.
 pub const TIME_LIMITS: TimeLimits = TimeLimits { head: Duration::from_secs(75), write: Duration::from_secs(30) };
-/// How many bytes have to have come by then: the beginning of HTTP/2, before which no other bound of time holds.
+/// How many bytes have to have come within the limit for a head: the beginning of HTTP/2, before which no other bound of time holds.
 const BEGINNING_BYTES: usize = 24;
 /// How many headers a request may have.
 const HEADERS_MAX: usize = 64;

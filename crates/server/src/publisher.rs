@@ -80,7 +80,7 @@ impl Publisher {
         shared: &Arc<Shared>,
         (must_run, stop): (MustRun, &Stop),
     ) -> anyhow::Result<Self> {
-        // An event that is lost gets no verdict, so that nobody takes its place in the order for granted: it is asked about again.
+        // An event that no broker took gets 503 and no verdict, and its client asks again. So several requests may be in flight.
         let mut config = verdict_producer_config(kafka, BATCH_BYTES_MAX, Linger::None);
         // These are two names of a property, of which either could win.
         config.set("message.timeout.ms", ACKNOWLEDGED_WITHIN_MS).remove("delivery.timeout.ms").set("client.id", "tollgate-serve");

@@ -10,7 +10,7 @@ const MEMBERS: [&str; 5] = ["exit_code", "exitCode", "returncode", "return_code"
 /// What stands before a return code in texts, in lower case.
 const WORDS: [&str; 8] =
     ["<returncode>", "<exit_code>", "exit code: ", "exit code ", "exit status ", "exited with code ", "returncode: ", "return code: "];
-/// What stands in each of them.
+/// Each of them holds one of these.
 static IN_WORDS: Pieces<2> = LazyLock::new(|| pieces(["code", "exit status"]));
 /// The programs for which exit code 1 is an answer: nothing found, a difference, not true.
 const ANSWERING: [&str; 12] = ["grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "pgrep", "which", "git diff"];

@@ -7,7 +7,7 @@ use super::view::{Pieces, View, holds, pieces, position};
 
 /// What is said of a program that is not installed.
 const MISSING: [&str; 4] = ["command not found", "is not recognized as", "no such command", "executable file not found"];
-/// What stands in each of them.
+/// Each of them holds one of these.
 static IN_MISSING: Pieces<2> = LazyLock::new(|| pieces(["not ", "such command"]));
 /// What is said of files, in lower case, at the end of a line.
 const FILES: [&str; 7] = [
