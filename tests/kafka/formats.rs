@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::traffic::conversations;
-use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, text, wait_until};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, text};
 
 const PARTITIONS: i32 = 2;
 
@@ -23,9 +23,7 @@ pub(crate) fn a_capture_gets_the_verdicts_of_the_worker(cluster: &Cluster) -> Re
     let mut consumed = cluster.read_until(&deployment.events, |consumed| consumed.len() == records.len())?;
     consumed.sort_by_key(|record| (record.partition, record.offset));
     // A worker commits what is answered.
-    wait_until("the worker comes to an end", || {
-        Ok(cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>() >= records.len() as i64)
-    })?;
+    cluster.await_committed(&deployment.group, &deployment.events, records.len())?;
     assert!(worker.stop()?.success());
     let mut verdicts = cluster.read_all(&deployment.decisions)?;
     verdicts.sort_by_key(|verdict| (verdict.partition, verdict.offset));

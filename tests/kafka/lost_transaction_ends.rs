@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
 use serde_json::json;
 
 use crate::state::verdicts_are_those_of_eval;
 use crate::traffic::conversations;
-use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, wait_until};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, eventually, wait_until};
 
 const STEP_TIME_MAX: Duration = Duration::from_secs(240);
 
@@ -26,8 +26,12 @@ pub(crate) fn a_checkpoint_whose_commit_was_lost_is_written_again(cluster: &Clus
     let worker = deployment.start()?;
     verdicts_are_those_of_eval(cluster, &deployment, before)?;
     assert!(worker.stop()?.success());
-    let checkpoint = cluster.read_all(&deployment.state)?;
-    assert!(checkpoint.iter().any(|record| record.key.as_deref().is_some_and(|key| key.starts_with(b"thread/"))));
+    let checkpoint = eventually(|| {
+        let checkpoint = cluster.read_all(&deployment.state)?;
+        let has_threads = checkpoint.iter().any(|record| record.key.as_deref().is_some_and(|key| key.starts_with(b"thread/")));
+        ensure!(has_threads, "the checkpoint is not written");
+        Ok(checkpoint)
+    })?;
 
     // Behind it lies an attempt that was cut off. It is not taken for a checkpoint.
     let state = cluster.topic("state", 1, &[("cleanup.policy", "compact")])?;

@@ -103,19 +103,18 @@ pub(crate) fn members_join_and_leave_under_load(cluster: &Cluster) -> Result<()>
     assert!(first.stop()?.success());
     // A worker that is asked to stop while its group is being rebalanced leaves its last checkpoint to the next worker.
     wait_until("the second has all partitions", || Ok(held(&[&second])? == all))?;
+    committed_to_the_end(cluster, &deployment)?;
     assert!(second.stop()?.success());
-    committed_to_the_end(cluster, &deployment)
+    Ok(())
 }
 
-/// Checks that the offsets of every partition with records are committed up to its end.
+/// Waits until the offsets of every partition with records are committed up to its end.
 fn committed_to_the_end(cluster: &Cluster, deployment: &Deployment) -> Result<()> {
     let mut ends = std::collections::BTreeMap::new();
     for record in cluster.read_all(&deployment.events)? {
         ends.insert(record.partition, record.offset + 1);
     }
-    let committed = cluster.committed(&deployment.group, &deployment.events)?;
-    assert_eq!(committed, ends);
-    Ok(())
+    wait_until("all of it is committed", || Ok(cluster.committed(&deployment.group, &deployment.events)? == ends))
 }
 
 /// A worker is killed in the middle of its work; the other takes its partitions over.

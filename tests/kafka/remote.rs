@@ -75,7 +75,7 @@ pub(crate) fn a_thread_that_waits_delays_no_other(cluster: &Cluster) -> Result<(
     assert_eq!(decided, [("s0", "allow"), ("s1", "acme.no_rm"), ("s2", "allow")]);
     assert_eq!(slow[1]["reasons"][0]["policy_id"], "acme.v1");
     assert!(slow.iter().all(|verdict| verdict["reasons"][0]["answer_digest"].is_string()), "{slow:?}");
-    wait_until("everything is committed", || Ok(cluster.committed(&deployment.group, &deployment.events)?.get(&0) == Some(&203)))?;
+    cluster.await_committed(&deployment.group, &deployment.events, 203)?;
     assert_eq!(server.asked().len(), 203, "every call is asked about once");
     Ok(())
 }

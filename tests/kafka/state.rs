@@ -233,7 +233,7 @@ pub(crate) fn a_checkpoint_fits_its_topic(cluster: &Cluster) -> Result<()> {
     let events: Vec<Outgoing> = (0..2_000).map(call).collect();
     cluster.produce(&deployment.events, &events)?;
     let worker = deployment.start()?;
-    wait_until("everything is committed", || Ok(cluster.committed(&deployment.group, &deployment.events)?.get(&0) == Some(&2_000)))?;
+    cluster.await_committed(&deployment.group, &deployment.events, 2_000)?;
     assert!(worker.metric("tollgate_checkpoint_bytes_total")? > 160_000.0, "the checkpoint is no larger than a batch");
     assert_eq!(worker.metric("tollgate_commit_failures_total")?, 0.0);
     Ok(())

@@ -119,8 +119,7 @@ pub(crate) fn kills_change_nothing(cluster: &Cluster, kills: u64, mut meanwhile:
         std::thread::sleep(BUCKET);
         Ok(round >= ROUNDS_MIN && published(&cluster.read_all(&topics.alerts)?, &[]).alerts.iter().any(is_by_clock))
     })?;
-    let decided = || Ok(cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>() == i64::try_from(sent)?);
-    wait_until("all events are decided", decided)?;
+    cluster.await_committed(&deployment.group, &deployment.events, sent)?;
     // No signals come any more, and no clocks.
     fleet.stop("decide")?;
     let ends = ends(&cluster.read_all(&topics.signals)?);

@@ -117,9 +117,9 @@ pub(crate) fn one_worker_runs_both_stages(cluster: &Cluster) -> Result<()> {
     cluster.produce(&deployment.events, &(0..4).map(|number| cut_off(number, PLANTED, &format!("e-{number}"))).collect::<Vec<_>>())?;
     let counted = || Ok(worker.metric(r#"tollgate_abuse_signals_total{outcome="applied"}"#)? >= 12.0);
     wait_until("four stops are counted", counted)?;
+    cluster.await_committed(&deployment.group, &deployment.events, 4)?;
+    wait_until("signals are committed in a group of their own", || Ok(!cluster.committed(&group, &topics.signals)?.is_empty()))?;
     ensure!(worker.stop()?.success());
-    ensure!(cluster.committed(&deployment.group, &deployment.events)?.values().sum::<i64>() == 4, "all events are committed");
-    ensure!(!cluster.committed(&group, &topics.signals)?.is_empty(), "signals are committed in a group of their own");
 
     let worker: Worker = deployment.start()?;
     cluster.produce(&deployment.events, &[cut_off(0, PLANTED, "e-4")])?;

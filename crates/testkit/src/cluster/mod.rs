@@ -16,6 +16,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::producer::BaseProducer;
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
+use crate::wait::wait_until;
 use produce::Acknowledgements;
 pub use record::{Outgoing, Position, Record};
 
@@ -202,6 +203,16 @@ impl Cluster {
         };
         let offset = |offset| if let Offset::Offset(offset) = offset { Some(offset) } else { None };
         Ok(answered.elements().iter().filter_map(|element| Some((element.partition(), offset(element.offset())?))).collect())
+    }
+
+    /// Waits until the committed offsets of a group add up to `total`. The brokers end a transaction a moment after they have promised to,
+    /// and a worker on a busy machine stops without its last checkpoint: a test that reads the offsets once, after a stop, reads the past.
+    ///
+    /// # Errors
+    /// There is no such topic, or it does not come true in time.
+    pub fn await_committed(&self, group: &str, topic: &str, total: usize) -> Result<()> {
+        let total = i64::try_from(total)?;
+        wait_until("all of it is committed", || Ok(self.committed(group, topic)?.values().sum::<i64>() == total))
     }
 }
 
