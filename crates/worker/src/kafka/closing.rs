@@ -4,9 +4,14 @@
 //! takes the first answer for all: it gives up all partitions and ends its part of the group. Anything that is asked after that gets no
 //! answer, and whoever asks waits for ever. If two events wait (an assignment that has just come, and the revocation for which closing is
 //! the reason), answering one after the other does just that. So all of them are taken first, and one answer is given.
+//!
+//! A consumer that waits for an answer of its coordinator does not close before that. Where the coordinator takes its credentials no more,
+//! the answer never comes. So a consumer closes on a thread of its own, and is left to it after a while.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use rdkafka::TopicPartitionList;
@@ -16,18 +21,29 @@ use rdkafka::types::RDKafkaRespErr;
 
 /// How long librdkafka gets to give all partitions up and to leave the group.
 const LEAVE_WAIT: Duration = Duration::from_millis(100);
+/// How long a consumer is waited for while it closes. The brokers need milliseconds, and seconds where the coordinator has just moved.
+const CLOSE_MAX: Duration = Duration::from_secs(5);
 /// How long to wait for another event, all of which are there.
 const EVENT_WAIT: Duration = Duration::from_millis(10);
 
-/// What a consumer's context knows of its closing. Only the consumer's own thread uses it.
+/// What a consumer's context knows of its closing. Only the thread uses it that polls or closes the consumer.
 #[derive(Debug, Default)]
 pub(crate) struct Closing {
     /// Whether the consumer leaves the group before it closes.
     is_leaving: AtomicBool,
     has_begun: AtomicBool,
+    /// Whether nobody waits any more until it has closed.
+    is_left_behind: Arc<AtomicBool>,
     /// Whether an event is being dealt with, which answers for those that come meanwhile.
     has_answerer: AtomicBool,
     events: AtomicUsize,
+}
+
+impl Closing {
+    /// Returns whether the consumer takes too long to close, so that another has its place by now. What it holds says nothing any more.
+    pub(crate) fn is_left_behind(&self) -> bool {
+        self.is_left_behind.load(Ordering::Relaxed)
+    }
 }
 
 /// A context that knows whether its consumer closes.
@@ -35,14 +51,58 @@ pub(crate) trait Closes: ConsumerContext {
     fn closing(&self) -> &Closing;
 }
 
-/// A consumer in a group, which says that it closes before it does.
-pub(crate) struct GroupConsumer<C: Closes> {
+/// A consumer in a group. When it is dropped, it says that it closes, and is waited for until it has closed, for [`CLOSE_MAX`] at most.
+pub(crate) struct GroupConsumer<C: Closes + 'static> {
     pub(crate) consumer: Arc<BaseConsumer<C>>,
     /// Whether it leaves the group although it has an instance id: nobody comes back under that id.
-    pub(crate) leaves: bool,
+    leaves: bool,
+    /// It is dropped after the consumer: from then on, its thread has the only handle.
+    closer: Option<Closer>,
 }
 
-impl<C: Closes> Drop for GroupConsumer<C> {
+impl<C: Closes + 'static> GroupConsumer<C> {
+    /// Returns a consumer in its group.
+    pub(crate) fn new(consumer: Arc<BaseConsumer<C>>, leaves: bool) -> Self {
+        Self { consumer, leaves, closer: None }
+    }
+}
+
+/// The thread that closes a consumer once this value is dropped, which waits for it.
+struct Closer {
+    start: Sender<()>,
+    closed: Receiver<()>,
+    is_left_behind: Arc<AtomicBool>,
+}
+
+impl Closer {
+    /// Returns `None` where the system gives no more threads: the consumer closes where it is dropped then, however long that takes.
+    fn new<C: Closes + 'static>(consumer: &Arc<BaseConsumer<C>>) -> Option<Self> {
+        let ((start, started), (done, closed)) = (channel(), channel());
+        let is_left_behind = Arc::clone(&consumer.context().closing().is_left_behind);
+        let (consumer, span) = (Arc::clone(consumer), tracing::Span::current());
+        let close = move || {
+            let _span = span.enter();
+            _ = started.recv();
+            drop(consumer);
+            _ = done.send(());
+        };
+        Builder::new().name("closing".to_owned()).spawn(close).ok()?;
+        Some(Self { start, closed, is_left_behind })
+    }
+}
+
+impl Drop for Closer {
+    fn drop(&mut self) {
+        _ = self.start.send(());
+        if self.closed.recv_timeout(CLOSE_MAX) == Err(RecvTimeoutError::Timeout) {
+            self.is_left_behind.store(true, Ordering::Relaxed);
+            let seconds = CLOSE_MAX.as_secs();
+            tracing::warn!(seconds, "a consumer waits for the group's coordinator and does not close; it is left behind");
+        }
+    }
+}
+
+impl<C: Closes + 'static> Drop for GroupConsumer<C> {
     fn drop(&mut self) {
         let closing = self.consumer.context().closing();
         if self.leaves {
@@ -55,6 +115,10 @@ impl<C: Closes> Drop for GroupConsumer<C> {
             }
         }
         closing.has_begun.store(true, Ordering::Relaxed);
+        // The callbacks of a thread that panics can finish nothing. They know it by the thread that they run on.
+        if !std::thread::panicking() {
+            self.closer = Closer::new(&self.consumer);
+        }
     }
 }
 
@@ -131,8 +195,9 @@ fn log_failure(answered: Result<(), KafkaError>) {
 
 #[cfg(test)]
 mod tests {
+    use rdkafka::consumer::CommitMode;
     use rdkafka::mocking::MockCluster;
-    use rdkafka::{ClientConfig, ClientContext};
+    use rdkafka::{ClientConfig, ClientContext, Offset};
     use std::sync::mpsc;
 
     use super::*;
@@ -177,7 +242,7 @@ mod tests {
             .create_with_context(Context { closing: Closing::default(), delay })
             .unwrap();
         consumer.subscribe(&["t"]).unwrap();
-        GroupConsumer { consumer: Arc::new(consumer), leaves: false }
+        GroupConsumer::new(Arc::new(consumer), false)
     }
 
     /// Drops a consumer, and returns whether it has closed in time.
@@ -204,5 +269,23 @@ mod tests {
             .filter(|(_, is_closed)| !is_closed)
             .collect();
         assert!(hung.is_empty(), "{hung:?}");
+    }
+
+    /// A commit waits for its answer, and so does the consumer.
+    #[test]
+    fn a_consumer_whose_coordinator_does_not_answer_is_left_behind() {
+        let cluster = MockCluster::new(1).unwrap();
+        cluster.create_topic("t", 1, 1).unwrap();
+        let joined = join(&cluster.bootstrap_servers(), "silent", Duration::ZERO);
+        let consumer = &joined.consumer;
+        while consumer.assignment().unwrap().count() == 0 {
+            _ = consumer.poll(EVENT_WAIT);
+        }
+        let is_left_behind = Arc::clone(&consumer.context().closing.is_left_behind);
+        cluster.broker_round_trip_time(1, 2 * TIME_MAX).unwrap();
+        let mut next = TopicPartitionList::new();
+        next.add_partition_offset("t", 0, Offset::Offset(0)).unwrap();
+        consumer.commit(&next, CommitMode::Async).unwrap();
+        assert!(closes(joined) && is_left_behind.load(Ordering::Relaxed));
     }
 }

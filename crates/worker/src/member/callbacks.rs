@@ -73,7 +73,7 @@ impl<R: StageRuntime> MemberCallbacks<R> {
         let is_lost = consumer.assignment_lost();
         let is_leaving = self.is_leaving.load(Ordering::Relaxed);
         // A member that panics drops its consumer during the unwinding and cannot finish anything.
-        if !is_lost && !is_leaving && !std::thread::panicking() {
+        if !is_lost && !is_leaving && !self.closing.is_left_behind() && !std::thread::panicking() {
             self.show(MemberPhase::Draining);
             if !self.assignment().drain(partitions, &|| consumer.group_metadata(), self.drain_timeout.min(REVOCATION_MAX)) {
                 tracing::warn!(
@@ -98,7 +98,10 @@ impl<R: StageRuntime> MemberCallbacks<R> {
 
     /// Sets the phase of the member in the health report.
     pub fn show(&self, phase: MemberPhase) {
-        self.health.set(self.member, phase, self.assignment().member_partitions());
+        // Another consumer has the member's place by then.
+        if !self.closing.is_left_behind() {
+            self.health.set(self.member, phase, self.assignment().member_partitions());
+        }
     }
 
     /// Sets the partitions of the member in the health report, whatever its phase.

@@ -257,7 +257,7 @@ impl<R: StageRuntime> Member<R> {
         let instance_id = parts.worker.as_ref().map(|worker| instance_id(worker, self.id.number));
         let config = consumer_config(&parts.kafka, &parts.topics.group_id, instance_id.as_deref());
         let consumer = Arc::new(config.create_with_context(context).map_err(MemberError::Client)?);
-        let joined = GroupConsumer { consumer, leaves: parts.worker.is_some() && parts.settings.instance_id.is_none() };
+        let joined = GroupConsumer::new(consumer, parts.worker.is_some() && parts.settings.instance_id.is_none());
         let consumer: &BaseConsumer<MemberContext<R>> = &joined.consumer;
         parts.health.set(self.id, MemberPhase::Starting, MemberPartitions::default());
         match parts.membership {
