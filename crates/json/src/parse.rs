@@ -21,16 +21,6 @@ const BYTES_PER_NODE: usize = 24;
 /// good.
 const NODES_KEPT: usize = 65_536;
 
-/// What the grammar allows next.
-#[derive(Clone, Copy, PartialEq)]
-enum Expect {
-    Value,
-    FirstItemOrEnd,
-    FirstKeyOrEnd,
-    Key,
-    CommaOrEnd,
-}
-
 impl Parser {
     /// Returns a parser with an empty table.
     #[must_use]
@@ -69,7 +59,10 @@ fn read(nodes: &mut Vec<Node>, open: &mut Vec<u32>, text: &[u8], depth_max: usiz
     }
     // Growing the table step by step would copy it each time.
     nodes.reserve(expected);
-    Scan { text, at: 0, nodes, open, depth_max, has_controls: None }.document()
+    // Most texts contain no control characters, because their line breaks are escapes, and one pass without branches settles it for all
+    // strings.
+    let has_controls = text.iter().fold(false, |found, byte| found | (*byte < 0x20));
+    Scan { text, at: 0, nodes, open, depth_max, has_controls }.document()
 }
 
 struct Scan<'p, 'd> {
@@ -78,75 +71,97 @@ struct Scan<'p, 'd> {
     nodes: &'p mut Vec<Node>,
     open: &'p mut Vec<u32>,
     depth_max: usize,
-    /// Whether the text contains control characters anywhere; set when the first string is read.
-    has_controls: Option<bool>,
+    /// Whether the text contains control characters anywhere, be it between its values.
+    has_controls: bool,
 }
 
 type Scanned<T> = Result<T, SyntaxError>;
 
+/// The container that a value begins, if it is none that has ended already.
+#[derive(Clone, Copy)]
+enum Begun {
+    Nothing,
+    Array,
+    Object,
+}
+
 impl<'d> Scan<'_, 'd> {
+    /// Reads values until the outermost one has ended. The program's own branches hold where in the grammar it is.
     fn document(mut self) -> Scanned<()> {
-        let mut expect = Expect::Value;
         loop {
             self.skip_space();
-            expect = match expect {
-                Expect::Value => self.value()?,
-                Expect::FirstItemOrEnd if self.peek() == Some(b']') => self.close(b']')?,
-                Expect::FirstItemOrEnd => self.value()?,
-                Expect::FirstKeyOrEnd if self.peek() == Some(b'}') => self.close(b'}')?,
-                Expect::FirstKeyOrEnd | Expect::Key => self.key()?,
-                Expect::CommaOrEnd => match self.innermost() {
-                    None if self.at == self.text.len() => return Ok(()),
-                    None => return Err(self.error(SyntaxErrorKind::TrailingText)),
-                    Some(container) => self.comma_or_end(container)?,
-                },
-            };
+            match self.value()? {
+                Begun::Array if self.is_next(b']') => self.close(),
+                Begun::Array => continue,
+                Begun::Object if self.is_next(b'}') => self.close(),
+                Begun::Object => {
+                    self.key()?;
+                    continue;
+                }
+                Begun::Nothing => {}
+            }
+            if self.is_over()? {
+                return Ok(());
+            }
         }
     }
 
-    fn value(&mut self) -> Scanned<Expect> {
-        match self.peek() {
-            Some(b'"') => self.string().map(|()| Expect::CommaOrEnd),
-            Some(b'{') => self.open(Kind::Object, Expect::FirstKeyOrEnd),
-            Some(b'[') => self.open(Kind::Array, Expect::FirstItemOrEnd),
-            Some(b'-' | b'0'..=b'9') => self.number().map(|()| Expect::CommaOrEnd),
+    /// Reads what stands behind a value: the ends of containers, and a comma with the key behind it. Returns whether the text has ended.
+    fn is_over(&mut self) -> Scanned<bool> {
+        loop {
+            self.skip_space();
+            let Some(container) = self.innermost() else {
+                return if self.at == self.text.len() { Ok(true) } else { Err(self.error(SyntaxErrorKind::TrailingText)) };
+            };
+            match (self.peek(), container) {
+                // Between two commas there are few values: one at each depth, and its key.
+                (Some(b','), _) if self.nodes.len() >= VALUES_MAX => return Err(self.error(SyntaxErrorKind::TooManyValues)),
+                (Some(b','), Kind::Object) => {
+                    self.at += 1;
+                    self.skip_space();
+                    return self.key().map(|()| false);
+                }
+                (Some(b','), _) => {
+                    self.at += 1;
+                    return Ok(false);
+                }
+                (Some(b'}'), Kind::Object) | (Some(b']'), Kind::Array) => self.close(),
+                _ => return Err(self.unexpected()),
+            }
+        }
+    }
+
+    fn value(&mut self) -> Scanned<Begun> {
+        let leaf = match self.peek() {
+            Some(b'"') => self.string(),
+            Some(b'{') => return self.open(Kind::Object).map(|()| Begun::Object),
+            Some(b'[') => return self.open(Kind::Array).map(|()| Begun::Array),
+            Some(b'-' | b'0'..=b'9') => self.number(),
             Some(b'n') => self.literal(b"null", Kind::Null),
             Some(b't') => self.literal(b"true", Kind::True),
             Some(b'f') => self.literal(b"false", Kind::False),
             Some(b'N') => self.literal(b"NaN", Kind::Float),
             Some(b'I') => self.literal(b"Infinity", Kind::Float),
             _ => Err(self.unexpected()),
-        }
+        };
+        leaf.map(|()| Begun::Nothing)
     }
 
-    fn key(&mut self) -> Scanned<Expect> {
+    /// Reads a key and the colon behind it.
+    fn key(&mut self) -> Scanned<()> {
         if self.peek() != Some(b'"') {
             return Err(self.unexpected());
         }
         self.string()?;
         self.skip_space();
-        self.take(b':')?;
-        Ok(Expect::Value)
-    }
-
-    fn comma_or_end(&mut self, container: Kind) -> Scanned<Expect> {
-        let (end, next) = match container {
-            Kind::Object => (b'}', Expect::Key),
-            _ => (b']', Expect::Value),
-        };
-        match self.peek() {
-            // Between two commas there are few values: one at each depth, and its key.
-            Some(b',') if self.nodes.len() >= VALUES_MAX => Err(self.error(SyntaxErrorKind::TooManyValues)),
-            Some(b',') => {
-                self.at += 1;
-                Ok(next)
-            }
-            Some(byte) if byte == end => self.close(end),
-            _ => Err(self.unexpected()),
+        if self.peek() != Some(b':') {
+            return Err(self.unexpected());
         }
+        self.at += 1;
+        Ok(())
     }
 
-    fn open(&mut self, kind: Kind, expect: Expect) -> Scanned<Expect> {
+    fn open(&mut self, kind: Kind) -> Scanned<()> {
         if self.open.len() >= self.depth_max {
             return Err(self.error(SyntaxErrorKind::TooDeep));
         }
@@ -155,31 +170,31 @@ impl<'d> Scan<'_, 'd> {
         // `end` and `next` are filled in when the container closes.
         self.nodes.push(Node { kind, start: offset(self.at), end: 0, next: 0 });
         self.at += 1;
-        Ok(expect)
+        Ok(())
     }
 
-    fn close(&mut self, end: u8) -> Scanned<Expect> {
-        self.take(end)?;
+    /// Closes the innermost container, at whose end the cursor is.
+    fn close(&mut self) {
+        self.at += 1;
         let next = self.next_index();
         if let Some(node) = self.open.pop().and_then(|index| self.nodes.get_mut(index as usize)) {
             node.end = offset(self.at);
             node.next = next;
         }
-        Ok(Expect::CommaOrEnd)
     }
 
     fn innermost(&self) -> Option<Kind> {
         self.open.last().and_then(|index| self.nodes.get(*index as usize)).map(|node| node.kind)
     }
 
-    fn literal(&mut self, word: &[u8], kind: Kind) -> Scanned<Expect> {
+    fn literal(&mut self, word: &[u8], kind: Kind) -> Scanned<()> {
         if !self.rest().starts_with(word) {
             return Err(self.unexpected());
         }
         let start = self.at;
         self.at += word.len();
         self.leaf(kind, start, self.at);
-        Ok(Expect::CommaOrEnd)
+        Ok(())
     }
 
     fn string(&mut self) -> Scanned<()> {
@@ -187,20 +202,15 @@ impl<'d> Scan<'_, 'd> {
         let start = self.at;
         let mut kind = Kind::Text;
         loop {
-            let rest = self.rest();
-            let Some(run) = next_stop(rest) else {
+            let Some(run) = next_stop(self.rest()) else {
                 self.at = self.text.len();
                 return Err(self.error(SyntaxErrorKind::UnexpectedEnd));
             };
-            let (plain, stop) = rest.split_at(run);
-            if self.has_controls()
-                && let Some(control) = plain.iter().position(|byte| *byte < 0x20)
-            {
-                self.at += control;
-                return Err(self.error(SyntaxErrorKind::ControlCharacter));
+            if self.has_controls {
+                self.check_controls(run)?;
             }
             self.at += run;
-            if stop.first() == Some(&b'"') {
+            if self.peek() == Some(b'"') {
                 self.leaf(kind, start, self.at);
                 self.at += 1;
                 return Ok(());
@@ -210,10 +220,12 @@ impl<'d> Scan<'_, 'd> {
         }
     }
 
-    /// Returns whether the text contains control characters. Most texts contain none, because their line breaks are escapes, and one pass
-    /// without branches settles it for all strings.
-    fn has_controls(&mut self) -> bool {
-        *self.has_controls.get_or_insert_with(|| self.text.iter().fold(false, |found, byte| found | (*byte < 0x20)))
+    /// Checks that no control character is among so many bytes of a string. It is kept out of the way of most texts.
+    #[inline(never)]
+    fn check_controls(&mut self, run: usize) -> Scanned<()> {
+        let Some(control) = self.rest().iter().take(run).position(|byte| *byte < 0x20) else { return Ok(()) };
+        self.at += control;
+        Err(self.error(SyntaxErrorKind::ControlCharacter))
     }
 
     /// Checks the escape at the cursor, which is on the backslash, and moves behind it.
@@ -294,12 +306,10 @@ impl<'d> Scan<'_, 'd> {
         }
     }
 
-    fn take(&mut self, byte: u8) -> Scanned<()> {
-        if self.peek() != Some(byte) {
-            return Err(self.unexpected());
-        }
-        self.at += 1;
-        Ok(())
+    /// Returns whether this byte comes next, behind white space.
+    fn is_next(&mut self, byte: u8) -> bool {
+        self.skip_space();
+        self.peek() == Some(byte)
     }
 
     fn peek(&self) -> Option<u8> {

@@ -1,6 +1,6 @@
 //! Decoding the escapes of JSON strings.
 
-use super::find::stops_of;
+use super::find::{PIECE, stops_of};
 
 /// Appends the text of a string, given by the source between its quotes, which nobody has looked at yet. Returns whether it is the source
 /// of one string, and otherwise leaves something unfinished in `out`: there is a quote or a control character in it, or a backslash that
@@ -14,16 +14,16 @@ pub fn decode_string(source: &[u8], out: &mut Vec<u8>) -> bool {
     }
     out.reserve(source.len());
     let mut rest = source;
-    while let Some((word, behind)) = rest.split_first_chunk::<8>() {
+    while let Some((piece, behind)) = rest.split_first_chunk() {
         // A copy of a fixed length costs less than one of just the bytes before the stop.
-        out.extend_from_slice(word);
-        let stops = stops_of(*word);
+        out.extend_from_slice(piece);
+        let stops = stops_of(*piece);
         if stops == 0 {
             rest = behind;
             continue;
         }
-        let run = (stops.trailing_zeros() / 8) as usize;
-        out.truncate(out.len() - (word.len() - run));
+        let run = stops.trailing_zeros() as usize;
+        out.truncate(out.len() - (PIECE - run));
         match checked_escape(rest.get(run..).unwrap_or_default(), out) {
             Some(behind) => rest = behind,
             None => return false,

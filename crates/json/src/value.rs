@@ -73,6 +73,7 @@ impl<'d> Value<'d> {
     }
 
     /// Returns the value's node. Handles are made only for nodes that exist, so the fallback is never used.
+    #[inline]
     pub(super) fn node(&self) -> Node {
         self.nodes.get(self.at as usize).copied().unwrap_or(Node { kind: Kind::Null, start: 0, end: 0, next: u32::MAX })
     }
@@ -84,6 +85,7 @@ impl<'d> Value<'d> {
 
     /// Returns the kind of the value.
     #[must_use]
+    #[inline]
     pub fn shape(&self) -> Shape {
         match self.node().kind {
             Kind::Null => Shape::Null,
@@ -97,6 +99,7 @@ impl<'d> Value<'d> {
 
     /// Returns whether it is `null`.
     #[must_use]
+    #[inline]
     pub fn is_null(&self) -> bool {
         self.node().kind == Kind::Null
     }
@@ -119,12 +122,22 @@ impl<'d> Value<'d> {
 
     /// Returns the decoded string, if it is a string.
     #[must_use]
+    #[inline]
     pub fn as_text(&self) -> Option<Text<'d>> {
         match self.node().kind {
             Kind::Text => Some(Text::plain(self.source())),
             Kind::EscapedText => Some(Text::escaped(self.source())),
             _ => None,
         }
+    }
+
+    /// Returns a string without escapes as a part of the text that was parsed, where `document` is that text. So what is known to be UTF-8
+    /// as a whole is not checked again piece by piece. It is `None` for anything else.
+    #[must_use]
+    #[inline]
+    pub fn as_str_of(&self, document: &'d str) -> Option<&'d str> {
+        let is_its_text = self.node().kind == Kind::Text && std::ptr::eq(self.text, document.as_bytes());
+        if is_its_text { document.get(self.place()) } else { None }
     }
 
     /// Returns the bytes of a string, as [`Text::as_bytes`] does; none for anything else. Nothing is copied where nothing is escaped.
@@ -150,6 +163,7 @@ impl<'d> Value<'d> {
 
     /// Returns the value's source text. That of a string is without the quotes and still escaped.
     #[must_use]
+    #[inline]
     pub fn source(&self) -> &'d [u8] {
         let node = self.node();
         self.text.get(node.start as usize..node.end as usize).unwrap_or_default()
@@ -157,6 +171,7 @@ impl<'d> Value<'d> {
 
     /// Returns where [`Value::source`] stands in the text that was parsed, in bytes. That of a string is without the quotes.
     #[must_use]
+    #[inline]
     pub fn place(&self) -> std::ops::Range<usize> {
         let node = self.node();
         node.start as usize..node.end as usize
@@ -288,6 +303,14 @@ mod tests {
             let value = parser.parse(text.as_bytes(), 8).unwrap();
             assert_eq!((value.repeats_a_key(), value.has_repeated_keys()), (here, anywhere), "{text}");
         }
+    }
+
+    #[test]
+    fn a_plain_string_is_a_part_of_the_text_that_it_was_read_from() {
+        let (text, mut parser) = (String::from(r#"["é", "\u00e9", 1]"#), Parser::new());
+        let items: Vec<_> = parser.parse(text.as_bytes(), 1).unwrap().items().collect();
+        assert_eq!(items.iter().map(|item| item.as_str_of(&text)).collect::<Vec<_>>(), [Some("é"), None, None]);
+        assert_eq!(items[0].as_str_of(&text.clone()), None, "another text");
     }
 
     #[test]

@@ -13,6 +13,11 @@ use tollgate_json::time::parse_timestamp;
 use tollgate_json::{DEPTH_MAX, Parser, Shape, SyntaxErrorKind, Text, VALUES_MAX, Value};
 use tollgate_passport::ToolInput;
 
+/// Returns what tells nearly all names apart in one comparison: the length and the first byte.
+const fn tag(name: &[u8]) -> (usize, u8) {
+    (name.len(), if let [first, ..] = name { *first } else { 0 })
+}
+
 macro_rules! fields {
     ($($field:ident),+ $(,)?) => {
         /// The names of the fields, besides `type`.
@@ -25,7 +30,8 @@ macro_rules! fields {
         impl<'d> Fields<'d> {
             /// Returns the place for the field with this name.
             fn slot(&mut self, name: &[u8]) -> Option<(&'static str, &mut Option<Value<'d>>)> {
-                $(if name == stringify!($field).as_bytes() {
+                let tag_of_name = tag(name);
+                $(if tag_of_name == const { tag(stringify!($field).as_bytes()) } && name == stringify!($field).as_bytes() {
                     return Some((stringify!($field), &mut self.$field));
                 })+
                 None
@@ -34,38 +40,19 @@ macro_rules! fields {
     };
 }
 
-fields!(
-    thread_id,
-    event_id,
-    turn_id,
-    timestamp,
-    tool_call_id,
-    tool_name,
-    tool_input,
-    arguments,
-    result,
-    failed,
-    agent_id,
-    is_subagent,
-    user_id,
-    user_role,
-    tenant_id,
-    run_id,
-    attended,
-    provider,
-    response,
-    message,
-    error,
-);
+fields! {
+    thread_id, event_id, turn_id, timestamp, tool_call_id, tool_name, tool_input, arguments, result, failed, agent_id,
+    is_subagent, user_id, user_role, tenant_id, run_id, attended, provider, response, message, error,
+}
 
 /// Members that every verdict has and no event does. A record with all of them is a verdict, whatever else it holds.
 pub(super) const VERDICT_MEMBERS: [&[u8]; 3] = [b"verdict_id", b"allows_execution", b"policy_version"];
 
 type Read<T> = Result<T, Rejection>;
 
-/// Reads the event from the fields of an opened envelope.
-pub(super) fn read<'d>(record: &Record<'d>, envelope: &Envelope<'d>) -> Read<Event<'d>> {
-    let mut reader = Reader { record, envelope, fields: Fields::default(), event_type: None };
+/// Reads the event from the fields of an opened envelope, which was read from `document`.
+pub(super) fn read<'d>(record: &Record<'d>, document: &'d str, envelope: &Envelope<'d>) -> Read<Event<'d>> {
+    let mut reader = Reader { record, document, envelope, fields: Fields::default(), event_type: None };
     match reader.collect().and_then(|()| reader.event()) {
         Ok(event) => Ok(event),
         // Whoever is named in a verdict already has it.
@@ -92,6 +79,7 @@ fn mismatch(key: &[u8], thread_id: &str) -> (&'static str, &'static str) {
 
 struct Reader<'r, 'd> {
     record: &'r Record<'d>,
+    document: &'d str,
     envelope: &'r Envelope<'d>,
     fields: Fields<'d>,
     event_type: Option<Value<'d>>,
@@ -133,7 +121,7 @@ impl<'d> Reader<'_, 'd> {
         let fields = &self.fields;
         let thread_id = self.thread_id()?;
         let event_id = self.event_id()?;
-        let turn_id = optional_string(fields.turn_id, "turn_id", RejectionCode::TurnIdInvalid)?;
+        let turn_id = self.optional_string(fields.turn_id, "turn_id", RejectionCode::TurnIdInvalid)?;
         if let Some(turn_id) = &turn_id {
             check_length(turn_id, TURN_ID_BYTES_MAX, "turn_id", RejectionCode::TurnIdTooLong, "send at most 256 bytes")?;
         }
@@ -161,7 +149,7 @@ impl<'d> Reader<'_, 'd> {
             Some(name) => Some(Cow::Borrowed(short_type(name))),
             None => match self.event_type {
                 None => None,
-                Some(value) => Some(string(value, "type", RejectionCode::TypeInvalid)?),
+                Some(value) => Some(self.string(value, "type", RejectionCode::TypeInvalid)?),
             },
         };
         let name = named.ok_or_else(|| Rejection::new(RejectionCode::TypeMissing, "type", "nothing", FIX))?;
@@ -172,7 +160,7 @@ impl<'d> Reader<'_, 'd> {
     /// Returns the thread's id, from the field, the CloudEvents subject and the key, which must agree.
     fn thread_id(&self) -> Read<Cow<'d, str>> {
         const FIX: &str = "send 1 to 256 bytes, or leave it out and send it as the record's key";
-        let field = optional_string(self.fields.thread_id, "thread_id", RejectionCode::ThreadIdInvalid)?;
+        let field = self.optional_string(self.fields.thread_id, "thread_id", RejectionCode::ThreadIdInvalid)?;
         let subject = self.envelope.cloud_event.as_ref().and_then(|cloud_event| cloud_event.subject.clone());
         let key = self.record.key;
         if let (Some(field), Some(subject)) = (&field, &subject)
@@ -201,7 +189,7 @@ impl<'d> Reader<'_, 'd> {
         const FIX: &str = "send 1 to 128 bytes, or leave it out";
         let event_id = match &self.envelope.cloud_event {
             Some(cloud_event) => Some(cloud_event.id.clone()),
-            None => optional_string(self.fields.event_id, "event_id", RejectionCode::EventIdInvalid)?,
+            None => self.optional_string(self.fields.event_id, "event_id", RejectionCode::EventIdInvalid)?,
         };
         let Some(event_id) = event_id else { return Ok(Cow::Owned(self.record.coordinates())) };
         if event_id.is_empty() {
@@ -214,12 +202,12 @@ impl<'d> Reader<'_, 'd> {
     fn attribution(&self) -> Read<Attribution<'d>> {
         let fields = &self.fields;
         Ok(Attribution {
-            agent_id: optional_string(fields.agent_id, "agent_id", RejectionCode::AgentIdInvalid)?,
+            agent_id: self.optional_string(fields.agent_id, "agent_id", RejectionCode::AgentIdInvalid)?,
             is_subagent: optional_bool(fields.is_subagent, "is_subagent", RejectionCode::IsSubagentInvalid)?.unwrap_or(false),
-            user_id: optional_string(fields.user_id, "user_id", RejectionCode::UserIdInvalid)?,
-            user_role: optional_string(fields.user_role, "user_role", RejectionCode::UserRoleInvalid)?,
-            tenant_id: optional_string(fields.tenant_id, "tenant_id", RejectionCode::TenantIdInvalid)?,
-            run_id: optional_string(fields.run_id, "run_id", RejectionCode::RunIdInvalid)?,
+            user_id: self.optional_string(fields.user_id, "user_id", RejectionCode::UserIdInvalid)?,
+            user_role: self.optional_string(fields.user_role, "user_role", RejectionCode::UserRoleInvalid)?,
+            tenant_id: self.optional_string(fields.tenant_id, "tenant_id", RejectionCode::TenantIdInvalid)?,
+            run_id: self.optional_string(fields.run_id, "run_id", RejectionCode::RunIdInvalid)?,
         })
     }
 
@@ -227,7 +215,7 @@ impl<'d> Reader<'_, 'd> {
     fn time(&self) -> Read<(Option<Cow<'d, str>>, Option<i64>)> {
         let text = match self.envelope.cloud_event.as_ref().and_then(|cloud_event| cloud_event.time.clone()) {
             Some(time) => Some(time),
-            None => optional_string(self.fields.timestamp, "timestamp", RejectionCode::TimestampInvalid)?,
+            None => self.optional_string(self.fields.timestamp, "timestamp", RejectionCode::TimestampInvalid)?,
         };
         let Some(text) = text else { return Ok((None, self.record.timestamp_ms)) };
         let time_ms = parse_timestamp(&text).ok_or_else(|| {
@@ -244,7 +232,7 @@ impl<'d> Reader<'_, 'd> {
         const FIX: &str = "send the id that ties the result to its call, at most 4,096 bytes";
         let value = self.fields.tool_call_id;
         let value = value.ok_or_else(|| Rejection::new(RejectionCode::ToolCallIdMissing, "tool_call_id", "nothing", FIX))?;
-        let id = string(value, "tool_call_id", RejectionCode::ToolCallIdInvalid)?;
+        let id = self.string(value, "tool_call_id", RejectionCode::ToolCallIdInvalid)?;
         check_length(&id, TOOL_CALL_ID_BYTES_MAX, "tool_call_id", RejectionCode::ToolCallIdTooLong, FIX)?;
         Ok(id)
     }
@@ -253,7 +241,7 @@ impl<'d> Reader<'_, 'd> {
         const FIX: &str = "send the tool's name, at most 512 bytes";
         let value = self.fields.tool_name;
         let value = value.ok_or_else(|| Rejection::new(RejectionCode::ToolNameMissing, "tool_name", "nothing", FIX))?;
-        let name = string(value, "tool_name", RejectionCode::ToolNameInvalid)?;
+        let name = self.string(value, "tool_name", RejectionCode::ToolNameInvalid)?;
         check_length(&name, TOOL_NAME_BYTES_MAX, "tool_name", RejectionCode::ToolNameTooLong, FIX)?;
         Ok(name)
     }
@@ -309,7 +297,8 @@ impl<'d> Reader<'_, 'd> {
     }
 
     fn provider(&self) -> Read<Option<Cow<'d, str>>> {
-        optional_string(self.fields.provider, "provider", RejectionCode::ProviderInvalid).map(|name| name.filter(|name| !name.is_empty()))
+        self.optional_string(self.fields.provider, "provider", RejectionCode::ProviderInvalid)
+            .map(|name| name.filter(|name| !name.is_empty()))
     }
 
     /// Returns whatever is readable, for the verdict to the host that waits for one.
@@ -338,6 +327,18 @@ impl<'d> Reader<'_, 'd> {
             tenant_id: short(fields.tenant_id, ATTRIBUTION_BYTES_MAX),
             timestamp: self.time().map_or(outer.timestamp, |(text, _)| text.map(Cow::into_owned)),
         }
+    }
+
+    fn string(&self, value: Value<'d>, field: &'static str, code: RejectionCode) -> Read<Cow<'d, str>> {
+        if let Some(text) = value.as_str_of(self.document) {
+            return Ok(Cow::Borrowed(text));
+        }
+        let text = value.as_text().ok_or_else(|| Rejection::new(code, field, value.shape().to_string(), "send a string"))?;
+        text.into_str().ok_or_else(|| Rejection::new(code, field, "a string with half a surrogate pair", "send whole Unicode characters"))
+    }
+
+    fn optional_string(&self, value: Option<Value<'d>>, field: &'static str, code: RejectionCode) -> Read<Option<Cow<'d, str>>> {
+        value.filter(|value| !value.is_null()).map(|value| self.string(value, field, code)).transpose()
     }
 }
 
@@ -369,15 +370,6 @@ fn check_length(text: &str, bytes_max: usize, field: &'static str, code: Rejecti
         return Ok(());
     }
     Err(Rejection::new(code, field, format!("{} bytes", text.len()), fix))
-}
-
-fn string<'d>(value: Value<'d>, field: &'static str, code: RejectionCode) -> Read<Cow<'d, str>> {
-    let text = value.as_text().ok_or_else(|| Rejection::new(code, field, value.shape().to_string(), "send a string"))?;
-    text.into_str().ok_or_else(|| Rejection::new(code, field, "a string with half a surrogate pair", "send whole Unicode characters"))
-}
-
-fn optional_string<'d>(value: Option<Value<'d>>, field: &'static str, code: RejectionCode) -> Read<Option<Cow<'d, str>>> {
-    value.filter(|value| !value.is_null()).map(|value| string(value, field, code)).transpose()
 }
 
 fn optional_bool(value: Option<Value<'_>>, field: &'static str, code: RejectionCode) -> Read<Option<bool>> {

@@ -51,17 +51,18 @@ pub(crate) const TIMESTAMP_BYTES_MAX: usize = 64;
 /// [`Rejection`] for the first rule of the event contract that the record breaks, with whatever is known of the event.
 pub fn decode<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: usize) -> Result<Event<'d>, Rejection> {
     if let Some(envelope) = envelope::open_without_data(record) {
-        return fields::read(record, &envelope?);
+        return fields::read(record, "", &envelope?);
     }
-    let root = match read_value(record, parser, value_bytes_max) {
-        Ok(root) => root,
+    let (document, root) = match read_value(record, parser, value_bytes_max) {
+        Ok(read) => read,
         Err(rejection) => return Err(rejection.with_event(partial_event_of(record))),
     };
     let envelope = envelope::open(record, root)?;
-    fields::read(record, &envelope)
+    fields::read(record, document, &envelope)
 }
 
-fn read_value<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: usize) -> Result<Value<'d>, Rejection> {
+/// Returns the text of a record's value, and what it is as JSON. Data in base64 are read from another text.
+fn read_value<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: usize) -> Result<(&'d str, Value<'d>), Rejection> {
     let value = record
         .value
         .ok_or_else(|| Rejection::new(RejectionCode::ValueNull, "value", "null (a tombstone)", "send one JSON object per record"))?;
@@ -72,10 +73,10 @@ fn read_value<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: 
         return Err(too_large(format!("{} bytes", value.len())));
     }
     let text = envelope::skip_schema_registry_prefix(value);
-    if let Err(error) = simdutf8::compat::from_utf8(text) {
+    let document = simdutf8::compat::from_utf8(text).map_err(|error| {
         let found = format!("{} bytes, not UTF-8 from byte {} on", text.len(), error.valid_up_to());
-        return Err(Rejection::new(RejectionCode::ValueNotUtf8, "value", found, "encode the JSON as UTF-8"));
-    }
+        Rejection::new(RejectionCode::ValueNotUtf8, "value", found, "encode the JSON as UTF-8")
+    })?;
     let parsed = match with_data(text) {
         Some(text) => parser.parse_owned(text, EVENT_DEPTH_MAX),
         None => parser.parse(text, EVENT_DEPTH_MAX),
@@ -98,7 +99,7 @@ fn read_value<'d>(record: &Record<'d>, parser: &'d mut Parser, value_bytes_max: 
         let found = root.shape().to_string();
         return Err(Rejection::new(RejectionCode::ValueNotAnObject, "value", found, fix));
     }
-    Ok(root)
+    Ok((document, root))
 }
 
 /// Returns the rejection of a field with more values than are read.
