@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::view::{Pieces, View, begins, holds, number, pieces, position};
+use super::view::{Hinted, View, begins, hinted, number, position};
 use super::{Asked, Said};
 
 /// The members of an object that hold a return code.
@@ -11,7 +11,7 @@ const MEMBERS: [&str; 5] = ["exit_code", "exitCode", "returncode", "return_code"
 const WORDS: [&str; 8] =
     ["<returncode>", "<exit_code>", "exit code: ", "exit code ", "exit status ", "exited with code ", "returncode: ", "return code: "];
 /// Each of them holds one of these.
-static IN_WORDS: Pieces<2> = LazyLock::new(|| pieces(["code", "exit status"]));
+static IN_WORDS: LazyLock<Hinted> = LazyLock::new(|| hinted(["code", "exit status"]));
 /// The programs for which exit code 1 is an answer: nothing found, a difference, not true.
 const ANSWERING: [&str; 12] = ["grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "pgrep", "which", "git diff"];
 
@@ -41,7 +41,7 @@ fn code_of(view: &View<'_>) -> Option<i64> {
             .iter()
             .any(|start| line.eq_ignore_ascii_case(start.as_bytes()))
     };
-    if !ends.iter().any(|end| holds(end, &IN_WORDS)) {
+    if !ends.iter().any(|end| view.holds(end, &IN_WORDS)) {
         return None;
     }
     WORDS.iter().flat_map(|word| ends.map(|end| (word, end))).find_map(|(word, end)| {

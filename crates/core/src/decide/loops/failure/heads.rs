@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::Said;
-use super::view::{Pieces, View, beginning, begins, holds, pieces};
+use super::view::{Hinted, View, beginning, begins, hinted};
 
 /// What a line may begin with, in lower case.
 const HEADS: [&str; 14] = [
@@ -26,19 +26,19 @@ const HEADS: [&str; 14] = [
 const ENDINGS: [&[u8]; 2] = [b"Error", b"Exception"];
 
 /// What stands between a place in a file and what is wrong there.
-static AT_A_PLACE: Pieces<1> = LazyLock::new(|| pieces([": error: "]));
+static AT_A_PLACE: LazyLock<Hinted> = LazyLock::new(|| hinted([": error: "]));
 
 /// How many lines are looked at.
 const LINES: usize = 12;
 
 /// Looks for such a line among the first and at the end.
 pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
-    let (mut is_traceback, is_placed) = (false, holds(view.head, &AT_A_PLACE));
+    let (mut is_traceback, is_placed) = (false, view.holds(view.head, &AT_A_PLACE));
     for line in view.lines().take(LINES) {
         let line = line.strip_prefix(b"E ").unwrap_or(line).trim_ascii_start();
         if begins(line, "traceback (most recent") {
             is_traceback = true;
-        } else if HEADS.iter().any(|head| begins(line, head)) || has_named_error(line) || (is_placed && is_error_at_a_place(line)) {
+        } else if HEADS.iter().any(|head| begins(line, head)) || has_named_error(line) || (is_placed && is_error_at_a_place(view, line)) {
             return Some(Said::Failed(line));
         }
     }
@@ -64,8 +64,8 @@ fn has_named_error(line: &[u8]) -> bool {
 }
 
 /// Returns whether a place in a file stands before the error: `a.c:3:1: error: …`.
-fn is_error_at_a_place(line: &[u8]) -> bool {
-    holds(beginning(line, 200), &AT_A_PLACE)
+fn is_error_at_a_place(view: &View<'_>, line: &[u8]) -> bool {
+    view.holds(beginning(line, 200), &AT_A_PLACE)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::Asked;
-use super::view::{Pieces, View, begins, holds, pieces, position};
+use super::view::{Hinted, View, begins, hinted, position};
 
 /// What an empty answer says behind `no` or `0`.
 const THINGS: [&str; 16] = [
@@ -14,12 +14,12 @@ const THINGS: [&str; 16] = [
 const LOOKUPS: [&str; 10] = ["find", "grep", "rg", "ag", "fd", "locate", "which", "whereis", "ls", "git grep"];
 
 /// What is said of things that are not there.
-static NOT_THERE: Pieces<3> = LazyLock::new(|| pieces(["ot found", "o such file", "does not exist"]));
+static NOT_THERE: LazyLock<Hinted> = LazyLock::new(|| hinted(["ot found", "o such file", "does not exist"]));
 
 /// Returns whether a result is the empty answer to a look-up.
 pub fn see(view: &View<'_>) -> bool {
     let line = view.first_line();
-    is_empty_value(view) || says_nothing(line) || (is_empty_output(view) && view.asked.has(Asked::LOOKS_UP))
+    is_empty_value(view) || says_nothing(view, line) || (is_empty_output(view) && view.asked.has(Asked::LOOKS_UP))
 }
 
 /// Returns whether the text is an empty list or object, or an object with nothing but an empty list.
@@ -34,7 +34,7 @@ fn is_empty_value(view: &View<'_>) -> bool {
 }
 
 /// Returns whether a line says that there is nothing: `No matches found`, `0 results`, `not found`.
-fn says_nothing(line: &[u8]) -> bool {
+fn says_nothing(view: &View<'_>, line: &[u8]) -> bool {
     if line.len() > 200 {
         return false;
     }
@@ -43,7 +43,7 @@ fn says_nothing(line: &[u8]) -> bool {
         let rest = line.get(start.len()..).unwrap_or_default();
         THINGS.iter().any(|thing| position(rest, thing).is_some_and(|at| at <= 20))
     });
-    is_counted || holds(line, &NOT_THERE)
+    is_counted || view.holds(line, &NOT_THERE)
 }
 
 /// Returns whether a command printed nothing, in whichever frame its shell puts that.

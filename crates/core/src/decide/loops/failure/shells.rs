@@ -3,12 +3,12 @@
 use std::sync::LazyLock;
 
 use super::Said;
-use super::view::{Pieces, View, holds, pieces, position};
+use super::view::{Hinted, View, hinted, position};
 
 /// What is said of a program that is not installed.
 const MISSING: [&str; 4] = ["command not found", "is not recognized as", "no such command", "executable file not found"];
 /// Each of them holds one of these.
-static IN_MISSING: Pieces<2> = LazyLock::new(|| pieces(["not ", "such command"]));
+static IN_MISSING: LazyLock<Hinted> = LazyLock::new(|| hinted(["not ", "such command"]));
 /// What is said of files, in lower case, at the end of a line.
 const FILES: [&str; 7] = [
     ": no such file or directory",
@@ -25,7 +25,7 @@ const LINES: usize = 6;
 
 /// Looks for a program that is not installed.
 pub fn see_missing<'v>(view: &View<'v>) -> Option<Said<'v>> {
-    if !holds(view.head, &IN_MISSING) {
+    if !view.holds(view.head, &IN_MISSING) {
         return None;
     }
     // Longer lines are a text that tells of it.

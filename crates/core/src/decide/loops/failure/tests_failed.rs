@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::Said;
-use super::view::{Pieces, View, holds, number, pieces, position};
+use super::view::{Hinted, View, hinted, number, position};
 
 /// What a line of a summary says that names a failure, in lower case.
 const PHRASES: [&str; 9] = [
@@ -21,12 +21,12 @@ const PHRASES: [&str; 9] = [
 const COUNTED: [&str; 5] = [" failed", " failing", " failures", " failure", " errors"];
 
 /// What the end of every such summary holds.
-static WORDS: Pieces<3> = LazyLock::new(|| pieces(["ail", "AIL", "rrors"]));
+static WORDS: LazyLock<Hinted> = LazyLock::new(|| hinted(["ail", "AIL", "rrors"]));
 
 /// Looks for a summary that counts a failure, in the last lines.
 pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
     let tail = view.tail();
-    if !holds(tail, &WORDS) {
+    if !view.holds(tail, &WORDS) {
         return None;
     }
     let lines = || tail.rsplit(|byte| *byte == b'\n').take(LINES).filter(|line| line.len() <= 160);

@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use aho_corasick::Span;
+use aho_corasick::packed::Searcher;
 use memchr::memmem::Finder;
 
 use super::Asked;
@@ -27,6 +29,8 @@ pub struct View<'v> {
     pub arguments: &'v [u8],
     /// The beginning of what the tool says: of the text, or of the member of an object that holds its text.
     pub head: &'v [u8],
+    /// Which of [`HINTS`] the parts of the text hold that are looked at, a bit for each.
+    hints: u16,
 }
 
 impl<'v> View<'v> {
@@ -36,7 +40,19 @@ impl<'v> View<'v> {
             |object: Value<'v>| TEXT_MEMBERS.iter().find_map(|key| Some(object.get(key)?.as_text()?.source()).filter(|s| !s.is_empty()));
         // Values without such a member are data, in which words say nothing.
         let said = value.map_or(text, |value| member(value).unwrap_or_default());
-        Self { text, value, asked: result.asked, arguments: result.arguments, head: beginning(said, HEAD_BYTES).trim_ascii_start() }
+        let head = beginning(said, HEAD_BYTES).trim_ascii_start();
+        let mut view = Self { text, value, asked: result.asked, arguments: result.arguments, head, hints: 0 };
+        // What a member says stands somewhere in the text. The end of a short text is a part of its beginning.
+        let first = if value.is_some() { head } else { b"" };
+        let end = if text.len() > HEAD_BYTES { view.tail() } else { b"" };
+        view.hints = [first, beginning(text, HEAD_BYTES), end].into_iter().fold(0, |hints, part| hints | hints_in(part));
+        view
+    }
+
+    /// Returns whether a part of the text holds one of these pieces. It is a quick look before a closer one: for most texts the hints have
+    /// told already that it does not.
+    pub fn holds(&self, part: &[u8], pieces: &Hinted) -> bool {
+        self.hints & pieces.bits != 0 && pieces.finders.iter().any(|piece| piece.find(part).is_some())
     }
 
     /// Returns the first line that is not blank; empty where there is none.
@@ -96,9 +112,37 @@ pub fn pieces<const N: usize>(pieces: [&'static str; N]) -> [Finder<'static>; N]
     pieces.map(Finder::new)
 }
 
-/// Returns whether a text holds one of these pieces. It is a quick look before a closer one.
-pub fn holds<const N: usize>(text: &[u8], pieces: &Pieces<N>) -> bool {
-    pieces.iter().any(|piece| piece.find(text).is_some())
+/// Pieces of text that are hints.
+pub struct Hinted {
+    bits: u16,
+    finders: Vec<Finder<'static>>,
+}
+
+/// What the shapes look for in every result: one pass finds all of it.
+const HINTS: [&str; 11] =
+    ["ail", "AIL", "rrors", "code", "exit status", "ot found", "o such file", "does not exist", "not ", "such command", ": error: "];
+/// `None` where the processor has no instructions for it: every shape looks for its own pieces then.
+static SEARCHER: LazyLock<Option<Searcher>> = LazyLock::new(|| Searcher::new(HINTS));
+/// How many hints a text may hold until it is not worth while to look for more. Each of them costs a new start.
+const FOUND_MAX: usize = 4;
+
+/// Returns pieces out of [`HINTS`], to be looked for closely.
+pub fn hinted<const N: usize>(pieces: [&'static str; N]) -> Hinted {
+    let bits = HINTS.iter().enumerate().filter(|(_, hint)| pieces.contains(hint)).fold(0, |bits, (at, _)| bits | 1 << at);
+    Hinted { bits, finders: pieces.map(Finder::new).into() }
+}
+
+/// Returns which hints a text holds; all, where there are many or nobody can tell.
+fn hints_in(text: &[u8]) -> u16 {
+    let Some(searcher) = &*SEARCHER else { return u16::MAX };
+    let (mut hints, mut from) = (0, 0);
+    for _ in 0..FOUND_MAX {
+        let Some(found) = searcher.find_in(text, Span::from(from..text.len())) else { return hints };
+        hints |= 1 << found.pattern().as_usize();
+        // Pieces may overlap.
+        from = found.start() + 1;
+    }
+    u16::MAX
 }
 
 /// Returns whether a text begins with a phrase in lower case, in whichever case the text is.
@@ -112,4 +156,27 @@ pub fn number(text: &[u8]) -> Option<i64> {
     let digits = text.iter().skip(usize::from(text.first() == Some(&b'-'))).take_while(|byte| byte.is_ascii_digit()).count();
     let end = digits + usize::from(text.first() == Some(&b'-'));
     std::str::from_utf8(text.get(..end)?).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::loops::failure::Result;
+
+    /// Every hint is put at every place of texts that hold other hints too.
+    #[test]
+    fn a_hint_is_seen_wherever_it_stands() {
+        let fillers = ["", "-", "--the tail does not exist: code, not found--"];
+        let repeats = [(0, 1), (3, 70), (40, 3), (HEAD_BYTES - 2, 100), (2 * HEAD_BYTES, 2)];
+        let cases = HINTS.iter().flat_map(|hint| fillers.iter().flat_map(move |filler| repeats.map(|repeat| (hint, filler, repeat))));
+        for (hint, filler, (before, after)) in cases {
+            let text = format!("{}{hint}{}", filler.repeat(before), filler.repeat(after));
+            let result = Result { text: None, declared: None, arguments: b"", asked: Asked::default(), is_repeated: false };
+            let view = View::new(text.as_bytes(), None, &result);
+            let parts = [view.head, view.tail()];
+            let is_there = parts.iter().any(|part| memchr::memmem::find(part, hint.as_bytes()).is_some());
+            let pieces = hinted([*hint]);
+            assert_eq!(parts.iter().any(|part| view.holds(part, &pieces)), is_there, "{hint} in {text}");
+        }
+    }
 }
