@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 
+use super::unescape::has_short_escapes;
 use super::value::{Kind, Value};
 
 /// The most members of an object that has an arrangement.
@@ -80,18 +81,6 @@ fn is_canonical(value: Value<'_>) -> bool {
         Kind::EscapedText => has_short_escapes(value.source()),
         Kind::Float | Kind::Array | Kind::Object => false,
     }
-}
-
-/// Returns whether every escape of a string is one that the canonical form writes too, and in the same way.
-pub(super) fn has_short_escapes(source: &[u8]) -> bool {
-    let mut rest = source;
-    while let Some(at) = memchr::memchr(b'\\', rest) {
-        if !matches!(rest.get(at + 1), Some(b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't')) {
-            return false;
-        }
-        rest = rest.get(at + 2..).unwrap_or_default();
-    }
-    true
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use super::find::next_special;
-use super::unescape::unescape;
+use super::unescape::{has_short_escapes, unescape};
 
 /// A string as JSON can express it: UTF-8 in which a lone surrogate has its three-byte form (WTF-8). These are the bytes that Python's
 /// `surrogatepass` encodes, and their order is code-point order.
@@ -39,7 +39,7 @@ impl<'d> Text<'d> {
     /// Returns whether every escape of its source is a letter's, a quote's or a backslash's. The text then determines its source.
     #[must_use]
     pub fn has_short_escapes(&self) -> bool {
-        super::arrangement::has_short_escapes(self.source)
+        has_short_escapes(self.source)
     }
 
     /// Returns how many bytes the text has with its escapes: as many as it has without them, or more.

@@ -2,6 +2,18 @@
 
 use super::find::{PIECE, stops_of};
 
+/// Returns whether every escape of a string is one that the canonical form writes too, and in the same way.
+pub(super) fn has_short_escapes(source: &[u8]) -> bool {
+    let mut rest = source;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        if !matches!(rest.get(at + 1), Some(b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't')) {
+            return false;
+        }
+        rest = rest.get(at + 2..).unwrap_or_default();
+    }
+    true
+}
+
 /// Appends the text of a string, given by the source between its quotes, which nobody has looked at yet. Returns whether it is the source
 /// of one string, and otherwise leaves something unfinished in `out`: there is a quote or a control character in it, or a backslash that
 /// begins no escape.

@@ -9,11 +9,16 @@ mod targets;
 
 pub use markdown::{markdown, megabytes, page, write_rows};
 use plot::{Series, plot};
-pub use targets::{Row, rows};
+pub use targets::Row;
 
 use serde::Serialize;
 
 use crate::{Absence, AbuseFindings, Drained, Machine, Offline, Overload, PartitionCost, Peak, Phase, Plan, Versus};
+
+/// Returns the table of targets of one run.
+pub fn rows(findings: &Findings) -> Vec<Row> {
+    findings.abuse.as_ref().map_or_else(|| targets::rows(findings), |abuse| abuse::rows(findings, abuse))
+}
 
 /// The results of one run; what was not asked for is left out.
 #[derive(Debug, Clone, Default, Serialize)]

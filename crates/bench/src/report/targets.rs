@@ -43,11 +43,8 @@ pub struct Row {
 /// A measured value, and whether it meets its target.
 pub(super) type Judged = Option<(String, Option<bool>)>;
 
-/// Returns the table of one run.
-pub fn rows(findings: &Findings) -> Vec<Row> {
-    if let Some(abuse) = &findings.abuse {
-        return super::abuse::rows(findings, abuse);
-    }
+/// Returns the table of deciding.
+pub(super) fn rows(findings: &Findings) -> Vec<Row> {
     let mut rows = over_others(findings);
     rows.extend(overload(findings));
     rows.extend(core(findings));

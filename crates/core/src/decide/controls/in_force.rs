@@ -4,7 +4,8 @@
 //! strictest control of its key. So what holds for a key depends on its last record alone, and a worker that reads a compacted topic decides as
 //! one that has read every record.
 
-use super::record::{AbuseSuspension, Control, ControlId, HoldsUntil, SubjectState, decode};
+use super::decode::decode;
+use super::record::{AbuseSuspension, Control, ControlId, HoldsUntil, SubjectState};
 use super::rejection::{ControlRejection, ControlRejectionCode as Code};
 use tollgate_passport::PassportFault;
 

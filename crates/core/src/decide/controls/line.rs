@@ -1,6 +1,7 @@
 //! Reading a control record from a line of JSON, `{"key": "…", "value": {…} | null}`, for `tollgate eval --controls`.
 
-use super::record::{Control, ControlId, read_value};
+use super::decode::read_value;
+use super::record::{Control, ControlId};
 use super::rejection::{ControlRejection, ControlRejectionCode as Code};
 use super::{Change, Controls};
 use tollgate_json::{Parser, Value};

@@ -8,6 +8,7 @@
 //!                   └─▶ rejection: code, field, shape, fix; the strictest control of the key in its place
 //! ```
 
+mod decode;
 mod early;
 mod fields;
 mod in_force;
@@ -21,10 +22,11 @@ mod subject;
 mod switches;
 mod table;
 
+pub use decode::{CONTROL_BYTES_MAX, decode};
 pub use in_force::in_force;
 pub use record::{
-    AGENT_ID_BYTES_MAX, AbuseSuspension, AgentPassport, CONTROL_BYTES_MAX, Control, ControlId, HISTORY, HoldsUntil, REASON_BYTES_MAX,
-    RULE_BYTES_MAX, SubjectState, decode,
+    AGENT_ID_BYTES_MAX, AbuseSuspension, AgentPassport, Control, ControlId, HISTORY, HoldsUntil, REASON_BYTES_MAX, RULE_BYTES_MAX,
+    SubjectState,
 };
 pub use rejection::{ControlRejection, ControlRejectionCode};
 pub use schema::schema;

@@ -9,9 +9,11 @@
 #[cfg(test)]
 mod counting;
 mod failure;
+mod hash;
 mod presets;
 mod registry;
 mod repetition;
+mod search;
 mod signature;
 mod slots;
 mod steps;

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 
 use super::classify;
-use super::failure::{Pieces, pieces};
+use super::search::{Pieces, pieces};
 use tollgate_json::digest::{Digest, Fingerprint};
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value, arrangement, canonical};
 use tollgate_passport::ToolInput;

@@ -1,9 +1,9 @@
 //! What a call asks for, as far as it decides what its result means. Events of results need not have the arguments, so it is found out when
 //! the call is made.
 
-use super::view::position;
 use super::{exit_code, nothing};
 use crate::decide::loops::CallContext;
+use crate::decide::loops::search::position;
 
 /// What a call asks for: a set of flags.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

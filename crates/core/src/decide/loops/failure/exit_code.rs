@@ -2,8 +2,9 @@
 
 use std::sync::LazyLock;
 
-use super::view::{Hinted, View, begins, hinted, number, position};
+use super::view::{Hinted, View, begins, hinted, number};
 use super::{Asked, Said};
+use crate::decide::loops::search::position;
 
 /// The members of an object that hold a return code.
 const MEMBERS: [&str; 5] = ["exit_code", "exitCode", "returncode", "return_code", "exit_status"];

@@ -19,10 +19,9 @@ mod view;
 pub use asked::Asked;
 pub use seed::{Failure, classify};
 
-use super::steps::hash::Mix;
+use super::hash::Mix;
 use tollgate_json::{DEPTH_MAX, Parser, Text, Value};
 use view::View;
-pub(in crate::decide::loops) use view::{Pieces, pieces, position};
 
 /// What a shape says of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use super::Asked;
-use super::view::{Hinted, View, begins, hinted, position};
+use super::view::{Hinted, View, begins, hinted};
+use crate::decide::loops::search::position;
 
 /// What an empty answer says behind `no` or `0`.
 const THINGS: [&str; 16] = [

@@ -2,7 +2,8 @@
 //! tell why nothing came.
 
 use super::Asked;
-use super::view::{View, beginning, position};
+use super::view::{View, beginning};
+use crate::decide::loops::search::position;
 
 /// What failures say that may pass, in lower case.
 const PHRASES: [&str; 34] = [

@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use super::Said;
-use super::view::{Hinted, View, hinted, position};
+use super::view::{Hinted, View, hinted};
+use crate::decide::loops::search::position;
 
 /// What is said of a program that is not installed.
 const MISSING: [&str; 4] = ["command not found", "is not recognized as", "no such command", "executable file not found"];

@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use super::Said;
-use super::view::{Hinted, View, hinted, number, position};
+use super::view::{Hinted, View, hinted, number};
+use crate::decide::loops::search::position;
 
 /// What a line of a summary says that names a failure, in lower case.
 const PHRASES: [&str; 9] = [

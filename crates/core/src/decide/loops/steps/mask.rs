@@ -3,7 +3,7 @@
 //! Volatile are addresses, hashes, ids, dates, clock times, durations, numbers of four and more digits, and numbers of lines. Small numbers
 //! are not: 3 failed tests are other news than 2.
 
-use super::hash::Mix;
+use crate::decide::loops::hash::Mix;
 
 /// How much of a text is masked, in bytes, at its beginning and at its end. What lies between has to be equal byte for byte.
 const HEAD_BYTES: usize = 2_048;

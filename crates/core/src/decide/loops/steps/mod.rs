@@ -4,7 +4,6 @@
 //! made again and again, or by rules that no single call is to blame for.
 
 mod boxed;
-pub(super) mod hash;
 mod mask;
 mod memory;
 mod patience;
@@ -18,11 +17,11 @@ pub use memory::{Attempt, Marks, Refusal, Step, StepMemory, Tally};
 pub use settings::{Attended, Limits, StepSettings};
 
 use super::failure::{self, Asked};
+use super::hash::{Mix, half_of};
 use super::{CallContext, LoopController, LoopDecision, Observation, Signature};
 use crate::decide::ruling::{Intervention, LoopCode, Rule, RuleFinding};
 use crate::decide::tools::ToolPatterns;
 use crate::settings::Section;
-use hash::half_of;
 use patience::Patience;
 use rules::Case;
 
@@ -66,7 +65,7 @@ struct Hashed {
 
 impl Hashed {
     fn new(call: &Signature<'_>, context: &CallContext<'_>) -> Self {
-        let mut mix = hash::Mix::default();
+        let mut mix = Mix::default();
         mix.word(call.tool.mark());
         let tool = mix.short();
         mix.word(call.args.first_u64());

@@ -5,7 +5,7 @@ use super::memory::{Marks, Step};
 use super::rules::Case;
 use super::settings::StepSettings;
 use crate::decide::loops::CallContext;
-use crate::decide::loops::failure::position;
+use crate::decide::loops::search::position;
 use crate::decide::ruling::Rule;
 use crate::decide::tools::ToolPatterns;
 
