@@ -37,14 +37,22 @@ pub(super) fn stops_of(piece: [u8; PIECE]) -> u32 {
 pub(super) fn next_special(text: &[u8]) -> Option<usize> {
     let (pieces, rest) = text.as_chunks();
     for (index, piece) in pieces.iter().enumerate() {
-        let piece = u8x16::new(*piece);
-        let is_control = piece.min(LAST_CONTROL).simd_eq(piece);
-        let specials = (is_control | piece.simd_eq(QUOTE) | piece.simd_eq(BACKSLASH)).to_bitmask();
+        let specials = specials_of(*piece);
         if specials != 0 {
             return Some(index * PIECE + specials.trailing_zeros() as usize);
         }
     }
-    rest.iter().position(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\')).map(|run| pieces.len() * PIECE + run)
+    // Most texts are short. Behind their end stands what need not be escaped.
+    let mut last = [b'.'; PIECE];
+    last.get_mut(..rest.len())?.copy_from_slice(rest);
+    let specials = specials_of(last);
+    (specials != 0).then(|| pieces.len() * PIECE + specials.trailing_zeros() as usize)
+}
+
+fn specials_of(piece: [u8; PIECE]) -> u32 {
+    let piece = u8x16::new(piece);
+    let is_control = piece.min(LAST_CONTROL).simd_eq(piece);
+    (is_control | piece.simd_eq(QUOTE) | piece.simd_eq(BACKSLASH)).to_bitmask()
 }
 
 #[cfg(test)]

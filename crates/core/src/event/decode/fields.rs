@@ -89,8 +89,8 @@ impl<'d> Reader<'_, 'd> {
     fn collect(&mut self) -> Read<()> {
         let (mut repeated, mut others, mut verdict_members) = (None, Others::default(), 0);
         for (key, value) in self.envelope.fields.iter().flat_map(Value::members) {
-            let Some(name) = key.as_text() else { continue };
-            let (name, slot) = match name.as_bytes() {
+            let name = key.text_bytes();
+            let (name, slot) = match &*name {
                 // `type` is a Rust keyword, so the macro cannot declare a field of that name.
                 b"type" => ("type", &mut self.event_type),
                 name => match self.fields.slot(name) {
