@@ -1,8 +1,10 @@
 //! Searching texts for phrases that are known beforehand.
 
-use std::sync::LazyLock;
+use aho_corasick::Span;
+use aho_corasick::packed::Searcher;
 
-use memchr::memmem::Finder;
+/// How many hints a text may hold until it is not worth while to look for more. Each of them costs a new start.
+const FOUND_MAX: usize = 4;
 
 /// Returns where a text holds a phrase in lower case, in whichever case the text is.
 pub fn position(text: &[u8], phrase: &str) -> Option<usize> {
@@ -11,10 +13,28 @@ pub fn position(text: &[u8], phrase: &str) -> Option<usize> {
     memchr::memchr2_iter(*first, first.to_ascii_uppercase(), text).find(is_phrase)
 }
 
-/// Pieces of text that are looked for in every call, prepared once: preparing a search takes longer than most searches.
-pub type Pieces<const N: usize> = LazyLock<[Finder<'static>; N]>;
+/// Pieces of text that one pass looks for: a quick look before a closer one.
+pub struct Hints {
+    /// `None` where the processor has no instructions for it.
+    searcher: Option<Searcher>,
+}
 
-/// Returns pieces of text ready to be looked for.
-pub fn pieces<const N: usize>(pieces: [&'static str; N]) -> [Finder<'static>; N] {
-    pieces.map(Finder::new)
+impl Hints {
+    /// Returns these pieces, at most sixteen, as hints.
+    pub fn new(pieces: &[&str]) -> Self {
+        Self { searcher: Searcher::new(pieces) }
+    }
+
+    /// Returns which of the pieces a text holds, a bit for each; all, where there are many or nobody can tell.
+    pub fn hints_in(&self, text: &[u8]) -> u16 {
+        let Some(searcher) = &self.searcher else { return u16::MAX };
+        let (mut hints, mut from) = (0, 0);
+        for _ in 0..FOUND_MAX {
+            let Some(found) = searcher.find_in(text, Span::from(from..text.len())) else { return hints };
+            hints |= 1 << found.pattern().as_usize();
+            // Pieces may overlap.
+            from = found.start() + 1;
+        }
+        u16::MAX
+    }
 }

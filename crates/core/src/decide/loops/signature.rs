@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 
 use super::classify;
-use super::search::{Pieces, pieces};
+use super::search::Hints;
 use tollgate_json::digest::{Digest, Fingerprint};
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value, arrangement, canonical};
 use tollgate_passport::ToolInput;
@@ -34,12 +34,10 @@ impl<'a> Signature<'a> {
 const COMMAND_BYTES: usize = 300;
 /// How far into the arguments a command line is looked for, in bytes.
 const ARGUMENT_BYTES: usize = 2_000;
-/// The arguments that hold a command line, as they stand in JSON.
-static COMMAND: Pieces<4> = LazyLock::new(|| pieces(["\"command\"", "\"cmd\"", "\"script\"", "\"args\""]));
-/// The argument that says what is done to a screen.
-static ACTION: Pieces<1> = LazyLock::new(|| pieces(["\"action\""]));
-/// The argument with the keys that are sent to a terminal.
-static KEYS: Pieces<1> = LazyLock::new(|| pieces(["\"chars\""]));
+/// The arguments whose texts are looked at, as they stand in JSON: a command line, what is done to a screen, keys for a terminal.
+const NAMES: [&str; 6] = ["\"command\"", "\"cmd\"", "\"script\"", "\"args\"", "\"action\"", "\"chars\""];
+static HINTS: LazyLock<Hints> = LazyLock::new(|| Hints::new(&NAMES));
+static FINDERS: LazyLock<[Finder<'static>; NAMES.len()]> = LazyLock::new(|| NAMES.map(Finder::new));
 /// The flags behind which a shell takes a command line.
 const SHELL_FLAGS: [&[u8]; 3] = [b"-lc", b"-c", b"-ec"];
 
@@ -62,19 +60,19 @@ impl<'a> CallContext<'a> {
     /// Of a list that hands a line to a shell (`["bash", "-lc", "make"]`) it is that line, of any other list its first text.
     #[must_use]
     pub fn command(&self) -> &[u8] {
-        self.text_of(&*COMMAND).unwrap_or_default()
+        self.text_of(0..4)
     }
 
     /// Returns what is done to a screen, where the arguments name it (`"action": "scroll"`); empty elsewhere.
     #[must_use]
     pub fn action(&self) -> &[u8] {
-        self.text_of(&*ACTION).unwrap_or_default()
+        self.text_of(4..5)
     }
 
     /// Returns the keys that are sent to the program of a terminal (`"chars": "q"`); empty elsewhere.
     #[must_use]
     pub fn keys(&self) -> &[u8] {
-        self.text_of(&*KEYS).unwrap_or_default()
+        self.text_of(5..6)
     }
 
     /// Returns the arguments as they are spelled; empty where the event has none.
@@ -87,11 +85,22 @@ impl<'a> CallContext<'a> {
         }
     }
 
-    /// Returns the beginning of the text of the first of these arguments that has a text.
-    fn text_of(&self, keys: &[Finder<'_>]) -> Option<&[u8]> {
+    /// Returns whether any of the arguments may be there that texts are taken from. For most calls one pass tells that none is.
+    #[must_use]
+    pub fn may_have_texts(&self) -> bool {
+        HINTS.hints_in(self.beginning()) != 0
+    }
+
+    /// Returns the part of the arguments that is looked at.
+    fn beginning(&self) -> &[u8] {
         let source = self.arguments();
-        let source = source.get(..ARGUMENT_BYTES).unwrap_or(source);
-        keys.iter().find_map(|key| text_behind(source, key))
+        source.get(..ARGUMENT_BYTES).unwrap_or(source)
+    }
+
+    /// Returns the beginning of the text of the first of these [`NAMES`] that has a text; empty where there is none.
+    fn text_of(&self, names: std::ops::Range<usize>) -> &[u8] {
+        let finders = FINDERS.get(names).unwrap_or_default();
+        finders.iter().find_map(|name| text_behind(self.beginning(), name)).unwrap_or_default()
     }
 }
 

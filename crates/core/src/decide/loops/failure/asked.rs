@@ -23,6 +23,9 @@ impl Asked {
 
     /// Returns what a call asks for.
     pub fn of(context: &CallContext<'_>) -> Self {
+        if !context.may_have_texts() {
+            return Self::default();
+        }
         let command = context.command();
         if command.is_empty() {
             return Self(if context.keys().is_empty() { 0 } else { Self::SENDS });

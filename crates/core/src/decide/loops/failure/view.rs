@@ -2,11 +2,10 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::Span;
-use aho_corasick::packed::Searcher;
 use memchr::memmem::Finder;
 
 use super::Asked;
+use crate::decide::loops::search::Hints;
 use tollgate_json::Value;
 
 /// How many bytes at the beginning of a text are looked at.
@@ -45,7 +44,7 @@ impl<'v> View<'v> {
         // What a member says stands somewhere in the text. The end of a short text is a part of its beginning.
         let first = if value.is_some() { head } else { b"" };
         let end = if text.len() > HEAD_BYTES { view.tail() } else { b"" };
-        view.hints = [first, beginning(text, HEAD_BYTES), end].into_iter().fold(0, |hints, part| hints | hints_in(part));
+        view.hints = [first, beginning(text, HEAD_BYTES), end].into_iter().fold(0, |hints, part| hints | SEARCH.hints_in(part));
         view
     }
 
@@ -106,28 +105,12 @@ pub struct Hinted {
 /// What the shapes look for in every result: one pass finds all of it.
 const HINTS: [&str; 11] =
     ["ail", "AIL", "rrors", "code", "exit status", "ot found", "o such file", "does not exist", "not ", "such command", ": error: "];
-/// `None` where the processor has no instructions for it: every shape looks for its own pieces then.
-static SEARCHER: LazyLock<Option<Searcher>> = LazyLock::new(|| Searcher::new(HINTS));
-/// How many hints a text may hold until it is not worth while to look for more. Each of them costs a new start.
-const FOUND_MAX: usize = 4;
+static SEARCH: LazyLock<Hints> = LazyLock::new(|| Hints::new(&HINTS));
 
 /// Returns pieces out of [`HINTS`], to be looked for closely.
 pub fn hinted<const N: usize>(pieces: [&'static str; N]) -> Hinted {
     let bits = HINTS.iter().enumerate().filter(|(_, hint)| pieces.contains(hint)).fold(0, |bits, (at, _)| bits | 1 << at);
     Hinted { bits, finders: pieces.map(Finder::new).into() }
-}
-
-/// Returns which hints a text holds; all, where there are many or nobody can tell.
-fn hints_in(text: &[u8]) -> u16 {
-    let Some(searcher) = &*SEARCHER else { return u16::MAX };
-    let (mut hints, mut from) = (0, 0);
-    for _ in 0..FOUND_MAX {
-        let Some(found) = searcher.find_in(text, Span::from(from..text.len())) else { return hints };
-        hints |= 1 << found.pattern().as_usize();
-        // Pieces may overlap.
-        from = found.start() + 1;
-    }
-    u16::MAX
 }
 
 /// Returns whether a text begins with a phrase in lower case, in whichever case the text is.

@@ -57,12 +57,12 @@ impl Patience {
 
     /// Returns whether a call waits or acts, by the words of the tool's name and of the beginning of its command line.
     pub fn marks(&self, tool_name: &str, context: &CallContext<'_>) -> Marks {
-        let (name, command) = (tool_name.as_bytes(), context.command());
+        let (name, command, action) = (tool_name.as_bytes(), context.command(), context.action());
         let says = |words: &[&str]| words.iter().any(|word| has_words(name, word) || has_words(command, word));
-        let waits = || says(&WAITING) || WAITING.iter().any(|word| has_words(context.action(), word));
+        let waits = || says(&WAITING) || WAITING.iter().any(|word| has_words(action, word));
         let is_waiting = self.waiting > 0 && waits() && !says(&NOT_WAITING);
         let acts = |text: &[u8]| ACTING.iter().any(|word| has_words(text, word));
-        let is_acting = self.acting > 0 && (acts(name) || acts(context.action()));
+        let is_acting = self.acting > 0 && (acts(name) || acts(action));
         Marks::default().with(Marks::WAITING, is_waiting).with(Marks::ACTING, is_acting)
     }
 
