@@ -60,7 +60,7 @@ def test_an_allowed_call_runs_for_its_user(fake):
 
 
 def test_a_blocked_call_does_not_run_and_the_agent_reads_why(fake):
-    fake.decide = lambda event: blocked(event, message="no", reasons=[{"policy_id": "p"}])
+    fake.decide = lambda event: blocked(event, message="no.", reasons=[{"policy_id": "p"}])
     ran, messages = run(Guardrail(TollgateProvider(fake.url)), CONTEXT)
     assert ran == [] and messages[2].content == "(tool_denied) no"
     assert TollgateProvider(fake.url).evaluate(asked()).policy_id == "p"

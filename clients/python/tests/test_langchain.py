@@ -109,7 +109,8 @@ def test_a_halt_ends_the_run_even_of_parallel_calls(fake, run, work, kind):
     halt = {"action": "halt", "allows_execution": False, "should_halt": True, "code": "same_tool_failure_halt"}
     fake.decide = lambda event: allowed(event, **(halt if event["type"] == kind else {}))
     messages = run([work], ask(call(), call(ident="c2")), AIMessage("never said"))
-    assert [type(message) for message in messages[2:]] == [ToolMessage, ToolMessage]
+    assert [type(message) for message in messages[2:]] == [ToolMessage, ToolMessage, AIMessage]
+    assert messages[-1].text == "same_tool_failure_halt"
     assert len(fake.of_type("model_response")) == 1 and len(fake.of_type("turn_end")) == 1
 
 

@@ -149,7 +149,8 @@ def _id(request: Any) -> str | None:
 
 def _decision(verdict: Verdict) -> Decision:
     reasons = verdict.raw.get("reasons") or [{}]
-    return Decision(verdict.allows_execution, [Reason(verdict.code, verdict.message)], reasons[0].get("policy_id"))
+    # DeerFlow puts a full stop behind the message.
+    return Decision(verdict.allows_execution, [Reason(verdict.code, verdict.message.removesuffix("."))], reasons[0].get("policy_id"))
 
 
 def _last(response: Any) -> AIMessage | None:

@@ -19,7 +19,7 @@ from langgraph.types import Command
 from typing_extensions import NotRequired
 
 from ._adapter import Adapter, Asker, AskerSettings
-from ._answers import guided, safety_of
+from ._answers import guided, safety_of, stop_text
 from ._core.events import Scope
 from ._core.sanitise import sanitise_message
 from ._core.verdict import Verdict
@@ -36,7 +36,7 @@ def latest(old: str | None, new: str | None) -> str | None:
 
 
 class TollgateState(AgentState[Any]):
-    """The state that the middleware keeps: the thread and the turn of the run, and the code of the halt that ends the run."""
+    """The state that the middleware keeps: the thread and the turn of the run, and the text of the halt that ends the run."""
 
     tollgate_thread: NotRequired[Annotated[str | None, PrivateStateAttr, latest]]
     tollgate_turn: NotRequired[Annotated[str | None, PrivateStateAttr, latest]]
@@ -73,12 +73,12 @@ class TollgateMiddleware(Adapter, AgentMiddleware[TollgateState, Any, Any]):
     @hook_config(can_jump_to=["end"])
     def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Ends the run after a halt."""
-        return {"jump_to": "end"} if state.get("tollgate_halt") else None
+        return _end_of_run(state)
 
     @hook_config(can_jump_to=["end"])
     async def abefore_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Ends the run after a halt."""
-        return {"jump_to": "end"} if state.get("tollgate_halt") else None
+        return _end_of_run(state)
 
     def after_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Asks for the response, and takes the calls out of a response whose calls must not run."""
@@ -159,7 +159,7 @@ class _Call:
     def stopped(self, verdict: Verdict) -> ToolAnswer:
         """Returns the answer in place of a call that may not run."""
         message = ToolMessage(verdict.text_for_agent, tool_call_id=self.id, name=self.name, status="error")
-        return Command(update={"messages": [message], "tollgate_halt": verdict.code}) if verdict.should_halt else message
+        return Command(update={"messages": [message], "tollgate_halt": stop_text(verdict)}) if verdict.should_halt else message
 
     def message_of(self, answer: ToolAnswer) -> ToolMessage | None:
         """Returns the message of an answer, which may stand in a command."""
@@ -178,7 +178,7 @@ class _Call:
         """Returns the answer with the gate's guidance, and with the halt if the run should end."""
         message = self.message_of(answer)
         told = message.model_copy(update={"content": guided(message.content, verdict)}) if message else message
-        halt = {"tollgate_halt": verdict.code} if verdict.should_halt else {}
+        halt = {"tollgate_halt": stop_text(verdict)} if verdict.should_halt else {}
         if isinstance(answer, Command):
             if not isinstance(answer.update, dict):
                 return answer
@@ -196,6 +196,12 @@ def new_turn_state(runtime: Any) -> dict[str, Any]:
     outer = str(configurable.get("checkpoint_ns", "")).rpartition("|")[0]
     child = hashlib.sha256(outer.encode()).hexdigest()[:16] if outer else ""
     return {"tollgate_thread": str(thread), "tollgate_turn": str(uuid.uuid4()), "tollgate_child": child, "tollgate_halt": ""}
+
+
+def _end_of_run(state: Any) -> dict[str, Any] | None:
+    """Returns the update that ends a run after a halt. The user reads why as the last answer."""
+    text = state.get("tollgate_halt")
+    return {"jump_to": "end", "messages": [AIMessage(text)]} if text else None
 
 
 def last_answer(state: Any) -> AIMessage:

@@ -1,4 +1,4 @@
-"""The Claude Agent SDK with its own Claude Code, whose API is a script. Claude Code shows its hooks no model_response."""
+"""The Claude Agent SDK with its own Claude Code, whose API is a script. No model_response, and for users no halt_reason."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from hosts import Seen
 from tollgate.claude_agent import TollgateHooks
 
 BREAKS = "tollgate.claude_agent.TollgateHooks._scope"
-LACKS = {"model_response"}
+LACKS = {"model_response", "halt_reason"}
 TOOL = "mcp__t__work"
 
 

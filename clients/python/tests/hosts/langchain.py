@@ -38,10 +38,11 @@ def model_that_calls(*calls):
 
 def converse_with(run, make=TollgateMiddleware):
     seen = Seen()
-    agent = create_agent(model_that_calls(*run.calls), [work_on(seen.ran)], middleware=[make(**run.settings)])
+    model = model_that_calls(*run.calls)
+    agent = create_agent(model, [work_on(seen.ran)], middleware=[make(**run.settings)])
     config = {"configurable": {"thread_id": run.thread}}
     messages = asyncio.run(agent.ainvoke({"messages": [("user", "go")]}, config))["messages"]
-    seen.replies = sum(isinstance(message, AIMessage) for message in messages)
+    seen.replies = 2 - len(list(model.messages))
     seen.read = {message.tool_call_id: message.content for message in messages if isinstance(message, ToolMessage)}
     seen.text = messages[-1].content
     return seen
