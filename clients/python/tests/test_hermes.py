@@ -5,6 +5,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from agent.display import _detect_tool_failure
 from fake_gate import allowed, blocked
 from hermes_cli import plugins
 from hosts.hermes import Provider, add_tool, asks, call, load, said, talk, work_on
@@ -93,6 +94,24 @@ def test_a_tool_of_the_agent_itself_is_gated_too(fake, provider):
     assert talk(server, toolsets=("todo",)) == "done"
     assert [event["tool_name"] for event in fake.of_type("tool_call")] == ["todo"]
     assert "blocked: tool_denied" in str(server.requests[-1])
+
+
+@pytest.mark.parametrize("tool", ["work", "terminal"])
+@pytest.mark.parametrize("text", ["blocked: tool_denied", '{"error": "blocked: tool_denied", "guardrail": {}}'])
+def test_hermes_shows_a_blocked_call_as_a_failure(fake, tool, text):
+    fake.decide = lambda event: blocked(event, synthetic_result=text)
+    assert _detect_tool_failure(tool, TollgatePlugin(fake.url).tool_execution(tool, {}, None, session_id="s")) == (
+        True,
+        " [blocked: tool_denied]",
+    )
+
+
+def test_hermes_still_reads_a_result_with_guidance(fake):
+    fake.decide = lambda event: allowed(event, **({"guidance": "Look away."} if event["type"] == "tool_result" else {}))
+    told = TollgatePlugin(fake.url).tool_execution("terminal", {}, lambda _: '{"output": "", "exit_code": 1}', session_id="s")
+    assert _detect_tool_failure("terminal", told) == (True, " [exit 1]") and json.loads(told)["tollgate_guidance"] == "Look away."
+    told = TollgatePlugin(fake.url).tool_execution("terminal", {}, lambda _: "[1]", session_id="s")
+    assert told == "[1]\n\nLook away."
 
 
 def test_a_subagent_is_a_thread_of_its_own(fake):

@@ -71,14 +71,14 @@ class TollgatePlugin(Adapter):
         """Asks before a tool runs, and for its result."""
         asked = self._before(tool_name, args, where)
         if not asked.allows_execution:
-            return asked.text_for_agent
+            return _refusal(asked)
         try:
             result = next_call(args)
         except Exception as error:
             self._after(tool_name, args, str(error), where, True)
             raise
         told = self._after(tool_name, args, result, where, None)
-        return guided(result, told) if isinstance(result, str) else result
+        return _told(result, told)
 
     def llm_execution(self, request: Any, next_call: Any, **where: Any) -> Any:
         """Asks for a response, and takes the calls out of a response whose calls must not run. Ends the run after a halt."""
@@ -136,6 +136,31 @@ class TollgatePlugin(Adapter):
         if task:
             self._tasks[task] = scope
         return scope
+
+
+def _refusal(verdict: Verdict) -> str:
+    """Returns the result of a call that may not run. Hermes shows a failure by `error`, and that of its terminal by the exit code."""
+    return _json({**(_object_in(verdict.text_for_agent) or {"error": verdict.text_for_agent}), "exit_code": -1})
+
+
+def _told(result: Any, verdict: Verdict) -> Any:
+    """Returns a result with the gate's guidance. Hermes reads the objects that its tools return, so that these stay objects."""
+    if not verdict.guidance or not isinstance(result, str):
+        return result
+    members = _object_in(result)
+    return guided(result, verdict) if members is None else _json({**members, "tollgate_guidance": verdict.guidance})
+
+
+def _object_in(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _readable(response: Any) -> Any:
