@@ -8,6 +8,7 @@ import sys
 import threading
 
 import pytest
+from confluent_kafka import Consumer, Producer
 from fake_gate import allowed, blocked
 from fake_kafka import DECISIONS, QUICK, REPLIES
 from test_docs import snippet
@@ -102,6 +103,22 @@ def test_brokers_that_are_down_are_named_and_fail_as_the_user_chose():
             assert gate.counts == {f"{on_failure}:gate_unreachable": 1}
         assert verdict.allows_execution is allows and "secret" not in verdict.message
         assert allows or "`brokers`" in verdict.message
+
+
+@pytest.mark.parametrize(("name", "kind"), [("_consumer", Consumer), ("_producer", Producer)])
+def test_a_client_that_hangs_for_good_is_renewed(fake_kafka, kafka, monkeypatch, name, kind):
+    with Gate(kafka=kafka, deadline=LONG) as gate:
+        assert gate.tool_call("t", "bash", {}).code == "allow"
+        link = gate._transport._link
+        stuck = kind({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "message.timeout.ms": 100, "log_level": 0})
+        well, _ = getattr(link, name), setattr(link, name, stuck)
+        monkeypatch.setattr("tollgate._link.RENEW_SECONDS", 0)
+        object.__setattr__(gate._settings, "deadline", 1.0)
+        for _ in range(200):
+            code = gate.tool_call("t", "bash", {}).code
+            if code == "allow" and getattr(link, name) is not stuck:
+                break
+        assert code == "allow" and getattr(link, name) not in (well, stuck)
 
 
 def test_double_late_and_foreign_verdicts_change_nothing(fake_kafka, kafka):

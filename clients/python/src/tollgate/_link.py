@@ -26,6 +26,8 @@ RETRY_SECONDS = 0.5
 LOOK_SECONDS = 60.0
 """How often new partitions are looked for."""
 FLUSH_SECONDS = 5.0
+RENEW_SECONDS = 10.0
+"""How old the clients are at least when they are renewed: an event that was given up may have a reason that new clients do not mend."""
 Client = TypeVar("Client", Producer, Consumer)
 Header = tuple[str, str | bytes | None]
 log = logging.getLogger("tollgate.kafka")
@@ -79,10 +81,23 @@ class Link:
         self._waits = Waits(kafka.reply_topic is not None)
         self._unsent: list[Wait] | None = []
         self._trouble: Fault | None = None
+        self._has_given_up = False
         self._starts: dict[int, int] = {}
         self._headers: list[Header] = [("content-type", b"application/json")]
-        shared = {"log_level": 2, **kafka.properties, "bootstrap.servers": kafka.brokers, "client.id": "tollgate-python"}
-        self._producer = _made(
+        self._deadline = deadline
+        self._producer, self._consumer = self._clients()
+        self._made_at = time.monotonic()
+        self._threads = [threading.Thread(target=run, name=f"tollgate-{run.__name__}", daemon=True) for run in (self._deliver, self._read)]
+        for thread in self._threads:
+            thread.start()
+
+    def _clients(self) -> tuple[Producer, Consumer]:
+        """Returns new clients.
+
+        Raises `ValueError` for a property that librdkafka does not take.
+        """
+        shared = {"log_level": 2, **self._kafka.properties, "bootstrap.servers": self._kafka.brokers, "client.id": "tollgate-python"}
+        producer = _made(
             Producer,
             {
                 "linger.ms": 0,
@@ -93,11 +108,11 @@ class Link:
                 "enable.idempotence": False,
                 "max.in.flight.requests.per.connection": 1,
                 "partitioner": "murmur2_random",
-                "message.timeout.ms": max(10, int(deadline * 1000)),
+                "message.timeout.ms": max(10, int(self._deadline * 1000)),
                 "error_cb": self._on_error,
             },
         )
-        self._consumer = _made(
+        consumer = _made(
             Consumer,
             {
                 "group.id": f"tollgate-python-{uuid.uuid4()}",
@@ -108,9 +123,7 @@ class Link:
                 "error_cb": self._on_error,
             },
         )
-        self._threads = [threading.Thread(target=run, name=f"tollgate-{run.__name__}", daemon=True) for run in (self._deliver, self._read)]
-        for thread in self._threads:
-            thread.start()
+        return producer, consumer
 
     def ask(self, events: list[Event], notify: Callable[[], object]) -> Wait:
         """Publishes events. Returns their wait, which has to be dropped when it is over."""
@@ -134,6 +147,7 @@ class Link:
 
     def absent(self, is_in_log: bool) -> Fault:
         """Returns the fault of an event without an answer."""
+        self._has_given_up = True
         if is_in_log:
             reply = self._kafka.reply_topic
             hint = f", and does its `kafka.reply_topics` allow {reply}" if reply else ""
@@ -162,6 +176,7 @@ class Link:
                     self._trouble = None
                     self._waits.in_log(wait, index)
                 else:
+                    self._has_given_up = self._has_given_up or error.code() == KafkaError._MSG_TIMED_OUT
                     self._waits.fail(wait, _fault_of(error, "the event did not reach the log"), index)
 
             try:
@@ -179,11 +194,17 @@ class Link:
 
     def _deliver(self) -> None:
         while not self._stop.is_set():
-            self._producer.poll(POLL_SECONDS)
+            producer = self._producer
+            producer.poll(POLL_SECONDS)
+            if producer is not self._producer:
+                # What it has sent may still be acknowledged; what it has not sent is given up at its deadline.
+                producer.flush(FLUSH_SECONDS)
 
     def _read(self) -> None:
         looked = -LOOK_SECONDS
         while not self._stop.is_set():
+            if self._has_given_up and time.monotonic() - self._made_at >= RENEW_SECONDS:
+                self._renew()
             if time.monotonic() - looked >= LOOK_SECONDS:
                 if not self._attach() and self._unsent is not None:
                     self._stop.wait(RETRY_SECONDS)
@@ -193,6 +214,24 @@ class Link:
             if message is not None:
                 self._take(message)
         self._consumer.close()
+
+    def _renew(self) -> None:
+        """Takes new clients, which go on where the old ones stood.
+
+        A client may wait for a partition's leader for ever after the leader was away for a moment (confluentinc/librdkafka#5430).
+        """
+        self._has_given_up, self._made_at = False, time.monotonic()
+        old = self._consumer
+        try:
+            self._keep_places()
+            self._producer, self._consumer = self._clients()
+            self._go_on()
+        except (KafkaException, ValueError) as error:
+            # The system may have no room for further clients now. The next event that is given up leads here again.
+            log.warning("no new clients of Kafka: %s", error)
+        else:
+            log.info("no verdict came in time: going on with new clients of Kafka")
+            old.close()
 
     def _take(self, message: Message) -> None:
         error = message.error()
@@ -269,16 +308,21 @@ class Link:
         return len(found.partitions)
 
     def _assign(self, new: list[int]) -> None:
-        topic, is_first = self._kafka.answers_topic, not self._starts
-        starts = {number: OFFSET_BEGINNING for number in new}
-        if is_first:
+        topic, starts = self._kafka.answers_topic, {number: OFFSET_BEGINNING for number in new}
+        if not self._starts:
             for number in new:
                 starts[number] = self._consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=ASK_SECONDS)[1]
-        else:
-            # What was read stays read.
-            for place in self._consumer.position([TopicPartition(topic, number) for number in self._starts]):
-                if place.offset >= 0:
-                    self._starts[place.partition] = place.offset
-        starts |= self._starts
-        self._consumer.assign([TopicPartition(topic, number, offset) for number, offset in starts.items()])
-        self._starts = starts
+        self._keep_places()
+        self._starts |= starts
+        self._go_on()
+
+    def _keep_places(self) -> None:
+        """Notes up to where verdicts are read: what was read stays read."""
+        places = [TopicPartition(self._kafka.answers_topic, number) for number in self._starts]
+        # librdkafka takes no empty list.
+        for place in self._consumer.position(places) if places else ():
+            if place.offset >= 0:
+                self._starts[place.partition] = place.offset
+
+    def _go_on(self) -> None:
+        self._consumer.assign([TopicPartition(self._kafka.answers_topic, *start) for start in self._starts.items()])
