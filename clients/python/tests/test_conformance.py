@@ -61,7 +61,8 @@ def over_kafka(answers):
 
 
 def ask(face, settings, call):
-    call = {"thread" if name == "thread_id" else name: value for name, value in call.items()}
+    names = {"thread_id": "thread", "arguments": "tool_input"}
+    call = {names.get(name, name): value for name, value in call.items()}
     method = call.pop("method")
     if face == "sync":
         with Gate(**settings) as gate:

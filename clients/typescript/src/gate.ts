@@ -1,7 +1,7 @@
 /** The gate: asks before a tool runs and reports what it gave. A question is never left without a verdict. */
 
 import { Failure, Failures, type Counts, type FailureCode, type FailureMode } from "./failure.js";
-import { NotJson, lenient, resultOf, sha256, strict } from "./json.js";
+import { NotJson, checkEscapes, lenient, resultOf, sha256, strict } from "./json.js";
 import { Slots } from "./slots.js";
 import { loadInject } from "./trace.js";
 import { limitReached, post, type Endpoint, type Limit } from "./transport.js";
@@ -231,6 +231,7 @@ export class Gate {
         if (name === "result") wire[name] = await resultOf(value);
         // An SDK's response may be an object of its own class.
         else wire[name] = BODIES.has(name) ? lenient(value) : strict(value, name);
+        if (name === "arguments") checkEscapes(value);
       } catch (error) {
         throw new Failure(UNSENDABLE[type] ?? "invalid_event", error instanceof NotJson ? `${error.message}.` : `${name} cannot be read.`);
       }

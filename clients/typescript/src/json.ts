@@ -5,6 +5,8 @@ import { shape } from "./wire.js";
 /** How deep arguments and results may be nested. The gate refuses more. */
 const DEPTH_MAX = 100;
 
+const SURROGATE = /\\u[dD][89a-fA-F]/u;
+
 /** Results with a longer JSON text or text are cut; in UTF-16 units. */
 export const RESULT_UNITS_MAX = 262_144;
 
@@ -52,6 +54,23 @@ export function strict(value: unknown, path: string, depth = 0): unknown {
   const members = Object.entries(value).filter(([, member]) => member !== undefined);
   // A member's name may be a secret as well as its value.
   return Object.fromEntries(members.map(([name, member]) => [strict(name, `a name in ${path}`), strict(member, `${path}.*`, depth + 1)]));
+}
+
+/**
+ * Checks that a JSON text has no escape of half a surrogate pair: tools would read different characters in its place.
+ *
+ * @throws {NotJson} with the path of the first such escape.
+ */
+export function checkEscapes(json: unknown): void {
+  if (typeof json !== "string" || !SURROGATE.test(json)) return;
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    // The gate says what a text is worth that is no JSON.
+    return;
+  }
+  strict(value, "arguments");
 }
 
 /** Returns what JSON can hold of any value: bytes and collections as lists, what has no such form as a text that says so. Never throws. */

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ RESULT_CHARACTERS_MAX = 262_144
 RESULT_BYTES_MAX = 786_432
 """What a result may take as JSON in UTF-8: with the rest of its event it fits into a record of Kafka's default size."""
 
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 Event = dict[str, Any]
 
 
@@ -77,6 +79,7 @@ class Scope:
         event.update((name, value) for name, value in {**attribution, **fields}.items() if value is not None)
         for name, value in event.items():
             check(value, name)
+        _check_escapes(event.get("arguments", ""))
         return event
 
 
@@ -141,6 +144,21 @@ def check(value: Any, path: str, depth: int = 0) -> None:
             check(inner, f"{path}[{index}]", depth + 1)
     elif value is not None and not isinstance(value, (bool, int)):
         raise Unsendable(f"`{path}` is {shape(value)}: give a text, number, list, object, true, false or null")
+
+
+def _check_escapes(arguments: str) -> None:
+    """Checks that a text of arguments has no escape of a lone surrogate: tools would read different characters in its place.
+
+    Raises `Unsendable` with the path of the first such escape.
+    """
+    if not SURROGATE.search(arguments):
+        return
+    try:
+        value = json.loads(arguments)
+    except (ValueError, RecursionError):
+        # The gate says what a text is worth that is no JSON.
+        return
+    check(value, "arguments")
 
 
 def encode(events: list[Event]) -> bytes:

@@ -68,8 +68,8 @@ final class Gate implements AutoCloseable {
 
     static Verdict ask(ObjectNode event, Exchange exchange) {
         var text = event.toString();
-        // UTF-8 would hold another character in the place of half a character: the gate would decide about other arguments.
-        if (!StandardCharsets.UTF_8.newEncoder().canEncode(text)) {
+        // Tools read different characters in the place of half a character: the gate would decide about other arguments.
+        if (!StandardCharsets.UTF_8.newEncoder().canEncode(text + unescaped(event.path("arguments").asText()))) {
             return Verdict.denied("arguments_unsendable");
         }
         try {
@@ -79,6 +79,15 @@ final class Gate implements AutoCloseable {
             return Verdict.denied("interrupted");
         } catch (Exception failed) {
             return Verdict.denied("deadline_exceeded");
+        }
+    }
+
+    /** Returns arguments with characters in the place of their escapes. */
+    private static String unescaped(String arguments) {
+        try {
+            return JSON.readTree(arguments).toString();
+        } catch (Exception noJson) {
+            return ""; // The gate says what it is worth.
         }
     }
 

@@ -46,7 +46,9 @@ public final class Cases {
                 wrong.add(entry.path("name").asText() + ": " + expected + ", found " + verdict);
             }
         });
-        if (entry.has("sent") && entry.path("sent").isNull() != sent.isEmpty()) {
+        // Members that are no part of the case, such as a turn, are this client's own matter.
+        var isSent = sent.isEmpty() ? entry.path("sent").isNull() : sent.get(0).contains(entry.path("sent").path("arguments").toString());
+        if (entry.has("sent") && !isSent) {
             wrong.add(entry.path("name").asText() + ": " + sent.size() + " events were sent");
         }
     }
