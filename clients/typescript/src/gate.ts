@@ -4,13 +4,16 @@ import { Failure, Failures, type Counts, type FailureCode, type FailureMode } fr
 import { NotJson, checkEscapes, lenient, resultOf, sha256, strict } from "./json.js";
 import { Slots } from "./slots.js";
 import { loadInject } from "./trace.js";
-import { limitReached, post, type Endpoint, type Limit } from "./transport.js";
+import { isToken, limitReached, post, type Endpoint, type Limit } from "./transport.js";
 import { Turn, startTurn, type TurnOptions } from "./turn.js";
 import { FIELDS, isObject, readVerdict, shape } from "./wire.js";
 import type { Attribution, EventBase, EventType, ModelResponse, ToolCall, ToolResult, Verdict, WireEvent } from "./wire.js";
 
 const THREAD_ID_BYTES_MAX = 256;
 const EVENT_ID_BYTES_MAX = 128;
+
+/** A timer of a month or more would fire at once. */
+const DEADLINE_MS_MAX = 600_000;
 
 /** How the ids of events end. */
 const SUFFIXES: Readonly<Record<EventType, string>> = {
@@ -59,9 +62,9 @@ export interface AskOptions {
   deadlineMs?: number;
 }
 
-function positive(name: string, value: number): number {
-  if (Number.isFinite(value) && value >= 1) return value;
-  throw new TypeError(`${name} is ${Number.isFinite(value) ? "less than 1" : shape(value)}; give a number of at least 1`);
+function within(name: string, value: number, most: number): number {
+  if (Number.isFinite(value) && value >= 1 && value <= most) return value;
+  throw new TypeError(`${name} is ${Number.isFinite(value) ? "out of bounds" : shape(value)}; give a number from 1 to ${most}`);
 }
 
 function baseUrl(text: string): URL {
@@ -89,9 +92,11 @@ export class Gate {
   constructor(options: GateOptions = {}) {
     const { token, onFailure = "closed" } = options;
     if (!["closed", "open"].includes(onFailure)) throw new TypeError("onFailure is neither `closed` nor `open`");
-    if (token === "") throw new TypeError("token is an empty string; leave it out where the gate asks for none");
-    this.deadlineMs = positive("deadlineMs", options.deadlineMs ?? 2000);
-    this.slots = new Slots(Math.floor(positive("inFlightMax", options.inFlightMax ?? 256)));
+    if (typeof token === "string" && !isToken(token)) {
+      throw new TypeError("token is empty, or has a character that no HTTP header holds, such as a line break at its end; give the token alone");
+    }
+    this.deadlineMs = within("deadlineMs", options.deadlineMs ?? 2000, DEADLINE_MS_MAX);
+    this.slots = new Slots(Math.floor(within("inFlightMax", options.inFlightMax ?? 256, Number.MAX_SAFE_INTEGER)));
     this.attribution = options.attribution ?? {};
     this.failures = new Failures(onFailure, options.log ?? ((line) => { console.warn(line); }));
     this.endpoint = {
@@ -187,7 +192,7 @@ export class Gate {
 
   private async send(events: WireEvent[], options: AskOptions, isArray: boolean): Promise<unknown> {
     if (this.isClosed) throw new Failure("client_closed", "the gate's client was closed.");
-    const deadlineMs = positive("deadlineMs", options.deadlineMs ?? this.deadlineMs);
+    const deadlineMs = within("deadlineMs", options.deadlineMs ?? this.deadlineMs, DEADLINE_MS_MAX);
     const timer = new AbortController();
     const timeout = setTimeout(() => { timer.abort(); }, deadlineMs);
     const signal = options.signal === undefined ? timer.signal : AbortSignal.any([options.signal, timer.signal]);

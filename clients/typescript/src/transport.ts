@@ -2,7 +2,7 @@
 
 import { Failure } from "./failure.js";
 import type { Inject } from "./trace.js";
-import { isObject } from "./wire.js";
+import { isObject, shape } from "./wire.js";
 
 /** Attempts per request. A repeat is safe: the gate knows an event by its id. */
 const ATTEMPTS_MAX = 3;
@@ -39,6 +39,11 @@ export interface Limit {
   signal: AbortSignal;
   /** The caller's own signal, whose abort is no failure of the gate. */
   caller: AbortSignal | undefined;
+}
+
+/** Returns whether a token is one that an HTTP header can hold. */
+export function isToken(token: unknown): boolean {
+  return typeof token === "string" && /^[\x21-\x7e]+$/u.test(token);
 }
 
 function remaining(limit: Limit): number {
@@ -139,7 +144,12 @@ function retryOf(response: Response): number | "now" | undefined {
 async function attempt(endpoint: Endpoint, body: string, count: number, limit: Limit): Promise<Attempt> {
   const headers: Record<string, string> = { accept: "application/json", "content-type": "application/json" };
   (await endpoint.inject)(headers);
-  if (endpoint.token !== undefined) headers["authorization"] = `Bearer ${await endpoint.token()}`;
+  if (endpoint.token !== undefined) {
+    const token = await endpoint.token();
+    // A person erred, so that a gate that fails open does not allow either.
+    if (!isToken(token)) throw new Failure("gate_unreachable", `token is ${shape(token)} that no HTTP header holds; give the token alone.`, false);
+    headers["authorization"] = `Bearer ${token}`;
+  }
   const left = remaining(limit);
   const wait = Math.floor(left - Math.min(left / 10, MARGIN_MS_MAX));
   headers["prefer"] = `wait=${Math.min(Math.max(1, wait), GATE_WAIT_MS_MAX)}`;
@@ -155,9 +165,18 @@ async function attempt(endpoint: Endpoint, body: string, count: number, limit: L
   return { failure: failureOf(response.status, answer), retry: retryOf(response) };
 }
 
+async function aborted(signal: AbortSignal): Promise<never> {
+  return await new Promise((_, reject) => {
+    const abort = (): void => { reject(new Error("aborted")); };
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort, { once: true });
+  });
+}
+
 async function attemptOrFailure(endpoint: Endpoint, body: string, count: number, limit: Limit): Promise<Attempt> {
   try {
-    return await attempt(endpoint, body, count, limit);
+    // A token function and another `fetch` may know nothing of the signal.
+    return await Promise.race([attempt(endpoint, body, count, limit), aborted(limit.signal)]);
   } catch (error) {
     if (error instanceof Failure) return { failure: error, retry: undefined };
     if (limit.signal.aborted) return { failure: limitReached(limit), retry: undefined };

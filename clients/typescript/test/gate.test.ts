@@ -212,6 +212,15 @@ test("a token goes into the header alone, and a token function that fails blocks
   assert.ok(!JSON.stringify(verdict).includes("s3cret"));
 });
 
+test("a token that no header holds never opens, and a token function that hangs ends with the deadline", async () => {
+  await using server = await FakeGate.start();
+  const broken = await gateTo(server, { token: () => "s3cret\n", onFailure: "open" }).toolCall(CALL);
+  assert.deepEqual([broken.allows_execution, broken.code], [false, "gate_unreachable"]);
+  assert.ok(!JSON.stringify(broken).includes("s3cret"));
+  const hanging = await gateTo(server, { token: () => new Promise<string>(() => undefined) }).toolCall(CALL, { deadlineMs: 50 });
+  assert.equal(hanging.code, "deadline_exceeded");
+});
+
 test("the gate is told to answer before the client gives up", async () => {
   await using server = await FakeGate.start();
   await gateTo(server, { deadlineMs: 2000 }).toolCall(CALL);
@@ -294,8 +303,10 @@ test("options without a meaning are refused by name", () => {
     [{ url: "http://h/?a=1" }, /query/],
     [{ deadlineMs: 0 }, /deadlineMs/],
     [{ deadlineMs: NaN }, /deadlineMs/],
+    [{ deadlineMs: 3e9 }, /deadlineMs/],
     [{ inFlightMax: 0 }, /inFlightMax/],
     [{ token: "" }, /token/],
+    [{ token: "s3cret\n" }, /line break/],
     [{ onFailure: "ajar" as "open" }, /onFailure/],
   ] as const) {
     assert.throws(() => new Gate(options), name);
