@@ -140,27 +140,27 @@ class TollgatePlugin(Adapter):
 
 def _refusal(verdict: Verdict) -> str:
     """Returns the result of a call that may not run. Hermes shows a failure by `error`, and that of its terminal by the exit code."""
-    return _json({**(_object_in(verdict.text_for_agent) or {"error": verdict.text_for_agent}), "exit_code": -1})
+    text = verdict.text_for_agent
+    return _beside(text, "exit_code", -1) or json.dumps({"error": text, "exit_code": -1}, ensure_ascii=False)
 
 
 def _told(result: Any, verdict: Verdict) -> Any:
     """Returns a result with the gate's guidance. Hermes reads the objects that its tools return, so that these stay objects."""
     if not verdict.guidance or not isinstance(result, str):
         return result
-    members = _object_in(result)
-    return guided(result, verdict) if members is None else _json({**members, "tollgate_guidance": verdict.guidance})
+    return _beside(result, "tollgate_guidance", verdict.guidance) or guided(result, verdict)
 
 
-def _object_in(text: str) -> dict[str, Any] | None:
+def _beside(text: str, name: str, value: Any) -> str | None:
+    """Returns the text of a JSON object with a further member and all else as it was, or None for another text."""
     try:
-        value = json.loads(text)
+        members = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    if not isinstance(members, dict):
+        return None
+    member = json.dumps({name: value}, ensure_ascii=False)[1:]
+    return f"{text.rstrip()[:-1].rstrip()}{', ' if members else ''}{member}"
 
 
 def _readable(response: Any) -> Any:
