@@ -66,7 +66,7 @@ def test_a_blocked_call_does_not_run_and_the_agent_reads_why(fake):
     assert TollgateProvider(fake.url).evaluate(asked()).policy_id == "p"
 
 
-@pytest.mark.parametrize("broken", ["refused", "garbage", "raises", "no thread"])
+@pytest.mark.parametrize("broken", ["refused", "garbage", "raises", "no thread", "reasons"])
 def test_a_provider_never_raises_and_never_allows_by_accident(fake, monkeypatch, broken):
     if broken == "refused":
         fake.server.server_close()
@@ -74,6 +74,8 @@ def test_a_provider_never_raises_and_never_allows_by_accident(fake, monkeypatch,
         fake.answer = lambda events: (200, {}, "<html>")
     elif broken == "raises":
         monkeypatch.setattr(TollgateProvider, "_scope", lambda *_: 1 / 0)
+    elif broken == "reasons":
+        fake.decide = lambda event: blocked(event, reasons=["p"])
     context = CONTEXT | {"thread_id": None} if broken == "no thread" else CONTEXT
     ran, messages = run(Guardrail(TollgateProvider(fake.url, deadline=0.5)), context)
     assert ran == [] and messages[2].status == "error"

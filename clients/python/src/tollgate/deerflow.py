@@ -148,9 +148,12 @@ def _id(request: Any) -> str | None:
 
 
 def _decision(verdict: Verdict) -> Decision:
-    reasons = verdict.raw.get("reasons") or [{}]
+    reasons = verdict.raw.get("reasons")
+    # A provider that raises lets the call run with `fail_closed: false`.
+    first = reasons[0] if isinstance(reasons, list) and reasons else None
+    policy = first.get("policy_id") if isinstance(first, dict) else None
     # DeerFlow puts a full stop behind the message.
-    return Decision(verdict.allows_execution, [Reason(verdict.code, verdict.message.removesuffix("."))], reasons[0].get("policy_id"))
+    return Decision(verdict.allows_execution, [Reason(verdict.code, verdict.message.removesuffix("."))], policy)
 
 
 def _last(response: Any) -> AIMessage | None:
