@@ -61,6 +61,8 @@ def test_the_calls_of_one_response_go_in_one_request_and_one_denial_stays_in_its
         ({"a": {"secret"}}, "`tool_input.a` is set of length 1"),
         ({7: 1}, "`tool_input` has a key that is int"),
         ({"a": object()}, "`tool_input.a` is object"),
+        ({"a": -(10**5000)}, "`tool_input.a` is a number of more than 14000 bits"),
+        (["secret"], "`tool_input` is list of length 1"),
     ],
 )
 def test_arguments_that_json_cannot_hold_are_denied_by_path(fake, value, said):
@@ -87,6 +89,13 @@ def test_a_long_result_is_sent_cut_with_its_hash_and_the_verdict_says_so(fake):
     assert len(sent[0]) < 263_000 and "sha256:" in sent[0] and sent[0] != sent[1] and second.allows_execution
 
 
+def test_an_answer_with_a_number_that_python_does_not_read_denies(fake):
+    fake.answer = lambda events: (200, {}, json.dumps(allowed(events[0]))[:-1] + f', "count": {"9" * 5000}}}')
+    with Gate(fake.url, on_failure="open") as gate:
+        verdict = gate.tool_call("t", "bash", {})
+    assert (verdict.allows_execution, verdict.code) == (False, "verdict_unreadable")
+
+
 @pytest.mark.parametrize("thread", ["", "x" * 257, 7])
 def test_a_wrong_thread_is_the_callers_error(fake, thread):
     with Gate(fake.url) as gate, pytest.raises(ValueError, match="thread_id"):
@@ -94,7 +103,17 @@ def test_a_wrong_thread_is_the_callers_error(fake, thread):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"url": "gate:1"}, {"deadline": 0}, {"on_failure": "ajar"}, {"in_flight_max": 0}, {"url": "http://:x"}]
+    "settings",
+    [
+        *(
+            {"url": url}
+            for url in ("gate:1", "http://:x", "http://a..b", "http://h\n", "http://h/ x", "http://u:p@h", "http://h?q", "http://h#f")
+        ),
+        *({"token": token} for token in ("s3cret\n", " s3cret", "s3cr\0et", "s3cr\N{LATIN SMALL LETTER E WITH ACUTE}t")),
+        {"deadline": 0},
+        {"on_failure": "ajar"},
+        {"in_flight_max": 0},
+    ],
 )
 def test_a_wrong_setting_is_refused(settings):
     with pytest.raises(ValueError, match=next(iter(settings))):
@@ -246,6 +265,13 @@ def test_the_token_goes_with_the_request_and_the_trace_too(fake):
         gate.tool_call("t", "bash", {})
     assert trace and fake.headers[0]["authorization"] == "Bearer x" and 0 < int(fake.headers[0]["prefer"].removeprefix("wait=")) <= 1900
     assert fake.headers[0]["traceparent"] == f"00-{1:032x}-{2:016x}-01"
+
+
+@pytest.mark.parametrize("inject", [lambda carrier: 1 / 0, lambda carrier: carrier.update(tracestate="a\nb")])
+def test_a_tracer_that_fails_or_gives_what_no_header_holds_decides_about_no_call(fake, monkeypatch, inject):
+    monkeypatch.setattr("tollgate._core.trace._inject", lambda: inject)
+    with Gate(fake.url) as gate:
+        assert gate.tool_call("t", "bash", {}).code == "allow"
 
 
 def test_the_gate_is_never_asked_to_wait_for_longer_than_it_would(fake):

@@ -8,7 +8,13 @@ export async function loadInject(): Promise<Inject> {
   try {
     const { context, propagation } = await import("@opentelemetry/api");
     return (headers) => {
-      propagation.inject(context.active(), headers);
+      const found: Record<string, string> = {};
+      try {
+        propagation.inject(context.active(), found);
+      } catch {
+        // A tracer that fails must not decide about a call.
+      }
+      for (const [name, value] of Object.entries(found)) if (/^[\x20-\x7e]*$/u.test(value)) headers[name] = value;
     };
   } catch {
     return () => undefined;

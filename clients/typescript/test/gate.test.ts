@@ -334,3 +334,12 @@ test("the trace of the caller goes along", async () => {
   context.disable();
   propagation.disable();
 });
+
+test("a tracer that fails, or gives what no header holds, decides about no call", async () => {
+  await using server = await FakeGate.start();
+  for (const inject of [() => { throw new Error("disk full"); }, (_: unknown, carrier: unknown) => { (carrier as Record<string, string>)["tracestate"] = "a\nb"; }]) {
+    propagation.setGlobalPropagator({ inject, extract: (active) => active, fields: () => [] });
+    assert.equal((await gateTo(server).toolCall(CALL)).code, "allow");
+    propagation.disable();
+  }
+});

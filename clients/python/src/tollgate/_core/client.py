@@ -52,7 +52,11 @@ class Settings:
         if not self.url.startswith(("http://", "https://")):
             raise ValueError("`url` begins with neither http:// nor https://: give the address of `tollgate serve`")
         if not _names_a_host(self.url):
-            raise ValueError("`url` names no host, or a port that is no number: give an address such as http://127.0.0.1:7878")
+            raise ValueError(
+                "`url` names no host, has a port that is no number, or more than a path behind it: give an address such as http://127.0.0.1:7878"
+            )
+        if self.token is not None and not (self.token.isascii() and self.token.isprintable() and self.token == self.token.strip()):
+            raise ValueError("`token` has a character that no HTTP header holds, such as a line break at its end: give the token alone")
         if not 0 < self.deadline <= 600:
             raise ValueError("`deadline` is not within 0 to 600: give seconds")
         if self.on_failure not in ("closed", "open"):
@@ -65,9 +69,13 @@ def _names_a_host(url: str) -> bool:
     # It takes a third of the package's import.
     from urllib.parse import urlsplit
 
+    # `urlsplit` takes line breaks out, and what it reads as user, query or fragment would have no effect.
+    if not (url.isascii() and url.isprintable()) or any(character in url for character in " ?#@"):
+        return False
     try:
         parts = urlsplit(url)
-        return bool(parts.hostname) and parts.port != 0 and url.isascii()
+        labels = (parts.hostname or "").removesuffix(".").split(".")
+        return all(0 < len(label) < 64 for label in labels) and parts.port != 0
     except ValueError:
         return False
 
@@ -130,11 +138,16 @@ def scope_of(thread: Scope | str) -> Scope:
     return thread if isinstance(thread, Scope) else Scope(thread)
 
 
+def _given(call: ToolCall) -> dict[str, Any]:
+    """Returns the field of the arguments of a call."""
+    return {"arguments" if isinstance(call.tool_input, str) else "tool_input": call.tool_input}
+
+
 def call_event(scope: Scope, call: ToolCall) -> Event | Verdict:
     """Returns the event of a call, or a denial if JSON cannot hold the arguments."""
     call_id = call.tool_call_id or new_id()
     name = event_id(scope, call_id, "call")
-    given = {"arguments": call.tool_input} if isinstance(call.tool_input, str) else {"tool_input": call.tool_input}
+    given = _given(call)
     return _event_or_denial(
         scope,
         "tool_call",
@@ -150,7 +163,7 @@ def result_event(scope: Scope, call: ToolCall, result: Any, failed: bool | None)
     """Returns the event of a result, or a denial if JSON cannot hold the result; and whether the result was cut."""
     call_id = call.tool_call_id or new_id()
     name = event_id(scope, call_id, "result")
-    given = {"arguments": call.tool_input} if isinstance(call.tool_input, str) else {"tool_input": call.tool_input}
+    given = _given(call)
     try:
         result, was_cut = cut(result)
     except Unsendable as error:

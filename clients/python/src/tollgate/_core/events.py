@@ -14,6 +14,8 @@ from typing import Any
 from .verdict import shape
 
 DEPTH_MAX = 64
+INTEGER_BITS_MAX = 14_000
+"""Python writes no number of more than 4,300 digits."""
 EVENT_ID_BYTES_MAX = 128
 THREAD_ID_BYTES_MAX = 256
 RESULT_CHARACTERS_MAX = 262_144
@@ -80,6 +82,9 @@ class Scope:
         for name, value in event.items():
             check(value, name)
         _check_escapes(event.get("arguments", ""))
+        if not isinstance(event.get("tool_input", {}), Mapping):
+            # The gate would decide about a call without arguments.
+            raise Unsendable(f"`tool_input` is {shape(event['tool_input'])}: give an object, or its JSON text")
         return event
 
 
@@ -142,7 +147,10 @@ def check(value: Any, path: str, depth: int = 0) -> None:
     elif isinstance(value, (list, tuple)):
         for index, inner in enumerate(value):
             check(inner, f"{path}[{index}]", depth + 1)
-    elif value is not None and not isinstance(value, (bool, int)):
+    elif isinstance(value, int):
+        if value.bit_length() > INTEGER_BITS_MAX:
+            raise Unsendable(f"`{path}` is a number of more than {INTEGER_BITS_MAX} bits: give a text")
+    elif value is not None:
         raise Unsendable(f"`{path}` is {shape(value)}: give a text, number, list, object, true, false or null")
 
 

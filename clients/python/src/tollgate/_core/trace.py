@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -14,8 +15,12 @@ def trace_headers() -> dict[str, str]:
     headers: dict[str, str] = {}
     inject = _inject()
     if inject is not None:
-        inject(headers)
-    return {name: value for name, value in headers.items() if name in ("traceparent", "tracestate")}
+        # A tracer that fails must not decide about a call.
+        with suppress(Exception):
+            inject(headers)
+    return {
+        name: value for name, value in headers.items() if name in ("traceparent", "tracestate") and value.isascii() and value.isprintable()
+    }
 
 
 @cache

@@ -112,7 +112,10 @@ def parse_json(body: bytes) -> Any:
 
     try:
         return json.loads(body, object_pairs_hook=once)
-    except (RecursionError, UnicodeDecodeError, json.JSONDecodeError):
+    except UnreadableVerdict:
+        raise
+    except (RecursionError, ValueError):
+        # Python reads no number of more than 4,300 digits.
         raise UnreadableVerdict(f"the answer is no JSON ({len(body)} bytes)") from None
 
 
