@@ -127,6 +127,27 @@ def test_a_closed_gate_says_so(fake):
         gate.tool_call("t", "bash", {})
 
 
+@pytest.mark.parametrize("in_flight_max", [1, 2])
+def test_a_cancellation_at_any_moment_is_never_lost(fake, in_flight_max):
+    async def cancelled_after(gate, steps):
+        """Returns whether a call was cancelled, if it was still under way."""
+        call = asyncio.create_task(gate.tool_call("t", "bash", {}))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        is_over = call.done() or not call.cancel()
+        await asyncio.wait({call})
+        return is_over or call.cancelled()
+
+    async def main():
+        async with AsyncGate(fake.url, deadline=20, in_flight_max=in_flight_max) as gate:
+            lost = [steps for steps in range(40) if not await cancelled_after(gate, steps)]
+            # Two at once: with one place, the second waits for the first.
+            both = [all(await asyncio.gather(*(cancelled_after(gate, steps) for _ in range(2)))) for steps in range(10)]
+            return lost, both, (await gate.tool_call("t", "bash", {})).code
+
+    assert asyncio.run(main()) == ([], [True] * 10, "allow")
+
+
 def test_no_more_requests_wait_than_the_bound_and_the_next_is_denied_within_its_deadline(fake):
     entered = threading.Semaphore(0)
 

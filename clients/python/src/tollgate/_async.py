@@ -139,9 +139,7 @@ class AsyncGate:
 
     async def _run(self, events: list[Event]) -> list[Ruling]:
         until, places = time.monotonic() + self._settings.deadline, self._places_of_loop()
-        try:
-            await asyncio.wait_for(places.acquire(), self._settings.deadline)
-        except (TimeoutError, asyncio.TimeoutError):
+        if not await _take(self._settings.deadline, places):
             return core.busy(events)
         try:
             return await self._open().ask(events, until)
@@ -168,3 +166,21 @@ class AsyncGate:
         from ._http import AsyncHttpTransport
 
         return AsyncHttpTransport(self._settings)
+
+
+async def _take(seconds: float, places: asyncio.Semaphore) -> bool:
+    """Returns whether a place became free in time. It has to be released.
+
+    `asyncio.wait_for` loses cancellations before Python 3.12: a call would run that its agent has given up.
+    """
+    if not places.locked():
+        # This does not wait.
+        return await places.acquire()
+    taking = asyncio.ensure_future(places.acquire())
+    try:
+        await asyncio.wait({taking}, timeout=seconds)
+    except asyncio.CancelledError:
+        if not taking.cancel():
+            places.release()
+        raise
+    return not taking.cancel()

@@ -30,14 +30,14 @@ Headers = list[tuple[str, str]]
 
 def _fault_of(error: Exception) -> Fault:
     """Returns the fault that an error stands for. Its text names the kind of the error alone."""
-    if isinstance(error, (TimeoutError, asyncio.TimeoutError, httpcore.TimeoutException)):
+    if isinstance(error, (TimeoutError, httpcore.TimeoutException)):
         return late()
     kind = type(error).__name__
     # A connection that broke is worth another try: the event's id makes the repeat harmless.
     return Fault("gate_unreachable", f"the gate cannot be reached ({kind}): start `tollgate serve` or check the `url`", True)
 
 
-_ERRORS = (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, OSError, RuntimeError, asyncio.TimeoutError)
+_ERRORS = (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, OSError, RuntimeError)
 
 
 def _too_long() -> Fault:
@@ -164,6 +164,8 @@ class AsyncHttpTransport:
         self._request = _Request(settings)
         self._connections_max = settings.in_flight_max
         self._pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpcore.AsyncConnectionPool] = weakref.WeakKeyDictionary()
+        # A loop keeps no task alive.
+        self._asking: set[asyncio.Task[Came]] = set()
 
     async def ask(self, events: list[Event], until: float) -> list[Ruling]:
         """Returns what came of each event; `until` is a time of `time.monotonic`."""
@@ -196,16 +198,22 @@ class AsyncHttpTransport:
         return self._pools[loop]
 
     async def _send(self, body: bytes, headers: Headers, seconds: float) -> Came:
+        # A cancelled request can cost the pool a connection for good (httpcore 1.0.9). So it goes on alone, within httpcore's bounds.
+        asking = asyncio.ensure_future(self._exchange(body, headers, seconds))
+        self._asking.add(asking)
+        asking.add_done_callback(self._asking.discard)
+        await asyncio.wait({asking}, timeout=seconds)
+        return asking.result() if asking.done() else late()
+
+    async def _exchange(self, body: bytes, headers: Headers, seconds: float) -> Came:
+        timeouts = {"timeout": dict.fromkeys(("connect", "pool", "read", "write"), seconds)}
         try:
-            return await asyncio.wait_for(self._exchange(body, headers), seconds)
+            async with self._pool().stream("POST", self._request.url, headers=headers, content=body, extensions=timeouts) as response:
+                read = bytearray()
+                async for chunk in response.aiter_stream():
+                    read += chunk
+                    if len(read) > ANSWER_BYTES_MAX:
+                        return _too_long()
+                return _answer(response, read)
         except _ERRORS as error:
             return _fault_of(error)
-
-    async def _exchange(self, body: bytes, headers: Headers) -> Came:
-        async with self._pool().stream("POST", self._request.url, headers=headers, content=body) as response:
-            read = bytearray()
-            async for chunk in response.aiter_stream():
-                read += chunk
-                if len(read) > ANSWER_BYTES_MAX:
-                    return _too_long()
-            return _answer(response, read)

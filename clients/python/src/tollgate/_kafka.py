@@ -55,11 +55,15 @@ class AsyncKafkaTransport:
                 loop.call_soon_threadsafe(done.set)
 
         wait = self._link.ask(events, notify)
+        waiting = asyncio.ensure_future(done.wait())
         try:
-            with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
-                await asyncio.wait_for(done.wait(), max(0.001, until - time.monotonic()))
+            # `asyncio.wait_for` loses cancellations before Python 3.12.
+            await asyncio.wait({waiting}, timeout=max(0.001, until - time.monotonic()))
         finally:
             self._link.drop(wait)
+            # The loop may be closed.
+            with contextlib.suppress(RuntimeError):
+                waiting.cancel()
         return rulings(wait, self._link.absent)
 
     async def close(self) -> None:
