@@ -4,7 +4,6 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -17,7 +16,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
-use tokio_util::io::InspectReader;
 
 use tollgate_worker::metrics::Metrics;
 
@@ -36,7 +34,8 @@ const CERTIFIED_TIME_MAX: Duration = Duration::from_secs(3_600);
 /// How long a connection may keep the server waiting.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeLimits {
-    /// How long the head of a request may take to come. A connection without a request may be idle for as long.
+    /// How long the head of a request may take to come. A connection without a request may be idle for as long, and a client of HTTP/2 may be
+    /// silent for as long.
     pub head: Duration,
     /// How long a client may take none of the bytes that wait for it.
     pub write: Duration,
@@ -44,8 +43,6 @@ pub struct TimeLimits {
 
 /// The limits of a server.
 pub const TIME_LIMITS: TimeLimits = TimeLimits { head: Duration::from_secs(75), write: Duration::from_secs(30) };
-/// How many bytes have to have come within the limit for a head: the beginning of HTTP/2, before which no other bound of time holds.
-const BEGINNING_BYTES: usize = 24;
 /// How many headers a request may have.
 const HEADERS_MAX: usize = 64;
 /// The largest head of a request, in bytes.
@@ -171,23 +168,12 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         }
         service.call(request)
     });
-    let received = Arc::new(AtomicUsize::new(0));
-    let counted = InspectReader::new(stream, {
-        let received = Arc::clone(&received);
-        move |bytes: &[u8]| {
-            received.fetch_add(bytes.len(), Ordering::Relaxed);
-        }
-    });
-    let mut timed = TimeoutStream::new(counted);
+    let mut timed = TimeoutStream::new(stream);
+    // HTTP/2 has no bound of its own for a silent client. The bound is longer than a client may wait for a verdict.
+    timed.set_read_timeout(is_http2.then_some(limits.head));
     timed.set_write_timeout(Some(limits.write));
     let builder = builder(is_http2, limits.head);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(Box::pin(timed)), with_peer));
-    let silence = async {
-        tokio::time::sleep(limits.head).await;
-        if received.load(Ordering::Relaxed) >= BEGINNING_BYTES {
-            std::future::pending().await
-        }
-    };
     let expiry = async {
         match time_max {
             Some(time) => tokio::time::sleep(time).await,
@@ -197,7 +183,6 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     tokio::select! {
         // A client that breaks off is no error of ours.
         _ended = connection.as_mut() => return,
-        () = silence => return,
         () = expiry => {}
         _ = close.changed() => {}
     }
@@ -220,8 +205,7 @@ fn builder(is_http2: bool, head_time_max: Duration) -> auto::Builder<TokioExecut
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(STREAMS_MAX)
-        .max_header_list_size(u32::try_from(HEAD_BYTES_MAX).unwrap_or(u32::MAX))
-        .keep_alive_interval(head_time_max);
+        .max_header_list_size(u32::try_from(HEAD_BYTES_MAX).unwrap_or(u32::MAX));
     if is_http2 { builder.http2_only() } else { builder.http1_only() }
 }
 
@@ -249,7 +233,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_that_says_nothing_frees_its_place() {
-        for said in ["", "PRI * HTTP/2.0", "GET / HT"] {
+        let opened = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+        for said in ["", "PRI * HTTP/2.0", "GET / HT", opened] {
             let address = start(TimeLimits { head: Duration::from_millis(50), ..TIME_LIMITS }).await;
             let mut silent = TcpStream::connect(address).await.unwrap();
             silent.write_all(said.as_bytes()).await.unwrap();
