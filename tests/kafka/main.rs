@@ -170,6 +170,7 @@ fn cases() -> Vec<Case> {
         sharing!(remote::a_server_that_is_down_closes_calls),
         sharing!(serve::a_killed_server_allows_nothing),
         sharing!(serve::a_replies_topic_that_goes_away_is_named),
+        sharing!(serve::a_clock_that_brokers_refuse_is_named),
     ]
 }
 

@@ -34,6 +34,12 @@ impl Served {
         Ok(Self { deployment, replies })
     }
 
+    /// Has the events come from another topic.
+    pub(crate) fn set_events(&mut self, topic: String) {
+        self.deployment.configure("/kafka/topics/events", json!(topic));
+        self.deployment.events = topic;
+    }
+
     /// Starts a server, and returns the server with its address once the server answers.
     pub(crate) fn start(&self) -> Result<(Worker, String)> {
         let server = self.deployment.spawn_server()?;
@@ -156,13 +162,29 @@ pub(crate) fn a_replies_topic_that_goes_away_is_named(cluster: &Cluster) -> Resu
     wait_until("the server is not ready", || Ok(server.get("/readyz")?.0 == 503))?;
     let (status, refused) = ask(1)?;
     ensure!(status == 503 && refused[0]["allows_execution"] == false, "{status} {refused}");
-    let ready = server.get("/readyz")?.1;
-    ensure!(ready.contains(&served.replies), "{ready}");
+    wait_until("the topic is named", || Ok(server.get("/readyz")?.1.contains(&served.replies)))?;
     // librdkafka may not notice a leader that has come back: the server does not rely on it.
     server.await_line(&["reading the replies with a new consumer"])?;
     eventually(|| cluster.create_topics(&[&served.replies], 1, &[]))?;
     wait_until("the server is ready again", || Ok(server.get("/readyz")?.0 == 200))?;
-    let (status, answer) = ask(2)?;
-    ensure!(status == 200, "{status} {answer}");
+    wait_until("there are verdicts again", || Ok(ask(2)?.0 == 200))
+}
+
+/// The events topic does not take the time of the server's clock: the refusal says so, and so does the health report.
+pub(crate) fn a_clock_that_brokers_refuse_is_named(cluster: &Cluster) -> Result<()> {
+    let mut served = Served::new(cluster)?;
+    // A record is too old for this topic, unless the broker takes it within the millisecond in which it was made.
+    served.set_events(cluster.topic("events", 4, &[("message.timestamp.before.max.ms", "0")])?);
+    let (server, address) = served.start()?;
+    let mut round = 0;
+    eventually(|| {
+        round += 1;
+        let (status, refused) = SentRequest::send(&address, &request(round, 0), 500)?.answer()?;
+        ensure!(status == 503 && refused[0]["code"] == "clock_wrong" && refused[0]["allows_execution"] == false, "{status} {refused}");
+        let report = server.get("/readyz")?.1;
+        ensure!(report.contains("does not take the time of this server's clock (message.timestamp.after.max.ms"), "{report}");
+        Ok(())
+    })?;
+    ensure!(server.stop()?.success());
     Ok(())
 }

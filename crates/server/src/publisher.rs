@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::ClientConfig;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -14,7 +14,7 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_core::event::record::Partition;
 use tollgate_json::digest::Fingerprint;
 use tollgate_worker::Stop;
-use tollgate_worker::kafka::{Callbacks, Context, Deliveries, Linger, make_producer, verdict_producer_config};
+use tollgate_worker::kafka::{Callbacks, Context, Deliveries, Linger, leaderless, make_producer, verdict_producer_config};
 use tollgate_worker::threads::MustRun;
 
 use crate::events::Prepared;
@@ -27,6 +27,8 @@ const ACKNOWLEDGED_WITHIN_MS: &str = "10000";
 const BATCH_BYTES_MAX: u64 = 100_000;
 /// How long to wait for delivery reports at a time.
 const POLL: Duration = Duration::from_millis(100);
+/// How often to look whether each partition of the events topic has a leader, and how long a look may take.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a stop waits for events that are on their way.
 const FLUSH_MAX: Duration = Duration::from_secs(5);
 /// The key of a claim, which is no thread.
@@ -87,10 +89,19 @@ impl Publisher {
         let reports = Reports { shared: Arc::clone(shared), has_lost: Arc::default() };
         let producer = make_producer(&config, Context(reports.clone()))?;
         let producer = Arc::new(RwLock::new(Arc::new(producer)));
-        let (polled, stop) = (Arc::clone(&producer), stop.clone());
+        let (polled, stop, shared, events) = (Arc::clone(&producer), stop.clone(), Arc::clone(shared), [kafka.topics.events.clone()]);
         must_run.spawn(move || {
+            let mut looked = Instant::now();
             while !stop.is_for_good() {
-                current(&polled).poll(POLL);
+                let producer = current(&polled);
+                producer.poll(POLL);
+                if looked.elapsed() >= LOOK_INTERVAL {
+                    // The threads on such a partition wait in vain, and the server is ready for the others.
+                    if let Ok(found) = leaderless(producer.client(), &events, |_| true, LOOK_INTERVAL) {
+                        shared.set_warning("serve events", found);
+                    }
+                    looked = Instant::now();
+                }
             }
             let _left = current(&polled).flush(FLUSH_MAX);
         })?;
@@ -156,6 +167,9 @@ fn current(producer: &RwLock<Arc<Producer>>) -> Arc<Producer> {
     Arc::clone(&producer.read().unwrap_or_else(PoisonError::into_inner))
 }
 
+const CLOCK_WRONG: &str = "the events topic does not take the time of this server's clock (message.timestamp.after.max.ms, \
+    message.timestamp.before.max.ms); set the clocks of server and brokers right";
+
 /// How brokers call a record that is missing before another.
 const NOT_TAKEN: KafkaError = KafkaError::MessageProduction(RDKafkaErrorCode::OutOfOrderSequenceNumber);
 
@@ -167,9 +181,7 @@ fn not_published(error: &KafkaError) -> Refusal {
         return Refusal::new(axum::http::StatusCode::PAYLOAD_TOO_LARGE, "event_too_large", message);
     }
     if code == Some(RDKafkaErrorCode::InvalidTimestamp) {
-        let message = "the events topic does not take the time of this server's clock (message.timestamp.after.max.ms, \
-                       message.timestamp.before.max.ms); set the clocks of server and brokers right";
-        return Refusal::unavailable("clock_wrong", message);
+        return Refusal::unavailable("clock_wrong", CLOCK_WRONG);
     }
     Refusal::unavailable("not_published", format!("the event did not reach the events topic: {error}; try again"))
 }
@@ -193,8 +205,13 @@ impl Deliveries for Reports {
             Ok(_) => Err(&NOT_TAKEN),
             Err((error, _)) => Err(error),
         };
-        if outcome.is_err_and(|error| error.rdkafka_error_code() == Some(RDKafkaErrorCode::MessageTimedOut)) {
+        let code = outcome.err().and_then(KafkaError::rdkafka_error_code);
+        if code == Some(RDKafkaErrorCode::MessageTimedOut) {
             self.has_lost.store(true, Ordering::Relaxed);
+        }
+        if !matches!(*tag, Tag::Claim) {
+            let is_wrong = code == Some(RDKafkaErrorCode::InvalidTimestamp);
+            self.shared.set_warning("serve clock", is_wrong.then(|| CLOCK_WRONG.to_owned()));
         }
         match (*tag, outcome) {
             (Tag::Verdict(_) | Tag::Claim, Ok(())) => {}

@@ -14,7 +14,7 @@ use tollgate_core::event::record::Partition;
 use tollgate_json::digest::Fingerprint;
 use tollgate_worker::Stop;
 use tollgate_worker::kafka::{
-    AssignsItself, Callbacks, Context, cluster_topic, consumer_config, is_unreachable, make_consumer, statistics,
+    AssignsItself, Callbacks, Context, cluster_topic, consumer_config, is_unreachable, leaderless, make_consumer, statistics,
 };
 
 use crate::claim::{Claim, ClaimState, Claims, INTERVAL};
@@ -133,13 +133,16 @@ impl Replies {
     /// Waits until the partition is there. Returns whether it is, which it is not if the sign to stop came first.
     fn find_partition(&self, consumer: &BaseConsumer<Context<Contact>>) -> bool {
         let (topic, number) = (&self.kafka.topics.replies, self.partition.0);
+        let is_own = |partition| partition == self.partition;
         while !self.stop.is_for_good() {
             self.shared.beat();
             let cut_off = |code, why| self.shared.set(Condition::CutOff { code, why });
             match cluster_topic(consumer, topic, METADATA_TIMEOUT) {
                 Ok(found) if i32::try_from(found.partitions).is_ok_and(|count| number < count) => {
-                    self.shared.set(Condition::Starting);
-                    return true;
+                    let Ok(Some(why)) = leaderless(consumer.client(), std::slice::from_ref(topic), is_own, METADATA_TIMEOUT) else {
+                        return true;
+                    };
+                    cut_off(UNHEARD, why);
                 }
                 Ok(found) => cut_off(
                     UNHEARD,

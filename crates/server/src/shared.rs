@@ -103,6 +103,15 @@ impl Shared {
         self.health.set_warning(PART, Some(sentence));
     }
 
+    /// Says in the health report what some events meet with, or that they no longer do. The server stays ready for the others.
+    pub fn set_warning(&self, part: &'static str, warning: Option<String>) {
+        if self.health.set_warning(part, warning.clone())
+            && let Some(sentence) = warning
+        {
+            tracing::warn!("{sentence}");
+        }
+    }
+
     fn silence(&self) -> MutexGuard<'_, Silence> {
         self.silence.lock().unwrap_or_else(PoisonError::into_inner)
     }

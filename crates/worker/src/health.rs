@@ -173,13 +173,13 @@ impl Health {
         self.problems().contains_key(&cut_off(stage))
     }
 
-    /// Sets what a part of the process finds wrong with others, or that nothing is wrong any more.
-    pub fn set_warning(&self, part: &'static str, warning: Option<String>) {
+    /// Sets what a part of the process finds wrong with others, or that nothing is wrong any more. Returns whether that is news.
+    pub fn set_warning(&self, part: &'static str, warning: Option<String>) -> bool {
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         match warning {
-            Some(warning) => warnings.insert(part, warning),
-            None => warnings.remove(part),
-        };
+            Some(warning) => warnings.insert(part, warning.clone()).is_none_or(|before| before != warning),
+            None => warnings.remove(part).is_some(),
+        }
     }
 
     fn problems(&self) -> MutexGuard<'_, BTreeMap<String, String>> {

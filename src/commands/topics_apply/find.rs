@@ -14,7 +14,7 @@ use tollgate_config::topics::{FoundTopic, Needed, Topic};
 use tollgate_operations::BROKERS_TIMEOUT;
 use tollgate_worker::kafka::{
     Inquirer, PlainContext, PropertyFault, Right, TopicConfig, TopicMetadata, Watch, admin_error_code, cluster_topic, is_forbidden, passes,
-    reader_config, topic_admin, topic_configs,
+    reader_config, said_leaderless, topic_admin, topic_configs,
 };
 
 /// How long to wait before unreachable brokers are asked again.
@@ -44,8 +44,8 @@ pub(super) struct ClusterTopics<'s> {
     /// The settings that topics have of their own, by the topic's name.
     pub(super) own: BTreeMap<String, BTreeMap<String, Option<String>>>,
     pub(super) brokers: u32,
-    /// Whether every partition has a leader.
-    pub(super) is_led: bool,
+    /// The sentences that name partitions without a leader, by the topic's name.
+    pub(super) leaderless: BTreeMap<String, String>,
 }
 
 /// Why something is not known.
@@ -161,11 +161,13 @@ impl<'s> Finder<'s> {
 
     fn assemble(seen: &[(Topic<'s>, Option<TopicMetadata>)], mut configs: BTreeMap<String, TopicConfig>) -> ClusterTopics<'s> {
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let mut found = ClusterTopics { topics: Vec::with_capacity(seen.len()), own: BTreeMap::new(), brokers: 0, is_led: true };
+        let mut found =
+            ClusterTopics { topics: Vec::with_capacity(seen.len()), own: BTreeMap::new(), brokers: 0, leaderless: BTreeMap::new() };
         for (topic, metadata) in seen {
             let Some(metadata) = metadata else { continue };
             found.brokers = found.brokers.max(count(metadata.brokers));
-            found.is_led &= metadata.is_led;
+            let leaderless = metadata.leaderless.map(|partition| (topic.name.to_owned(), said_leaderless(topic.name, partition)));
+            found.leaderless.extend(leaderless);
             let config = configs.remove(topic.name);
             let exists = config.map(|config| {
                 found.own.insert(topic.name.to_owned(), config.own);

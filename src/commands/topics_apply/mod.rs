@@ -107,7 +107,7 @@ fn apply(args: &ApplyArgs, settings: &Settings, screen: Screen) -> anyhow::Resul
         let look_until = settled_by.map_or(deadline, |settled_by| settled_by.max(Instant::now() + LOOK_TIME_MAX));
         let found = finder.find(look_until.max(deadline))?;
         let around = Surroundings { brokers: found.brokers, thread_bytes_max: settings.policy.limits.thread_bytes_max };
-        let plans = plan(&found.topics, &wishes, around);
+        let plans = plans(&found, &wishes, around);
         if Instant::now() < deadline && plans.iter().flat_map(|plan| &plan.refusals).any(Refusal::may_pass) {
             say_once(&mut last_trouble, &too_few_brokers(&plans));
             std::thread::sleep(PAUSE);
@@ -118,7 +118,7 @@ fn apply(args: &ApplyArgs, settings: &Settings, screen: Screen) -> anyhow::Resul
             return foretell(args, &finder, &found, &plans, report, screen);
         }
         report.take(&plans);
-        let is_done = !is_refused && plans.iter().all(TopicPlan::fits) && found.is_led;
+        let is_done = !is_refused && plans.iter().all(TopicPlan::fits) && found.leaderless.is_empty();
         if is_refused || is_done {
             report.print(args.output, screen)?;
             report.summary(&plans);
@@ -126,7 +126,7 @@ fn apply(args: &ApplyArgs, settings: &Settings, screen: Screen) -> anyhow::Resul
         }
         if settled_by.is_some_and(|settled_by| Instant::now() >= settled_by) {
             report.print(args.output, screen)?;
-            bail!("{}", unsettled(kafka, &plans, last_trouble.as_deref()));
+            bail!("{}", unsettled(kafka, &plans, &found, last_trouble.as_deref()));
         }
         let troubles = carry_out(&finder, &found, &plans, Mode::Execute)?;
         report.asked(&plans, &troubles);
@@ -151,6 +151,13 @@ fn apply(args: &ApplyArgs, settings: &Settings, screen: Screen) -> anyhow::Resul
         }
         std::thread::sleep(PAUSE);
     }
+}
+
+/// Returns the plan of each topic, with a note on a partition that has no leader.
+fn plans<'n>(found: &ClusterTopics<'n>, wishes: &TopicWishes, around: Surroundings) -> Vec<TopicPlan<'n>> {
+    let mut plans = plan(&found.topics, wishes, around);
+    plans.iter_mut().for_each(|plan| plan.notes.extend(found.leaderless.get(plan.topic.name).cloned()));
+    plans
 }
 
 /// Prints a plan that is not carried out, once the brokers have checked what they can of it.
@@ -193,12 +200,10 @@ fn say_once(last: &mut Option<String>, what: &str) {
 }
 
 /// Returns what has not come about in time, and why.
-fn unsettled(kafka: &KafkaSettings, plans: &[TopicPlan<'_>], trouble: Option<&str>) -> String {
+fn unsettled(kafka: &KafkaSettings, plans: &[TopicPlan<'_>], found: &ClusterTopics<'_>, trouble: Option<&str>) -> String {
     let wanting = plans.iter().filter(|plan| !plan.changes.is_empty());
     let mut lines: Vec<String> = wanting.map(|plan| carry_out::not_taken(kafka, plan)).collect();
-    if lines.is_empty() {
-        lines.push("some partitions have no leader; look at the brokers' own logs".to_owned());
-    }
+    lines.extend(found.leaderless.values().cloned());
     lines.extend(trouble.map(|trouble| format!("the last trouble was: {trouble}")));
     lines.join("\n")
 }

@@ -23,6 +23,7 @@ mod faults;
 mod fleet;
 mod front;
 mod inject;
+mod leaderless;
 mod load;
 mod options;
 mod plain;
@@ -53,12 +54,13 @@ const THREE_BROKERS: &str = "three brokers, two workers and two members of the p
 /// The brokers of the last case, if the next case can have them too.
 type Shared = Arc<Mutex<Option<Brokers>>>;
 
-/// A case of both stages.
-type BothStages = fn(&Place, &mut Brokers) -> Result<()>;
+/// A case that is no run of one fault.
+type Further = fn(&Place, &mut Brokers) -> Result<()>;
 
-const BOTH_STAGES: [(&str, BothStages); 2] = [
-    ("faults_change_no_signal_alert_or_control", abuse::faults_change_no_signal_alert_or_control),
-    ("an_offender_is_dealt_with_while_brokers_fail", abuse::an_offender_is_dealt_with_while_brokers_fail),
+const FURTHER: [(&str, Further); 3] = [
+    ("cluster::a_partition_without_a_leader_is_named", leaderless::a_partition_without_a_leader_is_named),
+    ("faults::abuse::faults_change_no_signal_alert_or_control", abuse::faults_change_no_signal_alert_or_control),
+    ("faults::abuse::an_offender_is_dealt_with_while_brokers_fail", abuse::an_offender_is_dealt_with_while_brokers_fail),
 ];
 
 /// Faults of every kind on one broker, under load, change no verdict.
@@ -68,7 +70,7 @@ pub(crate) fn faults_change_no_verdict(cluster: &Cluster, broker: &mut Broker) -
     is_right(&report)
 }
 
-/// Returns the cases on three brokers: a short run of each kind of fault and the cases of both stages, or the table alone if it is asked for.
+/// Returns the cases on three brokers: a short run of each kind of fault and the further cases, or the table alone if it is asked for.
 ///
 /// # Errors
 /// A variable has no value that can be read.
@@ -85,9 +87,9 @@ pub(crate) fn cases() -> Result<Vec<Case>> {
         let (options, shared) = (options.clone(), Arc::clone(&shared));
         cases.push(Case::alone(format!("{module}::{fault}"), THREE_BROKERS, move |place| short(&options, fault, &shared, place)));
     }
-    for (name, case) in BOTH_STAGES {
+    for (name, case) in FURTHER {
         let shared = Arc::clone(&shared);
-        cases.push(Case::alone(format!("faults::abuse::{name}"), THREE_BROKERS, move |place| {
+        cases.push(Case::alone(name.to_owned(), THREE_BROKERS, move |place| {
             on_shared(&shared, Fault::default(), |brokers| case(place, brokers))
         }));
     }

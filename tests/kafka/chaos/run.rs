@@ -38,7 +38,7 @@ const KILLS_PER_CATCH_UP: u64 = 20;
 const CATCH_UP_TIME_MAX: Duration = Duration::from_secs(30);
 /// How long load goes on before the first fault on three brokers.
 const CALM: Duration = Duration::from_secs(3);
-const HEAL_TIME_MAX: Duration = Duration::from_secs(300);
+pub(super) const HEAL_TIME_MAX: Duration = Duration::from_secs(300);
 
 /// What a run is on.
 struct Run<'r> {

@@ -131,10 +131,25 @@ impl Cluster {
     /// # Errors
     /// The cluster does not allow it, or their partitions get no leaders in time.
     pub fn create_topics(&self, names: &[&str], partitions: i32, settings: &[(&str, &str)]) -> Result<()> {
+        // As many replicas as the cluster has by default.
+        self.create(names, partitions, -1, settings)
+    }
+
+    /// Creates a topic whose partitions have a single replica each, under a unique name, which it returns.
+    ///
+    /// # Errors
+    /// The cluster does not allow it, or its partitions get no leaders in time.
+    pub fn topic_of_one_replica(&self, stem: &str, partitions: i32) -> Result<String> {
+        let name = self.unique(stem);
+        self.create(&[&name], partitions, 1, &[("min.insync.replicas", "1")])?;
+        Ok(name)
+    }
+
+    fn create(&self, names: &[&str], partitions: i32, replicas: i32, settings: &[(&str, &str)]) -> Result<()> {
         let topics: Vec<NewTopic<'_>> = names
             .iter()
             .map(|name| {
-                let topic = NewTopic::new(name, partitions, TopicReplication::Fixed(-1));
+                let topic = NewTopic::new(name, partitions, TopicReplication::Fixed(replicas));
                 settings.iter().fold(topic, |topic, (key, value)| topic.set(key, value))
             })
             .collect();

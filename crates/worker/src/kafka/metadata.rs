@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rdkafka::client::{Client, ClientContext};
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::{Offset, TopicPartitionList};
@@ -20,18 +21,51 @@ pub fn partitions_of<C: ConsumerContext>(client: &BaseConsumer<C>, topic: &str, 
     }
 }
 
-/// Asks the leader of each of these partitions of topics for its end, and returns an error if one of them does not answer in time.
+/// Asks the leader of each of these partitions of topics for its end, and returns whether each says it: a partition may have no leader, or has
+/// had another one until now.
+///
+/// # Errors
+/// A leader does not answer in time.
 pub fn reach_leaders<C: ConsumerContext>(
     client: &BaseConsumer<C>,
     topics: &[String],
     partitions: &[Partition],
     timeout: Duration,
-) -> Result<(), KafkaError> {
+) -> Result<bool, KafkaError> {
     let mut ends = TopicPartitionList::new();
     for (topic, partition) in topics.iter().flat_map(|topic| partitions.iter().map(move |partition| (topic, partition))) {
         ends.add_partition_offset(topic, partition.0, Offset::End)?;
     }
-    if ends.count() == 0 { Ok(()) } else { client.offsets_for_times(ends, timeout).map(drop) }
+    if ends.count() == 0 {
+        return Ok(true);
+    }
+    Ok(client.offsets_for_times(ends, timeout)?.elements().iter().all(|end| end.error().is_ok()))
+}
+
+/// Returns the sentence that names the first partition without a leader of these topics, among those that are wanted; `None` if each has one.
+///
+/// # Errors
+/// The brokers do not answer in time.
+pub fn leaderless<C: ClientContext>(
+    client: &Client<C>,
+    topics: &[String],
+    is_wanted: impl Fn(Partition) -> bool,
+    timeout: Duration,
+) -> Result<Option<String>, KafkaError> {
+    for topic in topics {
+        let metadata = client.fetch_metadata(Some(topic), timeout)?;
+        let mut partitions = metadata.topics().iter().filter(|found| found.name() == topic).flat_map(|found| found.partitions());
+        if let Some(found) = partitions.find(|found| found.leader() < 0 && is_wanted(Partition(found.id()))) {
+            return Ok(Some(said_leaderless(topic, found.id())));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the sentence that names a partition without a leader.
+#[must_use]
+pub fn said_leaderless(topic: &str, partition: i32) -> String {
+    format!("partition {partition} of topic {topic} has no leader: no broker that has a replica of it and may lead is up")
 }
 
 /// What the brokers say of a topic and of themselves.
@@ -41,8 +75,8 @@ pub struct TopicMetadata {
     pub partitions: usize,
     /// How many replicas the partition has that has the fewest.
     pub replicas: usize,
-    /// Whether every partition has a leader.
-    pub is_led: bool,
+    /// The first partition that has no leader.
+    pub leaderless: Option<i32>,
     /// How many brokers there are.
     pub brokers: usize,
 }
@@ -60,7 +94,7 @@ pub fn cluster_topic<C: ConsumerContext>(client: &BaseConsumer<C>, topic: &str, 
     Ok(TopicMetadata {
         partitions: partitions.len(),
         replicas: partitions.iter().map(|partition| partition.replicas().len()).min().unwrap_or(0),
-        is_led: partitions.iter().all(|partition| partition.leader() >= 0),
+        leaderless: partitions.iter().find(|partition| partition.leader() < 0).map(|partition| partition.id()),
         brokers: metadata.brokers().len(),
     })
 }

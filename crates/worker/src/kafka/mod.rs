@@ -35,7 +35,7 @@ pub use failover::failover_table;
 pub(crate) use message::headers_of;
 pub use message::{own_headers, with_record};
 pub(crate) use metadata::reach_leaders;
-pub use metadata::{TopicMetadata, cluster_topic, is_unreachable, partitions_of, passes};
+pub use metadata::{TopicMetadata, cluster_topic, is_unreachable, leaderless, partitions_of, passes, said_leaderless};
 use oauth::oauth_token;
 pub use open_transactions::{OpenTransaction, open_transactions};
 pub use principal::principal;

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rdkafka::consumer::Consumer as _;
 use rdkafka::error::KafkaResult;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use crate::health::Health;
-use crate::kafka::{Inquirer, StageTopics, Watch, consumer_config, is_forbidden, partitions_of, reach_leaders};
+use crate::kafka::{Inquirer, StageTopics, Watch, consumer_config, is_forbidden, leaderless, partitions_of, reach_leaders};
 use crate::logging::OncePerMinute;
 use crate::stop::Stop;
 use crate::threads::MustRun;
@@ -142,16 +143,15 @@ impl Watcher {
             match &made {
                 Ok(client) => {
                     let Some(found) = self.ask(client) else { continue };
-                    let reason = client.last_reason().map(|reason| reason.to_string());
                     if found.is_ok() {
                         client.forget_reasons();
                     }
                     // A new client has to connect and to log in first.
                     if found.is_ok() || !std::mem::take(&mut is_new) {
-                        self.take(found, reason, Instant::now());
+                        self.take(found, Instant::now());
                     }
                 }
-                Err(error) => self.take(Err(error.clone()), None, Instant::now()),
+                Err(error) => self.take(Err(error.to_string()), Instant::now()),
             }
             // The sign to start over ends the wait as well.
             let _sign = part.wait(INTERVAL);
@@ -160,26 +160,33 @@ impl Watcher {
         made.iter().for_each(Inquirer::abandon);
     }
 
-    /// Asks how many partitions there are, and whether the leaders of those that are held answer. Returns `None` at the sign to stop.
-    fn ask(&self, client: &Inquirer) -> Option<KafkaResult<usize>> {
+    /// Asks how many partitions there are, and whether the leaders of those that are held answer. Returns why there is no answer, or `None` at
+    /// the sign to stop.
+    fn ask(&self, client: &Inquirer) -> Option<Result<usize, String>> {
         let (input, mut topics) = (self.stage.input.clone(), vec![self.stage.input.clone()]);
         // A verdict waits for the leader of its own partition too.
         topics.extend(self.stage.stage.is_none().then(|| self.kafka.topics.decisions.clone()));
         let held: Vec<_> = self.health.held(self.stage.stage).into_iter().map(|(_, partition)| partition).collect();
         let watch = &mut Watch { is_wanted: &|| !self.watch.part.is_given(), say: &mut |_| {} };
-        client.ask(watch, move |client| {
+        let found = client.ask(watch, move |client| {
             let count = partitions_of(client, &input, TIMEOUT)?;
-            match reach_leaders(client, &topics, &held, TIMEOUT) {
+            let reached = match reach_leaders(client, &topics, &held, TIMEOUT) {
+                Ok(true) => return Ok(Ok(count)),
                 // Others name a right that is wanting.
-                Err(error) if !is_forbidden(&error) => Err(error),
-                _ => Ok(count),
+                Err(error) if is_forbidden(&error) => return Ok(Ok(count)),
+                reached => reached,
+            };
+            match leaderless(client.client(), &topics, |partition| held.contains(&partition), TIMEOUT)? {
+                Some(said) => Ok(Err(said)),
+                None => reached.map(|_| Ok(count)),
             }
-        })
+        })?;
+        Some(found.unwrap_or_else(|error| Err(client.last_reason().map_or_else(|| error.to_string(), |reason| reason.to_string()))))
     }
 
-    fn take(&mut self, found: KafkaResult<usize>, reason: Option<String>, now: Instant) {
+    fn take(&mut self, found: Result<usize, String>, now: Instant) {
         let topic = self.stage.input.as_str();
-        let error = match found {
+        let reason = match found {
             Ok(found) => {
                 if let Some(since) = self.silent.take() {
                     self.lines.forget(&());
@@ -188,11 +195,10 @@ impl Watcher {
                 }
                 return self.judge(u32::try_from(found).unwrap_or(u32::MAX));
             }
-            Err(error) => error,
+            Err(reason) => reason,
         };
         let since = *self.silent.get_or_insert_with(OffsetDateTime::now_utc);
         let (brokers, since_then) = (self.kafka.shown_brokers(), stamp(since));
-        let reason = reason.unwrap_or_else(|| error.to_string());
         let problem = format!("no answer about topic {topic} since {since_then} from the brokers at {brokers}: {reason}");
         self.health.set_cut_off(self.stage.stage, Some(problem.clone()));
         if self.lines.count((), now).is_some() {
@@ -250,7 +256,6 @@ fn said(topic: &str, known: u32, found: u32, growth: Growth) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rdkafka::error::{KafkaError, RDKafkaErrorCode};
     use tollgate_core::settings::{defaults, parse};
 
     #[test]
@@ -270,19 +275,19 @@ mod tests {
             silent: None,
             lines: OncePerMinute::default(),
         };
-        let timeout = || Err(KafkaError::MetadataFetch(RDKafkaErrorCode::OperationTimedOut));
-        watcher.take(Ok(2), None, start);
+        let refused = || Err("b:1: Connection refused".to_owned());
+        watcher.take(Ok(2), start);
         assert!(health.report().problems.is_empty());
-        watcher.take(timeout(), Some("b:1: Connection refused".to_owned()), start);
+        watcher.take(refused(), start);
         let first = health.report().problems;
         let [problem] = &first[..] else { panic!("no problem") };
         assert!(problem.starts_with("no answer about topic e since 2") && problem.ends_with("b:1: Connection refused"), "{problem}");
         assert!(health.is_cut_off(None) && !health.is_cut_off(Some("abuse")));
-        watcher.take(timeout(), Some("b:1: Connection refused".to_owned()), start + Duration::from_secs(60));
+        watcher.take(refused(), start + Duration::from_secs(60));
         assert_eq!(health.report().problems, first, "it keeps its beginning");
-        watcher.take(Ok(2), None, start + Duration::from_secs(60));
+        watcher.take(Ok(2), start + Duration::from_secs(60));
         assert!(health.report().problems.is_empty());
-        watcher.take(Ok(3), None, start + Duration::from_secs(60));
+        watcher.take(Ok(3), start + Duration::from_secs(60));
         assert!(stop.is_given() && watcher.watch.has_stopped_the_worker());
     }
 

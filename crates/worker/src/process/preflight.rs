@@ -11,7 +11,7 @@ use tollgate_core::event::record::Partition;
 use crate::health::Health;
 use crate::kafka::{
     Inquirer, PlainContext, Right, SecretFiles, StageTopics, TopicConfig, Watch, check_administration, consumer_config, is_forbidden,
-    make_producer, partitions_of, state_producer_config, topic_admin, topic_configs,
+    leaderless, make_producer, partitions_of, state_producer_config, topic_admin, topic_configs,
 };
 use tollgate_config::settings::KafkaSettings;
 use tollgate_config::topics::{Cleanup, Limits, Topic, TopicFault, TopicRole, check_partitions, check_settings};
@@ -107,9 +107,9 @@ pub fn check_topics(kafka: &KafkaSettings, needs: &Needs, health: &Health, stop:
                 if !refusals.is_empty() {
                     return Err(PreflightError::Forbidden { refusals: refusals.iter().map(|right| right.refusal(kafka)).collect() });
                 }
-                let counts: Vec<_> = counts.into_iter().flatten().collect();
-                let found = found(&topics, &counts);
+                let found = found(&topics, &counts.into_iter().flatten().collect::<Vec<_>>());
                 if !is_asked_again(&found, &mut missing_since) {
+                    warn_of_leaderless(&inquirer, &topics, &is_wanted);
                     return found;
                 }
             }
@@ -125,6 +125,16 @@ pub fn check_topics(kafka: &KafkaSettings, needs: &Needs, health: &Health, stop:
             // Of a certificate and its key, one may have changed only.
             inquirer = inquire().unwrap_or(inquirer);
         }
+    }
+}
+
+/// Names a partition that has no leader. That is no reason not to start: the other partitions go on.
+fn warn_of_leaderless(inquirer: &Inquirer, topics: &[Topic<'_>], is_wanted: &dyn Fn() -> bool) {
+    let names: Vec<_> = topics.iter().map(|topic| topic.name.to_owned()).collect();
+    let watch = &mut Watch { is_wanted, say: &mut |_| {} };
+    let answer = inquirer.ask(watch, move |client| leaderless(client.client(), &names, |_| true, METADATA_TIMEOUT));
+    if let Some(Ok(Some(said))) = answer {
+        tracing::warn!("{said}");
     }
 }
 
