@@ -11,7 +11,7 @@ pub(super) enum BrokerFault {
     LeadersKilled,
     /// One node after the other is stopped and started, and everything is in sync in between.
     Rolling,
-    /// A node that leads partitions is frozen for longer than its session.
+    /// A node that leads partitions is frozen, for about as long as its session or for longer.
     BrokerFrozen,
     /// The active controller is killed and comes back.
     ControllerKilled,
@@ -89,7 +89,7 @@ impl Fault {
 
     /// Returns whether a server of HTTP stands on the brokers too.
     pub(super) fn has_front(self) -> bool {
-        self.brokers == Some(BrokerFault::LeadersKilled) && self.workers.is_none()
+        matches!(self.brokers, Some(BrokerFault::LeadersKilled | BrokerFault::BrokerFrozen)) && self.workers.is_none()
     }
 
     fn read(name: &str) -> Result<Self> {

@@ -59,6 +59,8 @@ impl Front {
             in_vain += client.in_vain;
         }
         ensure!(!got.is_empty(), "no client got a verdict:\n{}", server.log());
+        server.wait_ready()?;
+        worker.wait_ready()?;
         let log = served.log(cluster, got.len())?;
         for verdict in &got {
             let id = verdict["verdict_id"].as_str().unwrap_or_default();

@@ -17,8 +17,9 @@ const DISK_TIME_MAX: Duration = Duration::from_secs(180);
 pub(super) const SMALL_DISK_NODE: usize = 2;
 /// The size of that disk: enough for a run, with what compaction needs.
 pub(super) const SMALL_DISK_BYTES: u64 = 2_000_000_000;
-/// How long a node is frozen, in seconds: longer than its session of nine.
-const FREEZE_SECONDS: std::ops::Range<usize> = 11..16;
+/// How long a node is frozen, in seconds: its session is nine. librdkafka may wait for ever for a node that was frozen for about as long
+/// (confluentinc/librdkafka#5430).
+const FREEZE_SECONDS: std::ops::RangeInclusive<usize> = 9..=16;
 
 fn seconds(count: usize) -> Duration {
     Duration::from_secs(count as u64)
@@ -106,7 +107,7 @@ impl OnBrokers<'_> {
         let node = self.leader()?;
         self.chronicle.note(format_args!("freeze broker {}", node + 1))?;
         self.brokers.freeze(node)?;
-        sleep(seconds(FREEZE_SECONDS.start + self.random.below(FREEZE_SECONDS.len())));
+        sleep(seconds(FREEZE_SECONDS.start() + self.random.below(FREEZE_SECONDS.count())));
         self.chronicle.note(format_args!("thaw broker {}", node + 1))?;
         self.brokers.thaw(node)
     }

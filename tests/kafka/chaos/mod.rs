@@ -3,7 +3,7 @@
 //!
 //! It runs on one broker (`chaos::…`) and on three brokers that are one cluster (`cluster::…`, and `faults::…` for the faults that not every
 //! change is tried with). On three brokers a plain consumer group with the same settings runs beside the workers, and suffers the same: it
-//! says how long the wait for a verdict has to be. While leaders are killed, a server of HTTP is in front of a worker of its own there.
+//! says how long the wait for a verdict has to be. While leaders are killed or frozen, a server of HTTP is in front of a worker of its own there.
 //!
 //! | variable | meaning |
 //! |---|---|
