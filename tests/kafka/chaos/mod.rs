@@ -58,7 +58,7 @@ type Shared = Arc<Mutex<Option<Brokers>>>;
 type Further = fn(&Place, &mut Brokers) -> Result<()>;
 
 const FURTHER: [(&str, Further); 3] = [
-    ("cluster::a_partition_without_a_leader_is_named", leaderless::a_partition_without_a_leader_is_named),
+    ("faults::a_partition_without_a_leader_is_named", leaderless::a_partition_without_a_leader_is_named),
     ("faults::abuse::faults_change_no_signal_alert_or_control", abuse::faults_change_no_signal_alert_or_control),
     ("faults::abuse::an_offender_is_dealt_with_while_brokers_fail", abuse::an_offender_is_dealt_with_while_brokers_fail),
 ];
