@@ -86,7 +86,8 @@ fn aborted(cluster: &Cluster, topic: &str) -> Result<()> {
         producer.send(BaseRecord::to(topic).partition(0).key("gone").payload("gone")).map_err(|(error, _)| error)?;
     }
     producer.flush(TIME_MAX)?;
-    Ok(producer.abort_transaction(TIME_MAX)?)
+    producer.abort_transaction(TIME_MAX)?;
+    cluster.await_transactions(topic)
 }
 
 /// A capture begins and ends where it is told to, and goes on behind what it holds.

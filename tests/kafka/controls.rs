@@ -166,7 +166,7 @@ pub(crate) fn nothing_is_decided_before_the_controls_are_known(cluster: &Cluster
         ensure!(Instant::now() < deadline, "not ready in time:\n{}", worker.log());
     }
     assert!(catching_up > 0, "it was never seen catching up");
-    assert_eq!(worker.metric("tollgate_controls")?, PASSPORTS as f64 + 1.0);
+    wait_for_metric(&worker, "tollgate_controls", PASSPORTS as f64 + 1.0)?;
     let verdicts = deployment.verdicts(cluster, calls.len())?;
     assert!(verdicts.iter().all(|verdict| parsed(verdict)["code"] == "subject_suspended"));
     Ok(())
@@ -189,14 +189,13 @@ pub(crate) fn a_control_that_cannot_be_read_restricts(cluster: &Cluster) -> Resu
     ];
     let positions = cluster.produce(&deployment.controls, &bad)?;
     wait_for_metric(&worker, "tollgate_control_rejections_total", 2.0)?;
-    let (_, metrics) = worker.get("/metrics")?;
     for code in ["until_invalid", "key_invalid"] {
-        assert!(metrics.contains(&format!("tollgate_control_rejections_total{{code=\"{code}\"}} 1")), "{metrics}");
+        wait_for_metric(&worker, &format!("tollgate_control_rejections_total{{code=\"{code}\"}}"), 1.0)?;
         let line = worker.await_line(&[code])?;
         assert!(line.contains("ERROR") && line.contains(&deployment.controls) && line.contains("offset="), "{line}");
     }
     assert!(!worker.log().contains(MARKER) && !worker.log().contains("bob"), "{}", worker.log());
-    assert_eq!(codes(cluster, &deployment, 1, "bob")?, ["subject_suspended"]);
+    wait_for_code(cluster, &deployment, 1, "bob", "subject_suspended")?;
 
     let file = tempfile::NamedTempFile::new()?;
     let path = file.path().to_str().context("a path")?;
@@ -232,7 +231,8 @@ pub(crate) fn a_control_that_cannot_be_read_restricts(cluster: &Cluster) -> Resu
 
     assert!(worker.stop()?.success());
     let worker = deployment.start()?;
-    assert_eq!((worker.metric("tollgate_controls")?, worker.metric("tollgate_control_rejections_total")?), (2.0, 2.0));
+    wait_for_metric(&worker, "tollgate_controls", 2.0)?;
+    wait_for_metric(&worker, "tollgate_control_rejections_total", 2.0)?;
     assert_eq!(codes(cluster, &deployment, 1, "bob")?, ["subject_suspended"]);
     run_control(&deployment, &["passport", "remove", "coder"])?;
     wait_for_metric(&worker, "tollgate_controls", 1.0)?;

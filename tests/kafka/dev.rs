@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use tollgate_testkit::{Cluster, Deployment, Outgoing, text};
+use tollgate_testkit::{Cluster, Deployment, Outgoing, text, wait_until};
 
 fn tollgate(cluster: &Cluster, arguments: &[&str]) -> Command {
     let mut command = Command::new(cluster.tollgate());
@@ -84,9 +83,10 @@ pub(crate) fn tap_begins_where_it_is_asked_to(cluster: &Cluster) -> Result<()> {
     let worker = deployment.start()?;
     cluster.produce(&deployment.events, &[call("a", "old-1"), call("b", "old-2")])?;
     let old = deployment.verdicts(cluster, 2)?;
-    std::thread::sleep(Duration::from_secs(3));
-    let since = time::OffsetDateTime::now_utc().format(&time::format_description::well_known::Rfc3339)?;
-    std::thread::sleep(Duration::from_millis(100));
+    // The new verdicts are of another millisecond than the old ones.
+    let since_ms = old.iter().filter_map(|verdict| verdict.timestamp).max().context("a time")? + 1;
+    wait_until("a millisecond has passed", || Ok(std::time::UNIX_EPOCH.elapsed()?.as_millis() > u128::try_from(since_ms)?))?;
+    let since = tollgate_json::time::rfc_3339(since_ms).context("a year of four digits")?;
     cluster.produce(&deployment.events, &[call("a", "new-1"), call("c", "new-2")])?;
     deployment.verdicts(cluster, 4)?;
     let tap = |arguments: &[&str]| -> Result<Vec<String>> {

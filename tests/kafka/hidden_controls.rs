@@ -43,8 +43,9 @@ pub(crate) fn an_open_transaction_holds_up_no_suspension(cluster: &Cluster) -> R
     wait_for_code(cluster, &deployment, 1, "another", "allow")?;
     let report = wait_for_report(&worker, r#""controls":"open_transaction""#)?;
     ensure!(report.contains(r#""ready":true"#) && report.contains("an open transaction hides"), "{report}");
-    ensure!(worker.metric("tollgate_controls_hidden_seconds")? >= 1.0 && worker.metric("tollgate_controls_lag_records")? > 0.0, "unseen");
-    ensure!(worker.log().contains("an open transaction hides"), "{}", worker.log());
+    worker.await_metric("tollgate_controls_hidden_seconds", |seconds| seconds >= 1.0)?;
+    worker.await_metric("tollgate_controls_lag_records", |records| records > 0.0)?;
+    worker.await_line(&["an open transaction hides"])?;
     let listed = control(&deployment, &["list"])?;
     ensure!(String::from_utf8_lossy(&listed.stderr).contains("an open transaction hides"), "the list says nothing");
 

@@ -44,7 +44,8 @@ pub(crate) fn a_checkpoint_whose_commit_was_lost_is_written_again(cluster: &Clus
     let worker = deployment.start()?;
     worker.await_line(&["the brokers have lost the commit of a checkpoint; it is written again"])?;
     let contents = |records: Vec<Record>| records.into_iter().map(|record| (record.key, record.value)).collect::<BTreeMap<_, _>>();
-    assert!(contents(cluster.read_all(&state)?) == contents(checkpoint), "the same records");
+    let wanted = contents(checkpoint);
+    wait_until("the same records are there", || Ok(contents(cluster.read_all(&state)?) == wanted))?;
     cluster.produce(&deployment.events, after)?;
     let repeated = verdicts_are_those_of_eval(cluster, &deployment, &events)?;
     assert_eq!(repeated, 0, "nothing was decided again");

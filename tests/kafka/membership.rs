@@ -131,6 +131,12 @@ pub(crate) fn a_killed_worker_leaves_no_event_unanswered(cluster: &Cluster) -> R
     all_answered(cluster, &deployment, &events)
 }
 
+fn call(partition: i32) -> Outgoing {
+    let id = format!("last-{partition}");
+    let event = json!({"type": "tool_call", "event_id": id, "tool_call_id": id, "tool_name": "ls", "tool_input": {}});
+    Outgoing::new(id, event.to_string()).partition(partition)
+}
+
 /// A graceful stop commits everything, so the next worker decides nothing twice.
 pub(crate) fn a_stopped_worker_leaves_nothing_to_repeat(cluster: &Cluster) -> Result<()> {
     let deployment = Deployment::new(cluster, 3)?;
@@ -141,9 +147,13 @@ pub(crate) fn a_stopped_worker_leaves_nothing_to_repeat(cluster: &Cluster) -> Re
     assert!(worker.stop()?.success());
     committed_to_the_end(cluster, &deployment)?;
     let next = deployment.start()?;
-    sleep(Duration::from_millis(1_500));
-    assert_eq!(next.metric("tollgate_events_consumed_total")?, 0.0);
-    assert_eq!(cluster.read_all(&deployment.decisions)?.len(), awaited(&events));
+    let calls: Vec<_> = (0..3).map(call).collect();
+    cluster.produce(&deployment.events, &calls)?;
+    // Whatever the next worker had decided again would stand in front of the new calls of its partition.
+    let verdicts = deployment.verdicts(cluster, awaited(&events) + calls.len())?;
+    assert_eq!(verdicts.len(), awaited(&events) + calls.len());
+    next.await_metric("tollgate_events_consumed_total", |count| count >= calls.len() as f64)?;
+    assert_eq!(next.metric("tollgate_events_consumed_total")?, calls.len() as f64);
     Ok(())
 }
 
@@ -196,7 +206,7 @@ pub(crate) fn a_broker_restart_loses_nothing(cluster: &Cluster, broker: &mut Bro
     under_load(cluster, &deployment, &events, || {
         wait_until("it is at work", || Ok(worker.metric(DECIDED)? > 0.0))?;
         broker.kill()?;
-        sleep(Duration::from_millis(500));
+        wait_until("the worker misses the broker", || Ok(worker.get("/readyz")?.1.contains("no answer about topic")))?;
         ensure!(worker.get("/livez")?.0 == 200, "a broker that is down is no reason to restart a worker");
         broker.start_again()
     })?;
@@ -215,7 +225,7 @@ pub(crate) fn a_second_signal_ends_at_once(cluster: &Cluster, broker: &mut Broke
     deployment.verdicts(cluster, awaited(&events))?;
     broker.kill()?;
     worker.signal("TERM")?;
-    sleep(Duration::from_millis(300));
+    worker.await_line(&["a second signal ends the process at once"])?;
     worker.signal("TERM")?;
     let status = worker.wait()?;
     assert!(matches!(status.code(), Some(0 | 143)), "{status}");

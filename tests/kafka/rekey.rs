@@ -137,8 +137,9 @@ pub(crate) fn threads_follow_their_topic_through_kills(cluster: &Cluster) -> Res
     after.extend(suppressed.iter().chain(&failing).map(|thread| call(thread, if thread.starts_with("cut") { "c1" } else { "c3" })));
     let worker = deployment.start()?;
     cluster.produce(&deployment.events, &before)?;
-    deployment.verdicts(cluster, awaited(&before))?;
+    cluster.await_committed(&deployment.group, &deployment.events, before.len())?;
     ensure!(worker.stop()?.success());
+    cluster.await_transactions(&deployment.state)?;
     let known = threads(cluster, &deployment)?;
 
     let cluster = &grow(cluster, &deployment, 12)?;
@@ -164,6 +165,7 @@ pub(crate) fn threads_follow_their_topic_through_kills(cluster: &Cluster) -> Res
     let moved = rekey(&deployment, &["--execute"])?;
     ensure!(moved.status.success(), "{moved:?}");
     ensure!(stderr(&moved).contains(&format!("all {} threads are there", known.len())), "{moved:?}");
+    cluster.await_transactions(&deployment.state)?;
     for ((id, at), value) in threads(cluster, &deployment)? {
         assert_eq!(partition_of(id.as_bytes(), 12).0, at);
         let stayed = known.get(&(id.clone(), at));
@@ -255,8 +257,9 @@ pub(crate) fn threads_that_are_elsewhere_are_named(cluster: &Cluster) -> Result<
             Outgoing { timestamp: Some(1_000), ..call(&split, "c2").partition(1 - right(&split)) },
         ],
     )?;
-    deployment.verdicts(cluster, 3)?;
+    cluster.await_committed(&deployment.group, &deployment.events, 3)?;
     ensure!(worker.stop()?.success());
+    cluster.await_transactions(&deployment.state)?;
     let known = threads(cluster, &deployment)?;
     assert_eq!(known.len(), 3);
     let cluster = &grow(cluster, &deployment, 6)?;
@@ -270,6 +273,7 @@ pub(crate) fn threads_that_are_elsewhere_are_named(cluster: &Cluster) -> Result<
     does_not_start(&deployment, &["is keyed for 2 partitions"])?;
     let moved = rekey(&deployment, &["--execute", "--misplaced", "move", "--keep-newest"])?;
     ensure!(moved.status.success(), "{moved:?}");
+    cluster.await_transactions(&deployment.state)?;
     let placed: Vec<_> = threads(cluster, &deployment)?.into_keys().collect();
     let expected: BTreeSet<_> = [astray, split.clone()].into_iter().map(|id| (id.clone(), partition_of(id.as_bytes(), 6).0)).collect();
     assert_eq!(placed.into_iter().collect::<BTreeSet<_>>(), expected);

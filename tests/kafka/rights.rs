@@ -25,11 +25,13 @@ fn await_grant(worker: &Worker, parts: &[&str]) -> Result<String> {
     })
 }
 
-/// Checks that a worker is not ready, because of this.
+/// Waits until a worker is not ready, because of this.
 fn check_unready(worker: &Worker, because: &str) -> Result<()> {
-    let (status, body) = worker.get("/readyz")?;
-    ensure!(status == 503 && body.contains(because), "{status}: {body}");
-    Ok(())
+    eventually(|| {
+        let (status, body) = worker.get("/readyz")?;
+        ensure!(status == 503 && body.contains(because), "{status}: {body}");
+        Ok(())
+    })
 }
 
 fn secured(cluster: &Cluster, broker: &Broker, password: &str) -> Result<Deployment> {

@@ -56,7 +56,7 @@ pub(crate) fn flips_are_those_of_two_runs(cluster: &Cluster) -> Result<()> {
     assert_eq!(records.len(), all.len());
     assert_eq!(records.iter().map(published).collect::<Flips>(), all);
     is_reported(&deployment, &all)?;
-    assert!(worker.metric("tollgate_shadow_left_out_total")? > 0.0);
+    worker.await_metric("tollgate_shadow_left_out_total", |count| count > 0.0)?;
     assert_eq!(worker.metric("tollgate_shadow_dropped_total")?, 0.0);
     assert!(worker.stop()?.success());
     Ok(())
@@ -136,8 +136,8 @@ pub(crate) fn a_judge_that_stands_still_holds_no_verdict_up(cluster: &Cluster) -
     cluster.produce(&tried.deployment.events, &(0..EVENTS).map(call).collect::<Vec<_>>())?;
     assert_eq!(tried.deployment.verdicts(cluster, EVENTS)?.len(), EVENTS);
     assert_eq!(worker.metric("tollgate_shadow_compared_total")?, 0.0);
-    let dropped = worker.metric("tollgate_shadow_dropped_total")?;
-    assert!(dropped > 0.0 && dropped < EVENTS as f64, "{dropped}");
+    worker.await_metric("tollgate_shadow_dropped_total", |dropped| dropped > 0.0)?;
+    assert!(worker.metric("tollgate_shadow_dropped_total")? < EVENTS as f64);
     assert_eq!(worker.get("/livez")?.0, 200);
     assert!(worker.stop()?.success());
     Ok(())
@@ -162,8 +162,9 @@ pub(crate) fn a_judge_that_panics_starts_over(cluster: &Cluster) -> Result<()> {
     // One that panicked has no outcome; all others have one, but for those that cannot be read.
     let least = awaited(&events.iter().filter(sampled).cloned().collect::<Vec<_>>()) * 9 / 10;
     wait_until("most of them are seen", || Ok(seen()? >= least as f64))?;
-    assert_eq!(worker.metric("tollgate_thread_panics_total")?, 1.0);
-    assert!(worker.metric("tollgate_shadow_dropped_total")? >= 1.0 && worker.metric("tollgate_shadow_left_out_total")? > 0.0);
+    worker.await_metric("tollgate_thread_panics_total", |count| count == 1.0)?;
+    worker.await_metric("tollgate_shadow_dropped_total", |count| count >= 1.0)?;
+    worker.await_metric("tollgate_shadow_left_out_total", |count| count > 0.0)?;
     worker.await_line(&["the policy on trial starts over"])?;
     assert!(worker.stop()?.success());
     let found: Flips = cluster.read_all(&tried.shadow)?.iter().map(published).collect();

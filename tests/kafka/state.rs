@@ -150,7 +150,7 @@ pub(crate) fn state_that_is_not_ours_is_not_taken(cluster: &Cluster) -> Result<(
     let events = conversations(20, 47);
     cluster.produce(&deployment.events, &events)?;
     let worker = deployment.start()?;
-    deployment.verdicts(cluster, awaited(&events))?;
+    cluster.await_committed(&deployment.group, &deployment.events, events.len())?;
     assert!(worker.stop()?.success());
 
     let own_group = deployment.group.clone();
@@ -177,6 +177,7 @@ pub(crate) fn what_the_state_knows_is_skipped(cluster: &Cluster) -> Result<()> {
     cluster.produce(&deployment.events, &events)?;
     let worker = deployment.start()?;
     let published = deployment.verdicts(cluster, awaited(&events))?.len();
+    cluster.await_committed(&deployment.group, &deployment.events, events.len())?;
     assert!(worker.stop()?.success());
 
     set_offset(cluster, &deployment, 0)?;
@@ -234,7 +235,8 @@ pub(crate) fn a_checkpoint_fits_its_topic(cluster: &Cluster) -> Result<()> {
     cluster.produce(&deployment.events, &events)?;
     let worker = deployment.start()?;
     cluster.await_committed(&deployment.group, &deployment.events, 2_000)?;
-    assert!(worker.metric("tollgate_checkpoint_bytes_total")? > 160_000.0, "the checkpoint is no larger than a batch");
+    // It is larger than a batch.
+    worker.await_metric("tollgate_checkpoint_bytes_total", |bytes| bytes > 160_000.0)?;
     assert_eq!(worker.metric("tollgate_commit_failures_total")?, 0.0);
     Ok(())
 }

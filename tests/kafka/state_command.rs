@@ -88,6 +88,7 @@ pub(crate) fn threads_are_shown_and_listed(cluster: &Cluster) -> Result<()> {
     let of_ended = i32::try_from(of_ended)?;
     let is_written = || Ok(cluster.committed(&deployment.group, &deployment.events)?.get(&of_ended) > Some(&end));
     wait_until("the end of the turn is written", is_written)?;
+    cluster.await_transactions(&deployment.state)?;
     let shown = show_as_of(&deployment, "nightly-deploy", offset)?;
     let owner = format!("{}/{}", deployment.group, deployment.events);
     assert_eq!((&shown["thread_id"], &shown["owner"]), (&json!("nightly-deploy"), &json!(owner)));

@@ -98,7 +98,7 @@ pub(crate) fn a_repeat_offender_is_suspended_on_every_partition(cluster: &Cluste
     wait_until("eight stops are counted, each for user, tenant and thread", || Ok(written()? >= 8.0 * 3.0))?;
     let firings = || counting.metric(r#"tollgate_abuse_firings_total{mode="enforce",rule="planted"}"#);
     wait_until("the firing is counted", || Ok(firings()? >= 1.0))?;
-    ensure!(counting.metric(r#"tollgate_assigned_partitions{member="0",stage="abuse"}"#)? == 3.0);
+    counting.await_metric(r#"tollgate_assigned_partitions{member="0",stage="abuse"}"#, |count| count == 3.0)?;
     let (_, ready) = counting.get("/readyz")?;
     let ready: Value = serde_json::from_str(&ready)?;
     ensure!((&ready["members"][0]["stage"], &ready["controls"]) == (&json!("abuse"), &json!("not_read")), "{ready}");

@@ -63,10 +63,9 @@ pub(crate) fn rules_and_panels_get_what_they_ask_for(cluster: &Cluster) -> Resul
         ensure!(firing == expected, "{firing:?} fire instead of {expected:?}");
         Ok(())
     })?;
-    every_rule_is_evaluated(&prometheus)?;
-    every_query_is_answered(&prometheus)?;
-    series_are_those_of_the_list(&prometheus)?;
-    sentences_are_whole(&prometheus)?;
+    for holds in [every_rule_is_evaluated, every_query_is_answered, series_are_those_of_the_list, sentences_are_whole] {
+        eventually(|| holds(&prometheus))?;
+    }
     worker.kill()?;
     eventually(|| {
         let firing = prometheus.firing()?;
@@ -81,7 +80,7 @@ fn every_rule_is_evaluated(prometheus: &Prometheus) -> Result<()> {
     let rules: Vec<&Value> = answer["groups"].as_array().unwrap().iter().flat_map(|group| group["rules"].as_array().unwrap()).collect();
     let sick: Vec<_> = rules.iter().filter(|rule| rule["health"] != "ok" || rule["lastError"].is_string()).collect();
     let count: usize = groups().iter().map(|group| group.recordings.len() + group.alerts.len()).sum();
-    assert!(rules.len() == count && sick.is_empty(), "{} rules, and these are not well: {sick:?}", rules.len());
+    ensure!(rules.len() == count && sick.is_empty(), "{} rules, and these are not well: {sick:?}", rules.len());
     Ok(())
 }
 
@@ -101,8 +100,7 @@ fn every_query_is_answered(prometheus: &Prometheus) -> Result<()> {
             offenders.push(format!("{place}: no series for {expression}"));
         }
     }
-    assert_none("a query is answered, and a panel shows something", &offenders);
-    Ok(())
+    is_none("a query is answered, and a panel shows something", &offenders)
 }
 
 /// Every metric is there, and no label has a value that the list does not know.
@@ -125,8 +123,7 @@ fn series_are_those_of_the_list(prometheus: &Prometheus) -> Result<()> {
             }
         }
     }
-    assert_none("what a worker shows is in the list of metrics and of values", &offenders);
-    Ok(())
+    is_none("what a worker shows is in the list of metrics and of values", &offenders)
 }
 
 fn sentences_are_whole(prometheus: &Prometheus) -> Result<()> {
@@ -135,13 +132,14 @@ fn sentences_are_whole(prometheus: &Prometheus) -> Result<()> {
         for name in ["summary", "description", "runbook_url"] {
             let text = alert["annotations"][name].as_str().unwrap_or_default();
             let is_whole = !text.is_empty() && ["<error", "<no value>", "{{", "  ", " ."].iter().all(|hole| !text.contains(hole));
-            assert!(is_whole, "{}: {name} is {text:?}", alert["labels"]["alertname"]);
+            ensure!(is_whole, "{}: {name} is {text:?}", alert["labels"]["alertname"]);
         }
     }
     Ok(())
 }
 
 /// Fails with all offenders at once.
-fn assert_none(rule: &str, offenders: &[String]) {
-    assert!(offenders.is_empty(), "{rule}:\n{}", offenders.join("\n"));
+fn is_none(rule: &str, offenders: &[String]) -> Result<()> {
+    ensure!(offenders.is_empty(), "{rule}:\n{}", offenders.join("\n"));
+    Ok(())
 }

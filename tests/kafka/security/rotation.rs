@@ -1,7 +1,7 @@
 //! Secrets that change under running workers: the new ones are taken from their files, and verdicts go on.
 
 use anyhow::{Context as _, Result, ensure};
-use tollgate_testkit::{Cluster, Deployment, Worker};
+use tollgate_testkit::{Cluster, Deployment, Worker, eventually};
 
 use super::certificates::Identity;
 use super::{SENTINEL, Secured, USERS, documented_rights, password};
@@ -23,6 +23,14 @@ impl Running {
     fn decides(&self, cluster: &Cluster, id: &str) -> Result<()> {
         let decided = super::decides(cluster, &self.deployment, id);
         decided.with_context(|| format!("{}: no verdict on {id}:\n{}", self.name, self.worker.log()))
+    }
+
+    fn is_unready(&self, because: &[&str]) -> Result<()> {
+        eventually(|| {
+            let (status, health) = self.worker.get("/readyz")?;
+            ensure!(status == 503 && because.iter().all(|text| health.contains(text)), "{health}");
+            Ok(())
+        })
     }
 
     fn is_told(&self, what: &str) -> Result<()> {
@@ -60,8 +68,7 @@ pub(crate) fn secrets_change_under_running_workers(shared: &Cluster) -> Result<(
     // A password that the broker does not take changes nothing, and is told.
     secured.write("scram-password", &format!("{SENTINEL}-mistyped"))?;
     by_password.worker.await_line(&["the changed secrets are not taken over", "check sasl.mechanism, sasl.username and sasl.password"])?;
-    let (status, health) = by_password.worker.get("/readyz")?;
-    ensure!(status == 503 && health.contains("the changed secrets are not taken over"), "{health}");
+    by_password.is_unready(&["the changed secrets are not taken over"])?;
     by_password.decides(&cluster, "mistyped")?;
 
     // A file without a secret is told too, beside what was last known, and changes nothing either.
@@ -69,8 +76,7 @@ pub(crate) fn secrets_change_under_running_workers(shared: &Cluster) -> Result<(
     by_password
         .worker
         .await_line(&["files of secrets cannot be read", "kafka.properties.sasl.password_file: found the name of an empty file"])?;
-    let (_, health) = by_password.worker.get("/readyz")?;
-    ensure!(health.contains("files of secrets cannot be read") && health.contains("the changed secrets are not taken over"), "{health}");
+    by_password.is_unready(&["files of secrets cannot be read", "the changed secrets are not taken over"])?;
     by_password.decides(&cluster, "emptied")?;
 
     // The old ones are revoked and the connections are cut, before the new ones are in the files.
@@ -88,7 +94,7 @@ pub(crate) fn secrets_change_under_running_workers(shared: &Cluster) -> Result<(
     by_certificate.is_told("ssl.certificate.location")?;
     for running in both {
         running.decides(&cluster, "after")?;
-        ensure!(running.worker.metric("tollgate_secret_changes_total")? >= 1.0);
+        running.worker.await_metric("tollgate_secret_changes_total", |count| count >= 1.0)?;
         ensure!(!running.worker.log().contains(SENTINEL), "{}: a secret is in the log", running.name);
     }
     for running in [by_password, by_certificate] {

@@ -229,6 +229,22 @@ impl Cluster {
         let total = i64::try_from(total)?;
         wait_until("all of it is committed", || Ok(self.committed(group, topic)?.values().sum::<i64>() == total))
     }
+
+    /// Waits until no transaction is open on a topic. The brokers end a transaction a moment after they have promised to, and nobody can read
+    /// until then what lies behind its beginning.
+    ///
+    /// # Errors
+    /// There is no such topic, or a transaction stays open.
+    pub fn await_transactions(&self, topic: &str) -> Result<()> {
+        let of = |isolation| self.client().set("group.id", "none").set("isolation.level", isolation).create();
+        let [readable, written]: [BaseConsumer; 2] = [of("read_committed")?, of("read_uncommitted")?];
+        let partitions = 0..partition_count(written.client(), topic)?;
+        let end = |of: &BaseConsumer, partition| Ok::<_, anyhow::Error>(of.fetch_watermarks(topic, partition, REQUEST_TIME_MAX)?.1);
+        wait_until("no transaction is open", || {
+            let is_open = |partition| Ok::<_, anyhow::Error>(end(&written, partition)? != end(&readable, partition)?);
+            Ok(!partitions.clone().map(is_open).collect::<Result<Vec<_>>>()?.contains(&true))
+        })
+    }
 }
 
 fn client(bootstrap: &str) -> ClientConfig {
