@@ -40,6 +40,8 @@ pub enum Below {
     Fills,
     /// What a program finds there is written.
     Searched,
+    /// Nobody knows what the program does with the file: it may write it too.
+    Unsaid,
     /// The same by `git`, which changes nothing in the folder that holds its repository.
     Tracked,
 }

@@ -44,7 +44,7 @@ impl Walk<'_> {
             self.output_file(name, argument.as_known().map(|_| path.as_str()), argument.at);
             places.push(index);
         }
-        let touches = touched(name, arguments);
+        let touches = touched_behind(given, name, arguments);
         let trees = if given > 1 && name.ends_with("tar") { Vec::new() } else { tables::trees(name, arguments) };
         // Names that are only shown are held by no rule.
         let is_shown = !self.is_read_on && tables::only_names(name, arguments);
@@ -308,6 +308,16 @@ impl Walk<'_> {
         };
         self.operands = operands.into_iter().flat_map(in_folders).collect();
     }
+}
+
+/// Returns what a program touches. `given` words are those of an entry of the list: where nothing but its words says what it touches, what the
+/// entry names itself is its author's.
+fn touched_behind(given: usize, name: &str, arguments: &[Argument]) -> Vec<Touch> {
+    let mut touches = touched(name, arguments);
+    if given > 1 && tables::is_worded(name) {
+        touches.retain(|touch| !matches!(touch, Touch::File { index, .. } if *index + 1 < given));
+    }
+    touches
 }
 
 /// Returns whether a command prints names that it finds and that no pattern holds. What it is given by others is held by theirs.

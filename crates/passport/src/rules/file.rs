@@ -279,8 +279,12 @@ impl Rules for FileLimits {
     /// taken to be allowed, as the folder is.
     fn check_operand(&self, text: &str, is_glob: bool) -> Result<(), Denial> {
         budget::check_depth(text)?;
+        self.check_allowed_here(text, &NormalPath::new(text))?;
+        self.check_unblocked(text, is_glob)
+    }
+
+    fn check_unblocked(&self, text: &str, is_glob: bool) -> Result<(), Denial> {
         let path = NormalPath::new(text);
-        self.check_allowed_here(text, &path)?;
         self.check_places(&path, text)?;
         if let Some(spelling) = plain_spelling(text) {
             self.check_places(&NormalPath::new(&spelling), &spelling)?;

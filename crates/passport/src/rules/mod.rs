@@ -128,12 +128,16 @@ impl FileRules<'_> {
             let rules = rules?;
             rules.check_operand(&operand.path, is_glob)?;
             // What is found has been chosen by its name.
-            if matches!(operand.below, Below::Stays | Below::Searched) || operand.is_found {
+            if matches!(operand.below, Below::Stays | Below::Searched | Below::Unsaid) || operand.is_found {
                 Ok(())
             } else {
                 rules.check_tree(&operand.path, operand.below)
             }
-        })
+        })?;
+        // Nobody allows it to write the file, but it may not do so where that is blocked.
+        let written =
+            (operand.below == Below::Unsaid && !operand.is_found).then(|| self.limits.rules(Pack::FileWrite)).into_iter().flatten();
+        written.into_iter().try_for_each(|rules| rules?.check_unblocked(&operand.path, is_glob))
     }
 
     /// Checks the names that programs have found by some patterns, or by none, if such names are written.
@@ -169,6 +173,11 @@ trait Rules: std::fmt::Debug + Send + Sync {
 
     /// Checks a file that a program is given by an argument; only packs for files have something to say.
     fn check_operand(&self, _path: &str, _is_glob: bool) -> Result<(), Denial> {
+        Ok(())
+    }
+
+    /// Checks that a file is not blocked, whether it is in a list or not; only packs for files have something to say.
+    fn check_unblocked(&self, _path: &str, _is_glob: bool) -> Result<(), Denial> {
         Ok(())
     }
 

@@ -210,6 +210,13 @@ pub(super) fn of_unzip(arguments: &[Argument]) -> Option<Touch> {
     unzipped_to(arguments).map(|(index, path)| Touch::File { index, path: path.to_owned(), access: Access::Write })
 }
 
+/// The names that `zip` may give to the archive: it puts an ending behind one that has none.
+pub(super) fn named_by_zip(arguments: &[Argument], operands: &[usize]) -> Option<Touch> {
+    let index = *operands.first()?;
+    let path = format!("{}.zip", arguments.get(index)?.text);
+    Some(Touch::File { index, path, access: Access::Write })
+}
+
 /// Names, without options among them.
 fn members(operands: &[&Argument]) -> Result<(), &'static str> {
     operands.iter().all(|operand| operand.is_operand()).then_some(()).ok_or(OPERAND)

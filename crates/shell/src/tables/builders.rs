@@ -27,8 +27,8 @@ pub const PROGRAMS: &[Program] = &[
     },
     Program {
         names: &["cmake"],
-        options: "--version --build=NAME -t=BELOW --target=BELOW -j[=N] --parallel[=N] --config=NAME --clean-first -v \
-        --verbose -S=NAME -B=BELOW \
+        options: "--version --build=FILE -t=BELOW --target=BELOW -j[=N] --parallel[=N] --config=NAME --clean-first -v \
+        --verbose -S=FILE -B=BELOW \
                   -G=NAME -D=CMAKE --fresh",
         operands: Operands::Checked(sources),
         runs: Some("the commands of the project's CMakeLists.txt and build files"),
@@ -68,7 +68,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         names: &["terraform", "tofu"],
         style: Style::Words,
-        options: "-chdir[=WORD] -version --version",
+        options: "-chdir[=FILE] -version --version",
         subcommands: TERRAFORM,
         runs: Some("the configuration's providers and data sources"),
         ..PROGRAM
@@ -207,7 +207,7 @@ const DOTNET: &[Subcommand] = &[
         "-c=NAME --configuration=NAME -f=NAME --framework=NAME --no-restore --no-build --nologo --filter=WORD -t \
              --list-tests -v=WORD --verbosity=WORD",
     ),
-    checked("run", projects, "-c=NAME --configuration=NAME -f=NAME --framework=NAME --project=NAME --no-restore --no-build"),
+    checked("run", projects, "-c=NAME --configuration=NAME -f=NAME --framework=NAME --project=FILE --no-restore --no-build"),
     checked("restore clean", projects, "--nologo --no-cache -v=WORD --verbosity=WORD"),
     checked("format", projects, "--verify-no-changes --no-restore -v=WORD --verbosity=WORD"),
 ];

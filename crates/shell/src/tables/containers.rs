@@ -68,18 +68,18 @@ const COMPOSE: &[Subcommand] = &[
     most("version", 0, "-f=WORD --format=WORD --short"),
 ];
 
-/// TABLE: what `kubectl` shows. A file that is read is no address: `NAME`.
+/// TABLE: what `kubectl` shows. A file that is read is no address: `FILE`.
 const KUBECTL: &[Subcommand] = &[
     any(
         "get",
         "-n=WORD --namespace=WORD --context=WORD --request-timeout=WORD -A --all-namespaces --allow-missing-template-keys \
-         --chunk-size=WORD --field-selector=WORD -f=NAME --filename=NAME --ignore-not-found -L=WORD --label-columns=WORD --no-headers \
+         --chunk-size=WORD --field-selector=WORD -f=FILE --filename=FILE --ignore-not-found -L=WORD --label-columns=WORD --no-headers \
          -o=WORD --output=WORD --output-watch-events -R --recursive -l=WORD --selector=WORD --show-kind --show-labels \
          --show-managed-fields --sort-by=WORD --subresource=WORD --template=WORD -w --watch --watch-only",
     ),
     any(
         "describe",
-        "-n=WORD --namespace=WORD --context=WORD --request-timeout=WORD -A --all-namespaces --chunk-size=WORD -f=NAME --filename=NAME -R \
+        "-n=WORD --namespace=WORD --context=WORD --request-timeout=WORD -A --all-namespaces --chunk-size=WORD -f=FILE --filename=FILE -R \
          --recursive -l=WORD --selector=WORD --show-events",
     ),
     any(
@@ -110,18 +110,18 @@ const KUBECTL: &[Subcommand] = &[
     most("auth.whoami", 0, "-o=WORD --output=WORD --context=WORD"),
     any(
         "rollout.status",
-        "-n=WORD --namespace=WORD --context=WORD -f=NAME --filename=NAME -l=WORD --selector=WORD --revision=WORD \
+        "-n=WORD --namespace=WORD --context=WORD -f=FILE --filename=FILE -l=WORD --selector=WORD --revision=WORD \
              --timeout=WORD -w --watch[=WORD]",
     ),
     any(
         "rollout.history",
-        "-n=WORD --namespace=WORD --context=WORD -f=NAME --filename=NAME -l=WORD --selector=WORD --revision=WORD \
+        "-n=WORD --namespace=WORD --context=WORD -f=FILE --filename=FILE -l=WORD --selector=WORD --revision=WORD \
              -o=WORD --output=WORD",
     ),
     any(
         "wait",
         "-n=WORD --namespace=WORD --context=WORD -A --all-namespaces --all --for=WORD --timeout=WORD -l=WORD \
-             --selector=WORD -f=NAME --filename=NAME",
+             --selector=WORD -f=FILE --filename=FILE",
     ),
     // Without `--raw` it leaves secrets out.
     most("config.view", 0, "--minify -o=WORD --output=WORD --context=WORD"),
@@ -144,12 +144,12 @@ const HELM: &[Subcommand] = &[
     any("get.manifest get.notes get.hooks get.all get.metadata", "-n=WORD --namespace=WORD --kube-context=WORD --revision=WORD"),
     Subcommand {
         names: "lint",
-        options: "-n=WORD --namespace=WORD --quiet --strict --with-subcharts -f=NAME --values=NAME",
+        options: "-n=WORD --namespace=WORD --quiet --strict --with-subcharts -f=FILE --values=FILE",
         operands: Operands::Checked(charts),
     },
     Subcommand {
         names: "template",
-        options: "-n=WORD --namespace=WORD -f=NAME --values=NAME --set=WORD --set-string=WORD -s=WORD --show-only=WORD -a=WORD \
+        options: "-n=WORD --namespace=WORD -f=FILE --values=FILE --set=WORD --set-string=WORD -s=WORD --show-only=WORD -a=WORD \
                   --api-versions=WORD --kube-version=WORD --include-crds --skip-tests --no-hooks --is-upgrade -g --generate-name \
                   --release-name --debug",
         operands: Operands::Checked(charts),

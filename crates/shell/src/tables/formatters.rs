@@ -33,7 +33,8 @@ pub(super) fn of_formatter(program: &str, arguments: &[Argument]) -> Vec<Touch> 
     let Some((_, writes, options)) = row(program) else { return Vec::new() };
     let is_given = arguments.iter().any(|argument| options.contains(&argument.text.as_str()));
     // One of the words is the report, then, or what is attached to its option.
-    let reports = arguments.iter().any(|argument| reported(&argument.text).is_some() || argument.text.starts_with("--output"));
+    let is_report = |text: &str| text.starts_with("--") && ["output", "report", "xml", "out-file"].iter().any(|word| text.contains(word));
+    let reports = arguments.iter().any(|argument| reported(&argument.text).is_some() || is_report(&argument.text));
     let mut touched = all_words(arguments, if reports || is_given == *writes { Access::Write } else { Access::Read });
     touched.extend(arguments.iter().enumerate().filter_map(|(index, argument)| {
         let path = reported(&argument.text).filter(|path| !path.is_empty())?;

@@ -52,7 +52,7 @@ const GO: &[Subcommand] = &[
     packages("mod.vendor", "-v -e"),
     packages("mod.why", "-m -vendor"),
     packages("clean", "-n -x -r -cache -testcache"),
-    Subcommand { names: "tool.cover", options: "-func=NAME", operands: Operands::AtMost(0) },
+    Subcommand { names: "tool.cover", options: "-func=FILE", operands: Operands::AtMost(0) },
 ];
 
 const fn packages(names: &'static str, options: &'static str) -> Subcommand {

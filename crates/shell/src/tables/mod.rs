@@ -53,6 +53,7 @@ mod texts;
 mod touches;
 mod trees;
 mod values;
+mod words;
 mod xargs;
 
 #[cfg(test)]
@@ -77,6 +78,7 @@ pub use reading::{COMPUTED, COMPUTED_NAME, LITERAL, OPERAND, SUBCOMMAND, Started
 pub use texts::{git_subcommand, reads_names, texts};
 pub use touches::{Touch, touched};
 pub use trees::trees;
+pub use words::is_worded;
 
 /// What is known of a program.
 #[derive(Debug)]
@@ -191,6 +193,8 @@ pub enum Value {
     Warning,
     /// `DISABLED`: a plugin that is not loaded: `no:NAME`.
     Disabled,
+    /// `FILE`: the name of a file that is read, or of a folder that is entered. It is a `NAME`, or `-`.
+    File,
     /// `BELOW`: a path that is known and leads below the working folder, to nothing hidden.
     Below,
     /// `WRITTEN`: a file that is written, whose path is known. [`outputs`] finds it.
@@ -213,6 +217,8 @@ struct Compiled {
     program: &'static Program,
     options: Options,
     subcommands: FxHashMap<&'static str, (Options, &'static Subcommand)>,
+    /// Whether the value of an option is a file or folder.
+    has_files: bool,
 }
 
 /// TABLE: the tables, in alphabetical order of their files.
@@ -252,7 +258,9 @@ static TABLES: LazyLock<FxHashMap<&'static str, Compiled>> = LazyLock::new(|| {
         let subcommands = program.subcommands.iter().flat_map(|subcommand| {
             subcommand.names.split_whitespace().map(move |name| (name, (Options::new(subcommand.options), subcommand)))
         });
-        Compiled { program, options: Options::new(program.options), subcommands: subcommands.collect() }
+        let (options, subcommands) = (Options::new(program.options), subcommands.collect::<FxHashMap<_, _>>());
+        let has_files = options.has_files || subcommands.values().any(|(options, _): &(Options, _)| options.has_files);
+        Compiled { program, options, subcommands, has_files }
     };
     let programs = PROGRAMS.iter().flat_map(|programs| programs.iter());
     programs.flat_map(|program| program.names.iter().map(move |name| (*name, compiled(program)))).collect()

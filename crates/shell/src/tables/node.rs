@@ -19,7 +19,7 @@ pub const PROGRAMS: &[Program] = &[
         runs: RUNS,
         ..PROGRAM
     },
-    Program { names: &["yarn", "yarnpkg"], options: "-v --version -s --silent --cwd=WORD", subcommands: YARN, runs: RUNS, ..PROGRAM },
+    Program { names: &["yarn", "yarnpkg"], options: "-v --version -s --silent --cwd=BELOW", subcommands: YARN, runs: RUNS, ..PROGRAM },
     Program {
         names: &["pnpm"],
         options: "-v --version -s --silent -C=BELOW --dir=BELOW --filter=WORD -r --recursive -w --workspace-root",

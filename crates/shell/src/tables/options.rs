@@ -50,6 +50,8 @@ pub struct Options {
     pub has_numbers: bool,
     /// Whether one of the needed options must be there.
     pub is_needing: bool,
+    /// Whether the value of one of them is a file or folder.
+    pub has_files: bool,
 }
 
 impl Options {
@@ -81,6 +83,7 @@ impl Options {
                 None => (word, Takes::Nothing),
             },
         };
+        self.has_files |= matches!(takes, Takes::Value(Value::File | Value::Below) | Takes::Attached(Value::File | Value::Below));
         let known = Known { name: name.trim_start_matches('-'), takes, role };
         match name.strip_prefix("--") {
             Some(long) => drop(self.long.insert(long, known)),
@@ -111,6 +114,7 @@ fn value_kind(word: &str) -> Value {
         "EXPRESSION" => Value::Expression,
         "WARNING" => Value::Warning,
         "DISABLED" => Value::Disabled,
+        "FILE" => Value::File,
         "BELOW" => Value::Below,
         "FORMAT" => Value::Format,
         "GIT" => Value::Git,

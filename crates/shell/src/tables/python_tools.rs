@@ -104,7 +104,7 @@ const UV: &[Subcommand] = &[
     checked("pip.install", project_or_packages, concat!(install!(), "--system -e --editable")),
     checked("pip.list pip.freeze pip.check pip.tree", none, "--system --format=WORD --outdated -q --quiet"),
     checked("pip.show", packages, "--system -q --quiet -f --files"),
-    checked("pip.uninstall", packages, "--system -q --quiet -r=NAME"),
+    checked("pip.uninstall", packages, "--system -q --quiet -r=BELOW"),
     checked(
         "sync lock",
         none,

@@ -117,7 +117,7 @@ pub fn scan_subcommand(program: &str, arguments: &[Argument]) -> Option<Scan> {
     reader.at += if pair.is_some() { 2 } else { 1 };
     let mut operands = reader.options(options, table.program.style).ok()?;
     operands.extend(reader.at..arguments.len());
-    Some(Scan { given: reader.given, places: reader.places, operands, ended: reader.ended })
+    Some(Scan { given: reader.given, places: reader.places, files: reader.files, operands, ended: reader.ended })
 }
 
 /// Reads the arguments of a program of which nothing is known but its name: they must be literal. What a glob finds below a folder is as
@@ -145,6 +145,8 @@ pub struct Scan {
     pub given: Vec<(&'static str, Option<Argument>)>,
     /// The places of their values, or of themselves.
     pub places: Vec<usize>,
+    /// The files and folders among the values, with their places.
+    pub files: Vec<(usize, String)>,
     /// The places of the operands. For [`Style::First`] it is all that stands behind the options.
     pub operands: Vec<usize>,
     /// Whether `--` stands in front of the operands, or of the last of them.
@@ -179,7 +181,7 @@ pub fn scan(arguments: &[Argument], options: &Options, style: Style) -> Result<S
     let mut reader = Reader::new(arguments);
     let mut operands = reader.options(options, style)?;
     operands.extend(reader.at..arguments.len());
-    Ok(Scan { given: reader.given, places: reader.places, operands, ended: reader.ended })
+    Ok(Scan { given: reader.given, places: reader.places, files: reader.files, operands, ended: reader.ended })
 }
 
 /// Reads arguments in order.
@@ -188,6 +190,7 @@ struct Reader<'a> {
     at: usize,
     given: Vec<(&'static str, Option<Argument>)>,
     places: Vec<usize>,
+    files: Vec<(usize, String)>,
     ended: bool,
     started: Vec<Started>,
     /// Whether an option stands there that others need.
@@ -198,8 +201,8 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(arguments: &'a [Argument]) -> Self {
-        let (given, places, started) = (Vec::new(), Vec::new(), Vec::new());
-        Self { arguments, at: 0, given, places, ended: false, started, is_met: false, is_needing: false }
+        let (given, places, files, started) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { arguments, at: 0, given, places, files, ended: false, started, is_met: false, is_needing: false }
     }
 
     /// Reads options: the places of the operands among them. Unless they stand anywhere, it stops in front of the first operand.
@@ -319,6 +322,9 @@ impl<'a> Reader<'a> {
     fn value(&mut self, name: &'static str, value: &Argument, kind: Value) -> Result<(), Unlisted> {
         self.given.push((name, Some(value.clone())));
         self.places.push(self.at);
+        if matches!(kind, Value::File | Value::Below) {
+            self.files.push((self.at, value.text.clone()));
+        }
         self.text(value, kind, self.at)
     }
 

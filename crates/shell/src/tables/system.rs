@@ -33,7 +33,7 @@ pub const PROGRAMS: &[Program] = &[
         operands: Operands::Checked(files),
         ..PROGRAM
     },
-    Program { names: &["ssh-keygen"], options: "? !-l -f=WORD -E=WORD -v", operands: Operands::AtMost(0), ..PROGRAM },
+    Program { names: &["ssh-keygen"], options: "? !-l -f=FILE -E=WORD -v", operands: Operands::AtMost(0), ..PROGRAM },
     Program {
         names: &["basenc"],
         options: "-d -D --decode -w=WORD --wrap=WORD --ignore-garbage --base64 --base64url --base32 --base16",

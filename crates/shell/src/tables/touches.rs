@@ -6,7 +6,7 @@
 //!
 //! Where a word may be a file or the value of an option, it counts as a file.
 
-use super::archives::{of_compression, of_unzip};
+use super::archives::{named_by_zip, of_compression, of_unzip};
 use super::formatters::{is_formatter, of_formatter, of_tool};
 use super::git_files::of_git;
 use super::linked::{hidden_targets, is_symbolic, of_archive, of_folder_option, placed, seen_from_link};
@@ -15,7 +15,8 @@ use super::patterns::{braces, crossing};
 use super::reading::{Scan, scan};
 use super::texts::{git_subcommand, gives_script};
 use super::trees::has;
-use super::{Operands, runs, table};
+use super::words::{of_values, of_words};
+use super::{Operands, table};
 use crate::argument::Argument;
 use crate::grammar::Access;
 
@@ -56,9 +57,9 @@ enum Kind {
 const ROWS: &[(&str, Kind)] = &[
     (
         "cat tac nl rev ls tree du df stat file readlink realpath wc md5sum md5 sha1sum sha224sum sha256sum sha384sum sha512sum shasum b2sum \
-         cksum sum head tail less more bat batcat zcat bzcat xzcat zstdcat gzcat lz4cat strings hexdump od xxd base32 base64 sort uniq cut \
-         paste join comm column expand unexpand fmt fold pr shuf tsort iconv diff cmp sdiff cd pushd gunzip gzip bzip2 xz zstd unxz unzstd \
-         pigz unzip zipinfo tar gtar bsdtar nm size openssl gpg yq",
+         cksum sum head tail less more bat batcat zcat bzcat xzcat zstdcat gzcat lz4cat strings hexdump od xxd base32 base64 basenc sort gsort uniq guniq cut \
+         paste join comm column expand unexpand fmt fold pr shuf tsort iconv diff gdiff cmp sdiff cd pushd gunzip gzip bzip2 xz zstd unxz unzstd \
+         pigz unzip zipinfo tar gtar bsdtar nm size openssl gpg gpg2 yq",
         Kind::Reads,
     ),
     (
@@ -115,6 +116,7 @@ const PATTERN_OPTIONS: [&str; 6] = ["g", "glob", "iglob", "include", "type-add",
 #[must_use]
 pub fn touched(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     let mut touched = files_of_options(program, arguments);
+    touched.extend(of_words(program, arguments));
     match program {
         "find" | "gfind" => touched.extend(of_find(arguments)),
         "git" => touched.extend(of_git(arguments)),
@@ -130,28 +132,8 @@ pub fn touched(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         }
         _ => touched.extend(of_row(program, arguments)),
     }
-    if runs(program).is_some() {
-        touched.extend(outside(arguments));
-    }
+    touched.extend(of_values(program, arguments));
     touched
-}
-
-/// What a program that runs code is given from elsewhere: words, and values of options, that begin at the root or a home, or climb. A text
-/// of code is none.
-fn outside(arguments: &[Argument]) -> Vec<Touch> {
-    let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-+/~*?@".contains(&byte));
-    let is_elsewhere = |text: &str| text.starts_with(['/', '~']) || text.split('/').any(|component| component == "..");
-    let found = arguments.iter().enumerate().filter_map(|(index, argument)| {
-        let text = argument.text.as_str();
-        // A value may be attached to an option: `--config=PATH`, `-cPATH`.
-        let path = match text.split_once('=') {
-            Some((_, value)) if text.starts_with('-') => value,
-            _ if text.starts_with('-') => text.get(2..)?,
-            _ => text,
-        };
-        (is_plain(path) && is_elsewhere(path)).then(|| Touch::File { index, path: path.to_owned(), access: Access::Read })
-    });
-    found.collect()
 }
 
 pub(super) fn file(arguments: &[Argument], index: usize, access: Access) -> Option<Touch> {
@@ -203,12 +185,13 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     // Of several words the last may be none, and then the one in front of them is written.
     let is_many = |index: &usize| arguments.get(*index).is_some_and(|argument| argument.many);
     let written = operands.iter().rposition(|index| !is_many(index)).unwrap_or_default();
+    let makes_folders = matches!(program, "install" | "ginstall") && has(arguments, &['d'], "directory");
     let searched = if is_in_place(program, arguments) { Access::Write } else { Access::Read };
     let access = |at: usize| match kind {
         Kind::Reads => Access::Read,
         Kind::Searches => searched,
         Kind::Writes | Kind::Changes => Access::Write,
-        Kind::Copies if target.is_none() && at >= written.min(last) => Access::Write,
+        Kind::Copies if makes_folders || target.is_none() && at >= written.min(last) => Access::Write,
         Kind::Copies => others,
         Kind::Packs if at < packed => Access::Write,
         Kind::Packs => Access::Read,
@@ -217,6 +200,7 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     match program {
         "tar" | "gtar" | "bsdtar" => touched.extend(of_archive(arguments)),
         "unzip" => touched.extend(of_unzip(arguments)),
+        "zip" => touched.extend(named_by_zip(arguments, &operands)),
         "cp" | "mv" => touched.extend(hidden_targets(arguments)),
         _ if *kind == Kind::Reads => touched.extend(of_compression(program, arguments)),
         "ln" if is_symbolic(arguments) => seen_from_link(&mut touched),
@@ -258,6 +242,11 @@ fn operands_of(scanned: Option<&Scan>, arguments: &[Argument]) -> Vec<usize> {
 /// Returns whether a program makes other names for its files.
 fn is_linking(program: &str, arguments: &[Argument]) -> bool {
     program == "ln" || program == "cp" && (has(arguments, &['l', 's'], "link") || has(arguments, &[], "symbolic-link"))
+}
+
+/// Returns the programs of which a row says how their operands are files.
+pub(super) fn in_rows() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().flat_map(|(names, _)| names.split_ascii_whitespace())
 }
 
 /// Returns whether the first operand of a program is what it searches for, or a script.
@@ -342,7 +331,7 @@ fn own_patterns(program: &str, arguments: &[Argument]) -> Vec<Touch> {
 
 /// Returns what is done with the file that is the value of an option, in full or shortened: programs without a table take its beginning too.
 fn of_file_option(text: &str) -> Option<Access> {
-    let is_one = |options: &[&str]| text.starts_with("--") && text.len() > 3 && options.iter().any(|option| option.starts_with(text));
+    let is_one = |options: &[&str]| text.starts_with("--") && text.len() > 2 && options.iter().any(|option| option.starts_with(text));
     let read = is_one(&FILE_OPTIONS).then_some(Access::Read);
     if is_one(&OUTPUT_OPTIONS) { Some(Access::Write) } else { read }
 }

@@ -4,6 +4,7 @@ use super::archives::{extracted_to, unzipped_to};
 use super::git_files::git_operands;
 use super::git_subcommand;
 use super::touches::{operands, target};
+use super::words::is_unsaid;
 use crate::argument::Argument;
 use crate::files::Below;
 
@@ -30,6 +31,7 @@ pub fn trees(program: &str, arguments: &[Argument]) -> Vec<Below> {
             let others = if folder.is_some() { Below::Stays } else { Below::Moves };
             (0..arguments.len()).map(|at| if Some(at) == folder { Below::Fills } else { others }).collect()
         }
+        _ if is_unsaid(program) => all(Below::Unsaid),
         _ => Vec::new(),
     }
 }

@@ -1,0 +1,104 @@
+//! The files among the words of programs of which no row says more: what may be the name of a file counts as one.
+//!
+//! Left out are programs whose words never are, and single names that others take for targets, packages and scripts.
+
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
+
+use super::reading::scan_subcommand;
+use super::touches::{Touch, in_rows, scan_of, words};
+use super::{formatters, is_known, program, runs, table};
+use crate::argument::Argument;
+use crate::grammar::Access;
+
+/// TABLE: programs that read no file whose name is one of their words: they print it, count with it, start it, or take it for the name of
+/// something else.
+const NO_FILES: &str = ": [ [[ apk apt apt-cache apt-get apt-mark arch basename bazel bazelisk brew break builtin cal chronic command continue crontab date \
+     dirname dnf doas docker docker-compose dpkg dpkg-query echo env exec exit export expr factor false fd fdfind find free gdate gem genv gfind gh git \
+     groups gstdbuf gtimeout gxargs helm id ionice journalctl kill kubectl logname lsblk lscpu man microdnf nerdctl nice nohup nproc \
+     numfmt pacman podman podman-compose printenv printf ps pwd return rpm rustup seq service set setsid sleep ssh stdbuf sudo systemctl tee \
+     test time timeout tmux tr true tty type uname unset wait watch whereis which whoami xargs yes yum";
+
+/// TABLE: programs that are given targets, packages and scripts by their names. A file has a slash or a dot in its name to them.
+const TARGETS: &str = "bundle bundler cargo composer ctest dotnet gmake go gradle just make mix mvn ninja ninja-build nox npm pip pip3 pipenv pnpm \
+     poetry rake samu tox uv yarn yarnpkg";
+
+/// What the words of a program are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Words {
+    /// A row says it.
+    OfRow,
+    /// No files.
+    NoFiles,
+    /// Targets, or files.
+    Targets,
+}
+
+static WORDS: LazyLock<FxHashMap<&'static str, Words>> = LazyLock::new(|| {
+    let all = |names: &'static str, words| names.split_ascii_whitespace().map(move |name| (name, words));
+    all(NO_FILES, Words::NoFiles).chain(all(TARGETS, Words::Targets)).chain(in_rows().map(|name| (name, Words::OfRow))).collect()
+});
+
+fn words_of(program: &str) -> Option<Words> {
+    WORDS.get(program).copied()
+}
+
+/// Returns whether the files of a program are those of its words that may be files, as nothing says more of it.
+#[must_use]
+pub fn is_worded(program: &str) -> bool {
+    matches!(words_of(program), None | Some(Words::Targets)) && !formatters::is_formatter(program)
+}
+
+/// Returns whether nothing says what a program does with the files that it is given, so that it may write them too.
+pub(super) fn is_unsaid(program: &str) -> bool {
+    words_of(program).is_none() && (runs(program).is_some() || !is_known(program)) && is_worded(program)
+}
+
+/// The words of a program that may be files. What a program that runs code is given by the line counts only where the line writes it out.
+pub(super) fn of_words(name: &str, arguments: &[Argument]) -> Vec<Touch> {
+    let is_target = match words_of(name) {
+        Some(Words::OfRow | Words::NoFiles) => return Vec::new(),
+        words => words.is_some(),
+    };
+    let runs = runs(name).is_some();
+    let is_file = |text: &str| !text.is_empty() && (!runs || is_plain(text)) && (!is_target || text.contains(['/', '.']));
+    let access = if writes(arguments) && is_target { Access::Write } else { Access::Read };
+    let words = words(arguments);
+    let has_subcommand = program(name).is_some_and(|program| !program.subcommands.is_empty());
+    let subcommand = words.first().filter(|_| has_subcommand);
+    let found = arguments.iter().enumerate().filter(|(index, argument)| Some(index) != subcommand && !(runs && argument.computed));
+    let path = |(index, argument): (usize, &Argument)| {
+        let text = argument.text.as_str();
+        let text = match text.strip_prefix("if=").or_else(|| text.strip_prefix("of=")).filter(|_| name == "dd") {
+            Some(path) => path,
+            None if words.binary_search(&index).is_ok() => text.split("::").next().unwrap_or(text),
+            // A value may be attached to an option: `--config=PATH`, `-cPATH`.
+            None if runs || !is_known(name) => text.split_once('=').map_or_else(|| text.get(2..), |(_, value)| Some(value))?,
+            None => return None,
+        };
+        is_file(text).then(|| Touch::File { index, path: text.to_owned(), access })
+    };
+    found.filter_map(path).collect()
+}
+
+/// Returns whether a subcommand rewrites the files that it is given.
+fn writes(arguments: &[Argument]) -> bool {
+    arguments.iter().take(1).any(|argument| matches!(argument.text.as_str(), "fmt" | "format"))
+}
+
+/// Returns whether a text may be a path, and is no code.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-+/~*?@,=#[]".contains(&byte) || byte >= 0x80)
+}
+
+/// The files and folders that are values of options, as a program's table says. `cmake` writes into them.
+pub(super) fn of_values(program: &str, arguments: &[Argument]) -> Vec<Touch> {
+    if table(program).is_none_or(|table| !table.has_files) {
+        return Vec::new();
+    }
+    let scan = scan_of(program, arguments).or_else(|| scan_subcommand(program, arguments));
+    let access = if program == "cmake" { Access::Write } else { Access::Read };
+    let files = scan.map(|scan| scan.files).unwrap_or_default();
+    files.into_iter().map(|(index, path)| Touch::File { index, path, access }).collect()
+}
