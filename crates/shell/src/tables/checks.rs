@@ -59,10 +59,12 @@ pub fn is_package(text: &str) -> bool {
         None => text,
     };
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._-[],<>=!~^*@+".contains(&byte);
-    let lower = name.to_ascii_lowercase();
+    // Extras may stand behind the name of an archive, and a version that begins with a dot is a folder.
+    let lower = name.split('[').next().unwrap_or(name).to_ascii_lowercase();
     name.starts_with(|first: char| first.is_ascii_alphanumeric())
         && name.bytes().all(is_part)
-        && !ARCHIVES.iter().any(|end| lower.ends_with(end))
+        && !name.contains("@.")
+        && ![lower.as_str(), name].iter().any(|name| ARCHIVES.iter().any(|end| name.ends_with(end)))
 }
 
 /// Returns whether a text is a word of letters, digits and a few marks.

@@ -28,16 +28,20 @@ pub const PROGRAMS: &[Program] = &[
     },
 ];
 
+/// Returns whether a filter loads a module, by the only words that do so.
+fn loads(filter: &str) -> bool {
+    ["import", "include", "modulemeta", "get_search_list"].iter().any(|word| filter.contains(word))
+}
+
 /// The filter is known, and loads no module: a module is a file in a folder that the filter names.
 fn jq(operands: &[&Argument]) -> Result<(), &'static str> {
     let Some((filter, _)) = operands.split_first() else { return Ok(()) };
-    let loads = |text: &str| ["import", "include", "modulemeta", "get_search_list"].iter().any(|word| text.contains(word));
     filter.as_known().is_some_and(|text| !loads(text)).then_some(()).ok_or(OPERAND)
 }
 
 /// Each may be the filter, and options may stand behind it.
 fn yq(operands: &[&Argument]) -> Result<(), &'static str> {
     let reads = |text: &str| text.contains("system") || text.contains('(') && (text.contains("load") || text.contains("eval"));
-    let is_harmless = |text: &str| !reads(text) && !text.starts_with('-');
+    let is_harmless = |text: &str| !reads(text) && !loads(text) && !text.starts_with('-');
     operands.iter().all(|operand| operand.as_known().is_some_and(is_harmless)).then_some(()).ok_or(OPERAND)
 }

@@ -40,7 +40,7 @@ pub const PROGRAMS: &[Program] = &[
         ..PROGRAM
     },
     Program { names: &["hostname"], options: "-s -I", operands: Operands::AtMost(0), ..PROGRAM },
-    Program { names: &["iconv"], options: "-f=NAME -t=NAME -c -l --from-code=NAME --to-code=NAME --list", ..PROGRAM },
+    Program { names: &["iconv"], options: "-f=BELOW -t=BELOW -c -l --from-code=BELOW --to-code=BELOW --list", ..PROGRAM },
     Program {
         names: &["less", "more"],
         options: "-N -S -R -r -F -X -E -e -n -i -s",
@@ -71,8 +71,8 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         names: &["strings"],
         operands: Operands::Checked(no_file_of_arguments),
-        options: "-a -d -f -w -NUM -n=NUM -t=RADIX -e=ENCODING --all --data --print-file-name --include-all-whitespace --bytes=NUM
-            --radix=RADIX --encoding=ENCODING",
+        options: "-a -d -f -w -NUM -n=NAME -t=NAME -e=NAME --all --data --print-file-name --include-all-whitespace --bytes=NAME
+            --radix=NAME --encoding=NAME",
         ..PROGRAM
     },
     Program {

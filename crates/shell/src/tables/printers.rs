@@ -25,6 +25,8 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("gh", "auth token"),
     ("git", "credential fill | credential-cache get | credential-store get"),
     ("glab", "config get"),
+    ("gradle", "properties"),
+    ("gradlew", "properties"),
     ("helm", "env | get all | get hooks | get manifest | get values"),
     ("heroku", "auth:token | config | config:get"),
     ("infisical", "export | secrets"),
