@@ -19,8 +19,9 @@ const OF_NAMES: [&str; 6] = ["branch", "for-each-ref", "ls-remote", "push", "sho
 const OF_REFERENCES: [&str; 12] =
     ["describe", "diff", "fetch", "log", "merge", "merge-base", "pull", "rebase", "rev-list", "rev-parse", "shortlog", "show"];
 
-/// TABLE: subcommands of `git` to which `REVISION:PATH` and `:STAGE:PATH` are what a file was.
-const OF_OBJECTS: [&str; 7] = ["archive", "cat-file", "diff", "grep", "log", "ls-tree", "show"];
+/// TABLE: subcommands of `git` to which a colon stands between two references, or in an address. To the others `REVISION:PATH` and `:STAGE:PATH`
+/// are what a file was.
+const OF_REFSPECS: [&str; 7] = ["clone", "config", "fetch", "ls-remote", "pull", "push", "remote"];
 
 /// The most colons of an operand behind which a path is looked for. More stand in no revision, and could hide one.
 const COLONS_MAX: usize = 8;
@@ -34,9 +35,7 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     // What is stashed goes back to what was committed.
     let stashes = subcommand == "stash" && arguments.get(at + 1).is_some_and(|next| next.text == "push" || next.text.starts_with('-'));
     let access = if GIT_WRITES.contains(&subcommand) || stashes { Access::Write } else { Access::Read };
-    if OF_NAMES.contains(&subcommand) {
-        return touched;
-    }
+    let is_name = OF_NAMES.contains(&subcommand);
     if changes_all(arguments) {
         touched.push(Touch::File { index: at, path: ".".to_owned(), access: Access::Write });
     }
@@ -61,11 +60,16 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
             touched.extend(cloned(text).map(|path| Touch::File { index, path, access }));
             continue;
         }
-        touched.extend(file(arguments, index, access));
-        if OF_OBJECTS.contains(&subcommand) {
+        if !is_name {
+            touched.extend(file(arguments, index, access));
+        }
+        if !OF_REFSPECS.contains(&subcommand) {
             let behind = text.match_indices(':').filter_map(|(at, _)| text.get(at + 1..));
             touched.extend(behind.clone().take(COLONS_MAX).map(|path| Touch::File { index, path: path.to_owned(), access: Access::Read }));
             touched.extend(behind.skip(COLONS_MAX).take(1).map(|_| Touch::Pattern(HIDDEN_ONES.to_owned())));
+        }
+        if is_name {
+            continue;
         }
         touched.extend(behind_magic(text).map(|path| Touch::File { index, path: path.to_owned(), access }));
         if text.contains(['*', '?', '[']) {
