@@ -133,7 +133,16 @@ impl Passport {
 
     /// Returns the limits of the passport that the rules cannot read or cannot enforce.
     fn limit_faults(&self) -> Vec<SchemaFault> {
-        self.contents.limits.as_ref().map(Limits::faults).unwrap_or_default()
+        let unreadable = |malformed: &Malformed| {
+            let Malformed { path, found, expected } = malformed.clone();
+            vec![SchemaFault { path, found, expected, effect: "denies every call that needs a capability: oap.passport_invalid".into() }]
+        };
+        let mut faults = self.contents.limits.as_ref().map_or_else(unreadable, Limits::faults);
+        if let Expiry::Malformed(malformed) = &self.contents.expiry {
+            let Malformed { path, found, expected } = malformed.clone();
+            faults.push(SchemaFault { path, found, expected, effect: "denies every call: oap.passport_invalid".into() });
+        }
+        faults
     }
 }
 
@@ -143,7 +152,8 @@ fn read_not_before(fields: &Section<'_>) -> Field<(i64, String)> {
 }
 
 fn read_expiry(fields: &Section<'_>) -> Expiry {
-    if fields.value("never_expires").and_then(|value| value.as_bool()) == Some(true) {
+    let never = fields.value("never_expires");
+    if never.and_then(|value| value.as_bool()) == Some(true) {
         return Expiry::Never;
     }
     let moment = |text: String| match parse_timestamp(&text) {
@@ -151,7 +161,11 @@ fn read_expiry(fields: &Section<'_>) -> Expiry {
         None => Err(Malformed::new("expires_at", "another text", "an RFC 3339 timestamp")),
     };
     match fields.string("expires_at").and_then(moment) {
-        Field::Absent => Expiry::Never,
+        Field::Absent if never.is_none() => Expiry::Never,
+        // It is to expire, and nobody knows when.
+        Field::Absent => {
+            Expiry::Malformed(Malformed::new("expires_at", "nothing, beside a never_expires that is not true", "an RFC 3339 timestamp"))
+        }
         Field::Valid(expiry) => expiry,
         Field::Malformed(malformed) => Expiry::Malformed(malformed),
     }

@@ -21,7 +21,7 @@ use tollgate_json::{Text, Value};
 
 use super::argument_names::{ArgumentNames, fold};
 use super::arguments::{Arguments, Sorted};
-use super::capabilities::{DEFAULT_TOOL_CAPABILITIES, McpTool, Pack};
+use super::capabilities::{McpTool, Pack};
 use super::examine::{Denial, Report, UnenforcedLimits, report};
 use super::fields::{Amount, Field, Malformed, Section, member_path, quoted};
 use super::schema::SchemaFault;
@@ -225,7 +225,7 @@ impl Limits {
     /// Compiles the value of `limits`. A pack without limits has rules too. `is_capability` says of a name whether a capability without rules has it.
     ///
     /// # Errors
-    /// [`Malformed`] for limits that limit nothing, and by their name are meant for a capability with rules.
+    /// [`Malformed`] for limits under a name that is no capability, which limit nothing and read as if they limited all.
     pub(super) fn new(limits: Option<Value<'_>>, is_capability: impl Fn(&str) -> bool) -> Result<Self, Malformed> {
         let compiled = |pack: Pack| {
             let found = pack.limit_keys().iter().filter_map(|key| Some((*key, limits?.get(key).filter(|value| !value.is_null())?)));
@@ -240,13 +240,13 @@ impl Limits {
         let members = limits.iter().flat_map(Value::members).filter(|(_, value)| limiting(value));
         let names = members.filter_map(|(key, _)| key.as_text().and_then(Text::into_str)).map(std::borrow::Cow::into_owned);
         let unknown: HashSet<String> = names.collect();
-        let is_stray = |name: &&String| {
+        let is_named = |name: &String| {
             let is_object = limits.and_then(|limits| limits.get(name)).is_some_and(|value| value.is_object());
-            !is_capability(name)
-                && !Pack::ALL.iter().any(|pack| pack.limit_keys().contains(&name.as_str()) || is_meant(name, *pack))
-                && (!is_object || strays(name))
+            is_capability(name)
+                || Pack::ALL.iter().any(|pack| pack.limit_keys().contains(&name.as_str()) || is_meant(name, *pack))
+                || is_object && OTHERS.iter().any(|other| name.starts_with(other))
         };
-        if let Some(stray) = unknown.iter().filter(is_stray).min() {
+        if let Some(stray) = unknown.iter().filter(|name| !is_named(name)).min() {
             let expected = "the name of a capability, such as data.file.read";
             return Err(Malformed::new(member_path("limits", stray), "a name that limits nothing", expected));
         }
@@ -310,22 +310,20 @@ fn misnamed(limits: Value<'_>, pack: Pack) -> impl Iterator<Item = Compiled> + '
     })
 }
 
-/// Returns whether limits are meant for capabilities with rules, though their name is none of theirs: it is a part of one, hardly differs from
-/// one, is a tool's, or could be any name.
-fn strays(name: &str) -> bool {
-    let Some(folded) = fold(name).filter(|folded| !folded.is_empty()) else { return true };
-    let known = Pack::ALL.into_iter().flat_map(|pack| pack.limit_keys().iter()).filter_map(|known| fold(known));
-    let is_near = |known: String| known.starts_with(&folded) || known.ends_with(&folded) || differs_little(&known, &folded);
-    known.into_iter().any(is_near) || DEFAULT_TOOL_CAPABILITIES.iter().any(|(tool, _)| *tool == name)
-}
-
-/// Returns whether two names are equal but for at most two letters in a row.
-fn differs_little(one: &str, other: &str) -> bool {
-    let alike = |(one, other): &(u8, u8)| one == other;
-    let begins = one.bytes().zip(other.bytes()).take_while(alike).count();
-    let ends = one.bytes().rev().zip(other.bytes().rev()).take_while(alike).count();
-    begins + ends + 2 >= one.len().max(other.len())
-}
+/// TABLE: the beginnings of capabilities of the standard that have no rules here. Other limits count only for capabilities that are granted.
+const OTHERS: [&str; 11] = [
+    "agent.tool.",
+    "code.",
+    "data.export",
+    "data.report.",
+    "deliverable.",
+    "finance.",
+    "governance.",
+    "legal.",
+    "media.",
+    "payments.",
+    "repo.",
+];
 
 /// Returns whether limits are meant for a pack by their name, in another case or form or with a version.
 fn is_meant(key: &str, pack: Pack) -> bool {
