@@ -88,7 +88,8 @@ const COMMAND_TOOLS: &[Names] = &[
     (
         Refused,
         "args argv arguments env envs environment env_vars variables shell executable interpreter user stdin input code script cmd commands \
-         command_line program source data host container image sudo root elevated privileged run_as as_root",
+         command_line program source data host container image sudo root elevated privileged run_as as_root with_escalated_permissions require_escalated dangerously_disable_sandbox \
+         disable_sandbox no_sandbox unsandboxed",
     ),
 ];
 
@@ -138,7 +139,7 @@ const WEB_TOOLS: &[Names] = &[
         "script scripts code expression javascript js function output_file save_to save_path download_path output_path output file file_path \
          filename files upload uploads cookies_file actions steps socket unix_socket socket_path cert certificate ca ca_cert ca_bundle \
          client_cert key_file user_data_dir profile_dir download download_dir storage_state init_script js_code evaluate eval page_function \
-         wait_for_function args argv",
+         wait_for_function args argv forwarded content_length transfer_encoding upgrade connection trailer",
     ),
     (
         Text,

@@ -179,6 +179,16 @@ impl<'v> Sorted<'v> {
                 (Some((ArgumentRole::Text, _)), Some(outer @ (ArgumentRole::Url, _))) => Some(outer),
                 (named, outer) => named.or(outer),
             };
+            // A header that holds an end of a line begins another one.
+            if let Some((ArgumentRole::Headers, name)) = outer
+                && (has_control(&key) || value.as_text().and_then(Text::into_str).is_some_and(|text| has_control(&text)))
+            {
+                self.refused = self.refused.or(Some(name));
+            }
+            // Edits may be named by the files that they change.
+            if named.is_none() && matches!(outer, Some((ArgumentRole::Text, "edits"))) {
+                self.unknown_names.push(key.clone());
+            }
             match role {
                 // A place is one in any text that is an object.
                 Some((ArgumentRole::Text, _)) if named.is_none() && own.as_deref().is_some_and(is_place) => self.unnamed(value, names)?,
@@ -233,7 +243,9 @@ impl<'v> Sorted<'v> {
                     (ArgumentRole::Route, Some(said)) if said.contains("://") => self.unknown.push(said),
                     (ArgumentRole::Route, Some(said)) => self.said.extend(address(&said).map(Cow::Owned)),
                     (ArgumentRole::Text, Some(said)) if names.may_be_path(role.1, &said) => self.unknown.push(said),
-                    (ArgumentRole::Text, Some(said)) if said.contains("://") && !said.trim().contains(char::is_whitespace) => {
+                    (ArgumentRole::Text | ArgumentRole::Body, Some(said))
+                        if said.contains("://") && !said.trim().contains(char::is_whitespace) =>
+                    {
                         self.said.push(said);
                     }
                     _ => {}
@@ -274,6 +286,10 @@ fn is_one_number(route: &str, name: &str) -> bool {
     let digits = name.strip_prefix("0x").filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
     let is_number = digits.is_some() || name.bytes().all(|byte| byte.is_ascii_digit());
     is_number && name.len() >= 8 && (!route.starts_with('/') || route.starts_with("//"))
+}
+
+fn has_control(text: &str) -> bool {
+    text.chars().any(|char| char.is_control() && char != '\t')
 }
 
 /// Returns whether a value is neither null, false nor empty.

@@ -57,6 +57,10 @@ pub(super) fn read_path(text: &str) -> Result<NormalPath, Denial> {
     if text.contains("://") {
         return invalid("File path is a URL");
     }
+    // A blank in front of a root or a home, or a bar, may begin another path to a tool that takes several.
+    if [" /", " ~", "|/", "|~", "$(", "`"].iter().any(|sign| text.contains(sign)) {
+        return invalid("File path may be several paths, or hold a command");
+    }
     if is_ambiguous(text) {
         return invalid("File path may be another place to some systems: a URL, a drive, a short name, or one with percent signs");
     }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use tollgate_json::{DEPTH_MAX, Parser, Text, Value};
 
 use super::super::argument_names::fold;
-use super::super::arguments::{Sorted, address, check_braces};
+use super::super::arguments::{Sorted, check_braces};
 use super::super::fields::without;
 use super::super::names::NameSet;
 use super::super::path::{CLIMBS_MAX, NormalPath};
@@ -120,11 +120,22 @@ fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut dyn Report
             Some(scheme) if scheme.ends_with("+https") || scheme.ends_with("+http") => {
                 call.files.check_address(text.split_once('+').map_or(text, |(_, address)| address), to);
             }
-            Some(scheme) if is_scheme(scheme) => report(to, "private network", check_reached(text)),
+            // An address without a host is a path here: `unix:///run/x.sock`.
+            Some(scheme) if is_scheme(scheme) && text.contains(":///") => {
+                let path = text.split_once("://").map_or(text, |(_, path)| path);
+                report(to, "path", check_path(call, path, writes));
+            }
+            Some(scheme) if is_scheme(scheme) => report(to, "private network", check_said(&[Cow::Borrowed(text)])),
             // Readers differ in where such an address leads.
             Some(_) => call.files.check_address(text, to),
             None if is_address_without_slashes(text) => call.files.check_address(text, to),
-            None => report(to, "path", check_path(call, text, writes)),
+            None => {
+                // `git@HOST:PATH` leads to the host.
+                let is_remote = text.contains('@') && !text.contains(char::is_whitespace);
+                let remote = is_remote.then(|| Cow::Owned(format!("ssh://{}", text.split(':').next().unwrap_or_default())));
+                report(to, "private network", check_said(remote.as_slice()));
+                report(to, "path", check_path(call, text, writes));
+            }
         }
     }
     // Whatever the argument is called: no text that is said begins and ends so.
@@ -188,14 +199,6 @@ fn is_address_without_slashes(text: &str) -> bool {
     let lower = text.get(..6).unwrap_or(text).to_ascii_lowercase();
     let rest = lower.strip_prefix("https:").or_else(|| lower.strip_prefix("http:"));
     rest.is_some() && text.len() > "https:".len() && !text.contains(char::is_whitespace)
-}
-
-/// Refuses an address of another scheme than the web's that leads to a private host.
-fn check_reached(text: &str) -> Result<(), Denial> {
-    let (_, rest) = text.split_once("://").unwrap_or_default();
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    check_said(&address(host).map(Cow::Owned).into_iter().collect::<Vec<_>>())
 }
 
 fn secret() -> Denial {

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use super::super::argument_names::{ArgumentRole, is_web_search};
-use super::super::arguments::Sorted;
+use super::super::arguments::{Sorted, address};
 use super::super::destination::{DomainSet, Host};
 use super::super::names::NameSet;
 use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report, unknown_argument};
@@ -114,6 +114,10 @@ impl Rules for WebLimits {
         }
         sorted.unknown.iter().chain(&sorted.unknown_names).chain(&sorted.headers).for_each(|text| self.check_unknown(text, to));
         report(to, "private network", check_said(&sorted.said));
+        if let Kind::Browser { .. } = &self.kind {
+            // A browser has no methods: what stands under such a name is not known.
+            sorted.of(ArgumentRole::Method).for_each(|text| self.check_unknown(text, to));
+        }
         if !sorted.unknown.iter().all(|text| is_plain(text)) {
             report(to, "unknown arguments", Err(unknown_argument("a file, a script or the body of a request")));
         }
@@ -128,7 +132,13 @@ impl Rules for WebLimits {
 
 /// Refuses addresses of the private network among texts.
 pub(super) fn check_said(said: &[Cow<'_, str>]) -> Result<(), Denial> {
-    match said.iter().any(|url| Host::of_url(url.trim()).is_ok_and(|host| host.is_private())) {
+    let is_private = |url: &str| Host::of_url(url).is_ok_and(|host| host.is_private());
+    // Whatever its scheme is, it leads to the host.
+    let leads_to_private = |url: &str| {
+        let authority = url.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#', '\\']).next());
+        authority.and_then(|authority| address(authority.rsplit('@').next()?)).is_some_and(|url| is_private(&url))
+    };
+    match said.iter().any(|url| is_private(url.trim()) || leads_to_private(url.trim())) {
         true => Err(Denial::new("oap.private_network_destination", "Private network destination is blocked")),
         false => Ok(()),
     }
@@ -149,16 +159,33 @@ fn is_plain(text: &str) -> bool {
 fn is_host(text: &str) -> bool {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-:[]@%".contains(&byte)) || !text.is_ascii();
     let is_number = text.len() >= 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'x');
-    is_plain && (text.trim_matches(['.', ':']).contains(['.', ':']) || text.eq_ignore_ascii_case("localhost") || is_number)
+    let dots = ['.', ':', '。', '．', '｡'];
+    is_plain
+        && (text.trim_matches(dots).contains(dots)
+            || text.to_ascii_lowercase().contains("%2e")
+            || text.eq_ignore_ascii_case("localhost")
+            || is_number)
 }
+
+/// Methods of requests that only count in capitals, since their names are words.
+const RARE_METHODS: &str = "ACL BIND CHECKIN CHECKOUT COPY LINK LOCK MERGE MKCALENDAR MKCOL MOVE PRI PROPFIND PROPPATCH PURGE QUERY REPORT SEARCH \
+     UNLINK UNLOCK";
 
 /// Methods of requests, as a text under a name that is not known may be one.
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"];
 
+/// Returns the method that a text may be, or that a request begins with which is written out.
+fn method_of(text: &str) -> Option<String> {
+    let first = text.split_whitespace().next()?;
+    let is_request = || METHODS.contains(&first) || RARE_METHODS.split(' ').any(|method| method == first);
+    let is_alone = || METHODS.contains(&text.trim().to_ascii_uppercase().as_str());
+    (is_request() || is_alone()).then(|| first.to_ascii_uppercase())
+}
+
 /// Checks the methods of a request. A request without a method is a GET, or a POST if it has a body.
 fn check_methods(allowed: &Field<NameSet>, sorted: &Sorted<'_>) -> Result<(), Denial> {
     let named = sorted.of(ArgumentRole::Method).map(|method| method.to_ascii_uppercase());
-    let unknown = sorted.unknown.iter().map(|text| text.trim().to_ascii_uppercase()).filter(|text| METHODS.contains(&text.as_str()));
+    let unknown = sorted.unknown.iter().chain(&sorted.headers).filter_map(|text| method_of(text));
     let mut methods: Vec<String> = named.chain(unknown).collect();
     if sorted.has_body && !methods.iter().any(|method| method != "GET" && method != "HEAD") {
         methods.push("POST".to_owned());
