@@ -14,8 +14,8 @@ pub(super) fn plain_spelling(text: &str) -> Option<String> {
         false => {
             let visible: String = text.chars().filter(|character| !is_invisible(*character)).collect();
             let folded = ComposingNormalizerBorrowed::new_nfkc().normalize(&visible).to_lowercase();
-            // A dotless i, and one that lowering has left with a dot above it.
-            folded.replace('\u{131}', "i").replace("i\u{307}", "i")
+            // A dotless i, one that lowering has left with a dot above it, and the only letter that folds to two of ASCII.
+            folded.replace('\u{131}', "i").replace("i\u{307}", "i").replace('\u{df}', "ss")
         }
     };
     let plain: Vec<&str> = folded.split('/').map(without_end).collect();
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn other_spellings_of_a_name_are_the_name() {
-        for text in [".\u{17f}sh", ".\u{ff33}SH", ".s\u{200c}s\u{feff}h", ".\u{24e2}sh", ".ss\u{ff48}"] {
+        for text in [".\u{17f}sh", ".\u{ff33}SH", ".s\u{200c}s\u{feff}h", ".\u{24e2}sh", ".ss\u{ff48}", ".\u{df}h", ".\u{1e9e}H"] {
             assert_eq!(plain_spelling(text).as_deref(), Some(".ssh"), "{text:?}");
         }
         assert_eq!(plain_spelling(".ssh"), None);
