@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
+use super::looking::HIDDEN_ONES;
 use super::reading::scan_subcommand;
 use super::touches::{Touch, in_rows, scan_of, words};
 use super::{formatters, is_known, program, runs, table};
@@ -67,19 +68,36 @@ pub(super) fn of_words(name: &str, arguments: &[Argument]) -> Vec<Touch> {
     let words = words(arguments);
     let has_subcommand = program(name).is_some_and(|program| !program.subcommands.is_empty());
     let subcommand = words.first().filter(|_| has_subcommand);
-    let found = arguments.iter().enumerate().filter(|(index, argument)| Some(index) != subcommand && !(runs && argument.computed));
-    let path = |(index, argument): (usize, &Argument)| {
+    let counts = |index: usize, argument: &Argument| Some(&index) != subcommand && !(runs && argument.computed);
+    let mut touched = Vec::new();
+    for (index, argument) in arguments.iter().enumerate().filter(|(index, argument)| counts(*index, argument)) {
         let text = argument.text.as_str();
-        let text = match text.strip_prefix("if=").or_else(|| text.strip_prefix("of=")).filter(|_| name == "dd") {
+        let dd = text.strip_prefix("if=").or_else(|| text.strip_prefix("of=")).filter(|_| name == "dd");
+        let text = match dd {
             Some(path) => path,
-            None if words.binary_search(&index).is_ok() => text.split("::").next().unwrap_or(text),
+            None if words.binary_search(&index).is_ok() => text,
             // A value may be attached to an option: `--config=PATH`, `-cPATH`.
-            None if runs || !is_known(name) => text.split_once('=').map_or_else(|| text.get(2..), |(_, value)| Some(value))?,
-            None => return None,
+            None if runs || !is_known(name) => {
+                text.split_once('=').map_or_else(|| text.get(2..), |(_, value)| Some(value)).unwrap_or_default()
+            }
+            None => continue,
         };
-        is_file(text).then(|| Touch::File { index, path: text.to_owned(), access })
-    };
-    found.filter_map(path).collect()
+        let files = pieces(text).filter(|piece| is_file(piece));
+        touched.extend(files.map(|piece| Touch::File { index, path: piece.to_owned(), access }));
+        touched.extend((text.matches(':').count() > COLONS_MAX).then(|| Touch::Pattern(HIDDEN_ONES.to_owned())));
+    }
+    touched
+}
+
+/// The most colons of a word behind which a path is looked for. More stand in no list of folders, and could hide one.
+const COLONS_MAX: usize = 32;
+
+/// Returns the paths that a word may hold: a file of arguments behind `@`, folders with colons between them, or a file with what is meant of it
+/// (`x.py::test`). What begins at the root behind a colon is on another machine or in a container.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let text = text.strip_prefix('@').unwrap_or(text);
+    let colons = if text.contains("://") { 0 } else { COLONS_MAX };
+    text.splitn(colons + 1, ':').enumerate().filter(|(at, piece)| *at == 0 || !piece.starts_with('/')).map(|(_, piece)| piece)
 }
 
 /// Returns whether a subcommand rewrites the files that it is given.
