@@ -144,7 +144,8 @@ pub(crate) fn nothing_is_decided_before_the_controls_are_known(cluster: &Cluster
         })
         .collect();
     cluster.produce(&deployment.controls, &passports)?;
-    run_control(&deployment, &[&["suspend"], &user(MARKER)[..]].concat())?;
+    // The command reads the topic for five seconds, and a busy machine may take longer.
+    run_control(&deployment, &[&["suspend", "--force"], &user(MARKER)[..]].concat())?;
     let calls: Vec<_> = (0..100).map(|number| call(number % 2, MARKER, &format!("c{number}"))).collect();
     cluster.produce(&deployment.events, &calls)?;
     // The reading is held up in the middle, for long enough to be seen.
