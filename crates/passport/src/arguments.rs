@@ -7,7 +7,7 @@ use crate::ToolInput;
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
 use super::argument_names::{ArgumentNames, ArgumentRole, fold, is_place};
-use super::examine::Denial;
+use super::denial::Denial;
 use super::fields::Amount;
 
 /// The largest arguments that are read, in bytes of their JSON text. No model writes as much in one answer.

@@ -3,66 +3,18 @@
 //! Deciding and explaining use the same walk. It sends what it finds to a [`Report`]: a decision keeps the denials, an explanation keeps
 //! everything. The first denial is the primary one. Later checks that are still possible are reported as well.
 
-use std::borrow::Cow;
-
 use crate::ToolInput;
 use tollgate_json::Parser;
 
 use super::argument_names::{ArgumentNames, ToolArguments};
 use super::capabilities::{CapabilityMap, McpTool, Need, Pack};
+use super::denial::{Denial, Report, report};
 use super::fields::{Field, quoted};
-use super::rules::{FileRules, RuleCall};
+use super::rules::{FileRules, RuleCall, UnenforcedLimits};
 use super::{Expiry, Passport, PassportFault, SPEC_VERSION, arguments::Arguments};
 
 /// The longest name of a tool, in bytes.
 const TOOL_NAME_BYTES_MAX: usize = 128;
-
-/// The denial of a call: its code and its sentence.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Denial {
-    /// Its OAP code.
-    pub code: &'static str,
-    /// Its sentence. It quotes the passport and never the call.
-    pub message: Cow<'static, str>,
-}
-
-impl Denial {
-    pub(super) fn new(code: &'static str, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, message: message.into() }
-    }
-
-    /// Returns the denial for a passport that is not valid.
-    pub(super) fn invalid(what: impl std::fmt::Display) -> Self {
-        Self::new("oap.passport_invalid", format!("Passport is not valid: {what}"))
-    }
-}
-
-/// The outcome of one check.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// There is nothing against the call.
-    Passed,
-    /// The call may not run.
-    Denied(Denial),
-    /// The check was not made, for this reason.
-    NotAsked(&'static str),
-}
-
-/// A receiver for the outcomes of the checks.
-pub trait Report {
-    /// Takes the outcome of a check.
-    fn outcome(&mut self, check: &'static str, outcome: Outcome);
-
-    /// Takes the policy that the checks from here on belong to.
-    fn policy(&mut self, policy_id: Cow<'static, str>) {
-        let _ = policy_id;
-    }
-}
-
-/// Reports the result of a check.
-pub(super) fn report(to: &mut dyn Report, check: &'static str, said: Result<(), Denial>) {
-    to.outcome(check, said.map_or_else(Outcome::Denied, |()| Outcome::Passed));
-}
 
 /// A call that is to be examined.
 #[derive(Debug, Clone, Copy)]
@@ -75,16 +27,6 @@ pub struct Call<'c> {
     pub time_ms: Option<i64>,
     /// The earliest moment that is known, since passports begin by it.
     pub earliest_ms: Option<i64>,
-}
-
-/// The treatment of limits that cannot be enforced here, such as numbers of calls over time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UnenforcedLimits {
-    /// A call that such a limit is about is denied.
-    Deny,
-    /// Such limits are ignored.
-    Ignore,
 }
 
 /// The terms that calls are examined under, besides the passport.

@@ -8,6 +8,8 @@ mod address;
 mod argument_names;
 mod arguments;
 mod capabilities;
+mod climbs;
+mod denial;
 mod destination;
 mod document;
 mod examine;
@@ -26,9 +28,11 @@ mod unknown;
 
 pub use argument_names::{ArgumentRole, ToolArguments};
 pub use capabilities::{BROWSER_FAMILY, CapabilityMap, DEFAULT_TOOL_CAPABILITIES, MCP_FAMILY, NO_CAPABILITY, Need, Pack};
+pub use denial::{Denial, Outcome, Report};
 pub use document::PassportFault;
-pub use examine::{Call, Denial, Outcome, Report, Terms, UnenforcedLimits, examine};
+pub use examine::{Call, Terms, examine};
 pub use hosts::{AgentHost, HOSTS};
+pub use rules::UnenforcedLimits;
 
 pub use tool_input::ToolInput;
 

@@ -1,6 +1,6 @@
 //! Other names of the same place: links that every system has, and names that only a running process or a shell can follow.
 
-use super::path::{CLIMBS_MAX, count_parents};
+use super::climbs::{CLIMBS_MAX, count_parents};
 
 /// Directories of common systems that are links, in lower case, and where they lead. Both names are one place where a path is blocked.
 const LINKS: [(&str, &str); 12] = [

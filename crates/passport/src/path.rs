@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::climbs::{CLIMBS_MAX, parents};
 use super::fields::Malformed;
 use super::glob::{self, Case, GlobIndex, Wildcards};
 use super::links;
@@ -16,9 +17,6 @@ enum Root {
     /// The working directory, which events do not report.
     Relative,
 }
-
-/// The most components `..` that are followed in one path.
-pub(super) const CLIMBS_MAX: usize = 16;
 
 /// A path without `.`, `..`, empty components and a slash at its end: `/a/b`, `~/a`, `a/b`, or `/`, `~` and `.` for the roots.
 ///
@@ -92,22 +90,6 @@ impl NormalPath {
         let name = self.text.rsplit('/').next().unwrap_or_default();
         if name == "." || name.starts_with('~') && name.len() == self.text.len() { "" } else { name }
     }
-}
-
-/// Returns how often `..` stands in a path.
-pub(super) fn count_parents(path: &str) -> usize {
-    parents(path).count()
-}
-
-/// Returns the components `..` of a path, with their places in it.
-fn parents(path: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut at = 0;
-    let placed = path.split('/').map(move |component| {
-        let start = at;
-        at += component.len() + 1;
-        (start, component)
-    });
-    placed.filter(|(_, component)| *component == "..")
 }
 
 /// Returns the text of a path that starts at the root.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bash_commands::Checked;
 
-use crate::examine::Denial;
+use crate::denial::Denial;
 
 /// The budget: so many steps, and so many more for each byte. A step is one place that is looked up. An ordinary text takes less than a
 /// tenth of its budget.

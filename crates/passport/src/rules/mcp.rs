@@ -12,9 +12,10 @@ use tollgate_json::{DEPTH_MAX, Parser, Text, Value};
 
 use super::super::argument_names::fold;
 use super::super::arguments::{Sorted, check_braces};
+use super::super::climbs::CLIMBS_MAX;
 use super::super::fields::without;
 use super::super::names::NameSet;
-use super::super::path::{CLIMBS_MAX, NormalPath};
+use super::super::path::NormalPath;
 use super::budget;
 use super::file_path::{PATH_BYTES_MAX, read_path};
 use super::web::check_said;

@@ -22,9 +22,19 @@ use tollgate_json::{Text, Value};
 use super::argument_names::{ArgumentNames, fold};
 use super::arguments::{Arguments, Sorted};
 use super::capabilities::{McpTool, Pack};
-use super::examine::{Denial, Report, UnenforcedLimits, report};
+use super::denial::{Denial, Report, report};
 use super::fields::{Amount, Field, Malformed, Section, member_path, quoted};
 use super::schema::SchemaFault;
+
+/// The treatment of limits that cannot be enforced here, such as numbers of calls over time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnenforcedLimits {
+    /// A call that such a limit is about is denied.
+    Deny,
+    /// Such limits are ignored.
+    Ignore,
+}
 
 /// Says that nobody knows where the call runs.
 const SEVERAL_FOLDERS: &str = "Arguments hold several working folders, of which a tool may take any";
