@@ -8,7 +8,7 @@ use tollgate_json::Parser;
 
 use super::argument_names::{ArgumentNames, ToolArguments};
 use super::capabilities::{CapabilityMap, McpTool, Need, Pack};
-use super::denial::{Denial, Report, report};
+use super::denial::{Denial, Outcome, Report, report};
 use super::fields::{Field, quoted};
 use super::rules::{FileRules, RuleCall, UnenforcedLimits};
 use super::{Expiry, Passport, PassportFault, SPEC_VERSION, arguments::Arguments};
