@@ -29,6 +29,9 @@ pub(super) struct Node {
     pub(super) next: u32,
 }
 
+/// The node of a handle for which there is no node, which is never made.
+static NO_NODE: Node = Node { kind: Kind::Null, start: 0, end: 0, next: u32::MAX };
+
 /// One JSON value of a parsed text: a copyable handle.
 #[derive(Debug, Clone, Copy)]
 pub struct Value<'d> {
@@ -72,10 +75,10 @@ impl<'d> Value<'d> {
         Self { text, nodes, at }
     }
 
-    /// Returns the value's node. Handles are made only for nodes that exist, so the fallback is never used.
+    /// Returns the value's node. Handles are made only for nodes that exist.
     #[inline]
-    pub(super) fn node(&self) -> Node {
-        self.nodes.get(self.at as usize).copied().unwrap_or(Node { kind: Kind::Null, start: 0, end: 0, next: u32::MAX })
+    pub(super) fn node(&self) -> &'d Node {
+        self.nodes.get(self.at as usize).unwrap_or(&NO_NODE)
     }
 
     /// Returns the text that it is a part of, which the places of its node are in.
