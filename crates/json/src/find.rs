@@ -11,18 +11,23 @@ const QUOTE: u8x16 = u8x16::new([b'"'; PIECE]);
 const BACKSLASH: u8x16 = u8x16::new([b'\\'; PIECE]);
 const LAST_CONTROL: u8x16 = u8x16::new([0x1f; PIECE]);
 
-/// Returns the distance to the next quote or backslash, where a string ends or an escape begins.
+/// Returns the distance to the next quote or backslash, where a string ends or an escape begins, and whether it is a quote.
 #[inline]
-pub(super) fn next_stop(rest: &[u8]) -> Option<usize> {
+pub(super) fn next_stop(rest: &[u8]) -> Option<(usize, bool)> {
     let (pieces, _) = rest.as_chunks();
     for (index, piece) in pieces.iter().take(PIECES_MAX).enumerate() {
-        let stops = stops_of(*piece);
+        // To read the byte again would cost more than to keep both.
+        let piece = u8x16::new(*piece);
+        let quotes = piece.simd_eq(QUOTE).to_bitmask();
+        let stops = quotes | piece.simd_eq(BACKSLASH).to_bitmask();
         if stops != 0 {
-            return Some(index * PIECE + stops.trailing_zeros() as usize);
+            let run = stops.trailing_zeros();
+            return Some((index * PIECE + run as usize, quotes >> run & 1 == 1));
         }
     }
     let seen = pieces.len().min(PIECES_MAX) * PIECE;
-    memchr::memchr2(b'"', b'\\', rest.get(seen..).unwrap_or_default()).map(|run| seen + run)
+    let run = seen + memchr::memchr2(b'"', b'\\', rest.get(seen..).unwrap_or_default())?;
+    Some((run, rest.get(run) == Some(&b'"')))
 }
 
 /// Returns which bytes of a piece are quotes or backslashes: a bit for each byte, the lowest for the first.
@@ -70,7 +75,8 @@ mod tests {
             for byte in 0..=u8::MAX {
                 let mut text = [b'.'; SIZE];
                 text[place] = byte;
-                assert_eq!(next_stop(&text), text.iter().position(|byte| matches!(byte, b'"' | b'\\')), "{byte} at {place}");
+                let stop = text.iter().position(|byte| matches!(byte, b'"' | b'\\')).map(|at| (at, byte == b'"'));
+                assert_eq!(next_stop(&text), stop, "{byte} at {place}");
                 assert_eq!(next_special(&text), text.iter().position(|byte| escape_of(*byte).is_some()), "{byte} at {place}");
             }
         }

@@ -202,7 +202,7 @@ impl<'d> Scan<'_, 'd> {
         let start = self.at;
         let mut kind = Kind::Text;
         loop {
-            let Some(run) = next_stop(self.rest()) else {
+            let Some((run, is_quote)) = next_stop(self.rest()) else {
                 self.at = self.text.len();
                 return Err(self.error(SyntaxErrorKind::UnexpectedEnd));
             };
@@ -210,7 +210,7 @@ impl<'d> Scan<'_, 'd> {
                 self.check_controls(run)?;
             }
             self.at += run;
-            if self.peek() == Some(b'"') {
+            if is_quote {
                 self.leaf(kind, start, self.at);
                 self.at += 1;
                 return Ok(());
