@@ -37,7 +37,7 @@ class FakeGate:
 
     def __init__(self):
         self.events, self.headers, self.open, self.open_max = [], [], 0, 0
-        self.decide, self.answer = allowed, None
+        self.decide, self.answer, self.known = allowed, None, {}
         self.released = threading.Event()
         self.lock = threading.Lock()
         gate = self
@@ -87,6 +87,17 @@ class FakeGate:
             return 202, PROOF, ""
         verdicts = [self.decide(event) for event in events]
         return 200, PROOF, json.dumps(verdicts if isinstance(body, list) else verdicts[0])
+
+    def knows_ids(self, events):
+        """Answers as a gate does that knows its ids: it refuses another event under the id of an event."""
+        bodies = [
+            self.decide(event)
+            if self.known.setdefault(event["event_id"], event) == event
+            else blocked(event, "event_id_taken", event_id=None)
+            for event in events
+        ]
+        status = 409 if any(body["code"] == "event_id_taken" for body in bodies) else 200
+        return status, PROOF, json.dumps(bodies if len(bodies) > 1 else bodies[0])
 
     def of_type(self, kind):
         return [event for event in self.events if event["type"] == kind]

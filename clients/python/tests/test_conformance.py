@@ -11,6 +11,7 @@ from tollgate import AsyncGate, Gate
 from tollgate.kafka import Kafka
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "conformance"
+IDS = json.loads((FOLDER / "ids.json").read_text())
 CASES = [case for name in ("verdicts", "faults") for case in json.loads((FOLDER / f"{name}.json").read_text())]
 
 
@@ -60,23 +61,26 @@ def over_kafka(answers):
     return respond
 
 
-def ask(face, settings, call):
+def asked(gate, call):
     names = {"thread_id": "thread", "arguments": "tool_input"}
-    call = {names.get(name, name): value for name, value in call.items()}
-    method = call.pop("method")
+    given = {names.get(name, name): value for name, value in call.items() if name != "method"}
+    return getattr(gate, call["method"])(**given)
+
+
+def ask(face, settings, *calls):
     if face == "sync":
         with Gate(**settings) as gate:
-            return getattr(gate, method)(**call)
+            return [asked(gate, call) for call in calls]
 
     async def ask_on_loop():
         async with AsyncGate(**settings) as gate:
-            return await getattr(gate, method)(**call)
+            return [await asked(gate, call) for call in calls]
 
     return asyncio.run(ask_on_loop())
 
 
 def check(case, face, settings, fake):
-    verdict = ask(face, {**settings, "on_failure": case.get("on_failure", "closed")}, case["call"])
+    (verdict,) = ask(face, {**settings, "on_failure": case.get("on_failure", "closed")}, case["call"])
     assert {name: getattr(verdict, name) for name in case["expect"]} == case["expect"], verdict.message
     if "sent" in case:
         assert fake.events == ([case["sent"]] if case["sent"] else [])
@@ -105,5 +109,25 @@ def test_case_over_kafka(fake_kafka, case, face, reply_topic):
     check(case, face, {"kafka": kafka, "deadline": 0.5 if fault else 10.0}, fake_kafka)
 
 
+def check_ids(case, face, settings):
+    verdicts = ask(face, settings, *case["calls"])
+    assert [(verdict.code, verdict.event_id) for verdict in verdicts] == [("allow", ident) for ident in case["decided"]]
+
+
+@pytest.mark.parametrize("face", ["sync", "async"])
+@pytest.mark.parametrize("case", IDS, ids=lambda case: case["name"])
+def test_ids_over_http(fake, case, face):
+    fake.answer = fake.knows_ids
+    check_ids(case, face, {"url": fake.url, "deadline": 10.0})
+    assert {event["event_id"] for event in fake.events} == set(case["decided"])
+
+
+@pytest.mark.parametrize("reply_topic", [REPLIES, None], ids=["replies", "decisions"])
+@pytest.mark.parametrize("case", IDS, ids=lambda case: case["name"])
+def test_ids_over_kafka(fake_kafka, case, reply_topic):
+    check_ids(case, "sync", {"kafka": Kafka(fake_kafka.brokers, reply_topic=reply_topic, properties=QUICK), "deadline": 10.0})
+    assert [event["event_id"] for event in fake_kafka.events] == case["decided"]
+
+
 def test_there_are_cases_for_both():
-    assert len(CASES) >= 30 and len(KAFKA_CASES) >= 15
+    assert len(IDS) >= 8 and len(CASES) >= 30 and len(KAFKA_CASES) >= 15

@@ -67,6 +67,17 @@ def test_the_calls_of_one_response_are_answered_each_in_its_place(fake_kafka, ka
     assert [verdict.code for verdict in verdicts] == ["allow", "arguments_unsendable", "tool_denied"] and len(fake_kafka.events) == 2
 
 
+def test_the_oldest_ids_are_forgotten(fake_kafka, kafka, monkeypatch):
+    monkeypatch.setattr("tollgate._core.waits.REMEMBERED_MAX", 2)
+    with Gate(kafka=kafka, deadline=LONG) as gate:
+        asked = [
+            gate.tool_call("t", tool, {}, tool_call_id=ident)
+            for tool, ident in (("ls", "a"), ("rm", "a"), ("ls", "b"), ("ls", "c"), ("rm", "a"))
+        ]
+        assert len(gate._transport._link._waits._contents) == 2
+    assert [verdict.event_id.startswith("/a/call/") for verdict in asked] == [False, True, False, False, False]
+
+
 def test_one_call_without_a_verdict_opens_for_itself_alone(fake_kafka, kafka):
     fake_kafka.answer = lambda events: [] if events[0]["tool_name"] == "lost" else [json.dumps(blocked(events[0])).encode()]
     with Gate(kafka=kafka, deadline=2, on_failure="open") as gate:

@@ -9,7 +9,7 @@ import threading
 import httpx
 import pytest
 
-from tollgate import AsyncGate, Gate
+from tollgate import AsyncGate, Gate, ToolCall
 from tollgate.kafka import Kafka
 
 LONG = 30.0
@@ -108,6 +108,34 @@ def test_a_call_without_an_id_is_decided(running, kind):
     with Gate(**running.settings(kind), deadline=LONG) as gate:
         assert gate.tool_call(f"no-id-{kind}", "read_file", {"path": "a"}).code == "allow"
         assert gate.tool_result(f"no-id-{kind}", "read_file", "text", tool_input={"path": "a"}).code == "allow"
+
+
+def test_calls_that_share_an_id_are_decided_each_for_itself(running, kind):
+    calls = [ToolCall("read_file", {"path": path}, "call_0") for path in ("a", "b", "a", "b")]
+    with Gate(**running.settings(kind), deadline=LONG) as gate, gate.turn(f"shared-{kind}") as turn:
+        before = turn.tool_call("read_file", {"path": "c"}, tool_call_id="call_0")
+        first, again = turn.tool_calls(calls), turn.tool_calls(calls)
+        results = [turn.tool_result("read_file", text, tool_call_id="call_0") for text in ("a", "b")]
+    assert {verdict.code for verdict in [*first, *again, *results]} == {"allow"} and gate.counts == {}
+    ids = [verdict.verdict_id for verdict in first]
+    assert len({before.verdict_id, *ids}) == 5 and ids == [verdict.verdict_id for verdict in again]
+    assert results[0].verdict_id != results[1].verdict_id
+
+
+def test_an_agent_whose_model_gives_every_call_the_same_id_runs(running, kind):
+    from hosts.langchain import Model, work_on
+    from langchain.agents import create_agent
+    from langchain_core.messages import AIMessage
+
+    from tollgate.langchain import TollgateMiddleware
+
+    def calls(value):
+        return AIMessage("", tool_calls=[{"name": "work", "args": {"value": value}, "id": "call_0", "type": "tool_call"}])
+
+    ran, gate = [], TollgateMiddleware(**running.settings(kind), deadline=LONG)
+    agent = create_agent(Model(messages=iter([calls(1), calls(2), calls(3), AIMessage("done")])), [work_on(ran)], middleware=[gate])
+    asyncio.run(agent.ainvoke({"messages": [("user", "go")]}, {"configurable": {"thread_id": f"call-0-{kind}"}}))
+    assert (ran, gate.counts) == ([1, 2, 3], {})
 
 
 def test_a_long_result_reaches_a_real_gate(running, kind):

@@ -17,7 +17,7 @@ from typing import Any
 import httpcore
 
 from ._core.client import Settings
-from ._core.events import Event, encode
+from ._core.events import Event
 from ._core.exchange import ANSWER_BYTES_MAX, Answer, Pause, Send, exchange, late
 from ._core.trace import trace_headers
 from ._core.verdict import Fault, Ruling
@@ -74,7 +74,7 @@ class HttpTransport:
 
     def ask(self, events: list[Event], until: float) -> list[Ruling]:
         """Returns what came of each event; `until` is a time of `time.monotonic`."""
-        started, body, trace = time.monotonic(), encode(events), list(trace_headers().items())
+        started, trace = time.monotonic(), list(trace_headers().items())
         steps = exchange(events, until - started)
         came: tuple[Came | None, float] | None = None
         while True:
@@ -85,7 +85,7 @@ class HttpTransport:
                 return rulings
             answer = None
             if isinstance(step, Send):
-                answer = self._send(body, self._request.headers(step, trace), step.seconds)
+                answer = self._send(step.body, self._request.headers(step, trace), step.seconds)
             else:
                 time.sleep(step.seconds)
             came = answer, time.monotonic() - started
@@ -169,7 +169,7 @@ class AsyncHttpTransport:
 
     async def ask(self, events: list[Event], until: float) -> list[Ruling]:
         """Returns what came of each event; `until` is a time of `time.monotonic`."""
-        started, body, trace = time.monotonic(), encode(events), list(trace_headers().items())
+        started, trace = time.monotonic(), list(trace_headers().items())
         steps = exchange(events, until - started)
         came: tuple[Came | None, float] | None = None
         while True:
@@ -180,7 +180,7 @@ class AsyncHttpTransport:
                 return rulings
             answer = None
             if isinstance(step, Send):
-                answer = await self._send(body, self._request.headers(step, trace), step.seconds)
+                answer = await self._send(step.body, self._request.headers(step, trace), step.seconds)
             else:
                 await asyncio.sleep(step.seconds)
             came = answer, time.monotonic() - started

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from .events import Event, Scope, Unsendable, cut, event_id, new_id
+from .events import Event, Scope, Unsendable, cut, distinct, event_id, new_id
 from .verdict import Fault, Ruling, Verdict, denial, permission
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def split(items: list[Event | Verdict], ledger: Ledger) -> list[Event]:
     for item in items:
         if isinstance(item, Verdict):
             ledger.count(item)
-    return [item for item in items if not isinstance(item, Verdict)]
+    return distinct([item for item in items if not isinstance(item, Verdict)])
 
 
 def joined(items: list[Event | Verdict], came: list[Verdict]) -> list[Verdict]:

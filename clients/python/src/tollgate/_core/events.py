@@ -17,6 +17,8 @@ DEPTH_MAX = 64
 INTEGER_BITS_MAX = 14_000
 """Python writes no number of more than 4,300 digits."""
 EVENT_ID_BYTES_MAX = 128
+CONTENT = ("arguments", "error", "failed", "message", "response", "result", "tool_input", "tool_name")
+"""The fields that tell two events of one type and one call id apart."""
 THREAD_ID_BYTES_MAX = 256
 RESULT_CHARACTERS_MAX = 262_144
 """A longer result is sent cut, with the hash of the whole, so that equal results stay equal and others stay different."""
@@ -97,10 +99,38 @@ def event_id(scope: Scope, name: str | None, suffix: str) -> str:
     """Returns the id of an event: the same for a repeat of the same call in the same turn, else a new id."""
     if not name:
         return f"{new_id()}/{suffix}"
-    found = f"{scope.turn_id or ''}/{name}/{suffix}"
-    if len(found.encode("utf-8", "surrogatepass")) <= EVENT_ID_BYTES_MAX:
+    return _shortened(f"{scope.turn_id or ''}/{name}/{suffix}")
+
+
+def _shortened(found: str) -> str:
+    """Returns an id as it is, or, if the contract does not allow so long an id, its hash with its last part behind it."""
+    written = found.encode("utf-8", "surrogatepass")
+    if len(written) <= EVENT_ID_BYTES_MAX:
         return found
-    return f"{hashlib.sha256(found.encode('utf-8', 'surrogatepass')).hexdigest()}/{suffix}"
+    return f"{hashlib.sha256(written).hexdigest()}/{found.rpartition('/')[2]}"
+
+
+def content_hash(event: Event) -> str:
+    """Returns a short hash of what tells an event apart from another event under the same id."""
+    content = {name: event[name] for name in CONTENT if name in event}
+    return hashlib.sha256(_json(content)).hexdigest()[:16]
+
+
+def apart(event: Event) -> Event:
+    """Returns an event whose id is that of another event, under an id that follows from its content: a repeat gets the same id again."""
+    return {**event, "event_id": _shortened(f"{event['event_id']}/{content_hash(event)}")}
+
+
+def distinct(events: list[Event]) -> list[Event]:
+    """Returns events of one request, each under an id of its own: calls of one response may share an id too."""
+    found: dict[str, Event] = {}
+    for event in events:
+        name = event["event_id"]
+        content = content_hash(event) if name in found else ""
+        while name in found:
+            name = _shortened(f"{name}/{content}")
+        found[name] = {**event, "event_id": name}
+    return list(found.values())
 
 
 def cut(result: Any) -> tuple[Any, bool]:
@@ -171,4 +201,8 @@ def _check_escapes(arguments: str) -> None:
 
 def encode(events: list[Event]) -> bytes:
     """Returns the body of a request: an event alone as an object, several events as a list."""
-    return json.dumps(events[0] if len(events) == 1 else events, ensure_ascii=False, separators=(",", ":"), default=dict).encode()
+    return _json(events[0] if len(events) == 1 else events)
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict).encode()

@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .events import Event
+from .events import Event, apart, distinct, encode
 from .verdict import ALLOWING, Fault, Ruling, UnreadableVerdict, denial, parse_json, read_verdict
 
 TRIES_MAX = 5
@@ -24,6 +24,7 @@ class Send:
     """Send the request, and give up after so many seconds."""
 
     seconds: float
+    body: bytes
 
     @property
     def prefer(self) -> str:
@@ -61,11 +62,12 @@ def exchange(events: list[Event], deadline: float) -> Steps:
 
     A transport answers each step with what came (None after a pause) and with the seconds since the start: this function reads no clock.
     A gate that is overloaded, or whose own deadline passed, is asked again under the same event ids, which makes the repeat harmless.
+    Some servers of models give the same id to several calls of a turn. A gate that knows an id as that of another event is asked once more.
     """
-    spent = 0.0
+    spent, body, is_apart = 0.0, encode(events), False
     last: list[Ruling] = [late()] * len(events)
     for _ in range(TRIES_MAX):
-        came, spent = yield Send(deadline - spent)
+        came, spent = yield Send(deadline - spent, body)
         wait = RETRY_DEFAULT_SECONDS
         if isinstance(came, Fault):
             last = [came] * len(events)
@@ -77,9 +79,11 @@ def exchange(events: list[Event], deadline: float) -> Steps:
                 wait = _seconds(came.headers.get("retry-after"))
             else:
                 last = read_answer(came, events)
-                if came.status != 504 or not any(isinstance(ruling, Fault) for ruling in last):
+                wait, named = 0.0, events if is_apart else _named(came, events)
+                if named != events:
+                    events, body, is_apart = named, encode(named), True
+                elif came.status != 504 or not any(isinstance(ruling, Fault) for ruling in last):
                     break
-                wait = 0.0
         if spent + wait + LEAST_SECONDS > deadline:
             break
         if wait:
@@ -93,6 +97,19 @@ def _seconds(text: str | None) -> float:
         return max(RETRY_DEFAULT_SECONDS, float(text or RETRY_DEFAULT_SECONDS))
     except ValueError:
         return RETRY_DEFAULT_SECONDS
+
+
+def _named(answer: Answer, events: list[Event]) -> list[Event]:
+    """Returns the events, each under a new id if the answer says that its id is that of another event."""
+    if answer.status == 200:
+        return events
+    try:
+        value = parse_json(answer.body)
+    except UnreadableVerdict:
+        return events
+    bodies = value if isinstance(value, list) and len(value) == len(events) else [value] * len(events)
+    taken = [isinstance(body, dict) and (body.get("action"), body.get("code")) == ("block", "event_id_taken") for body in bodies]
+    return distinct([apart(event) if is_taken else event for event, is_taken in zip(events, taken, strict=True)])
 
 
 def read_answer(answer: Answer, events: list[Event]) -> list[Ruling]:

@@ -6,13 +6,15 @@ import threading
 import uuid
 from collections.abc import Callable
 
-from .events import Event
+from .events import Event, apart, content_hash, distinct
 from .verdict import Fault, Ruling, UnreadableVerdict, denial, parse_json, read_verdict
 
 Key = bytes | tuple[bytes, bytes]
 """What a verdict is known by: the correlation id on a reply topic; the thread's and the event's id where all decisions are read."""
 
 BOUNDARIES = ("turn_start", "turn_end")
+REMEMBERED_MAX = 10_000
+"""So many ids of events are remembered."""
 
 
 class Wait:
@@ -37,15 +39,27 @@ class Waits:
         self._of_key: dict[Key, list[tuple[Wait, int]]] = {}
         self._prefix = uuid.uuid4().hex
         self._number = 0
+        self._contents: dict[tuple[str, str], str] = {}
+        """The hash of each event's content by the ids of its thread and its own, oldest first."""
 
     def add(self, events: list[Event], notify: Callable[[], object], trace: dict[str, str]) -> Wait:
         """Returns the wait of some events. It has to be dropped when it is over."""
         with self._lock:
+            events = distinct([self._named(event) for event in events])
             keys = [self._key(event) for event in events]
             wait = Wait(events, keys, notify, trace)
             for index, key in enumerate(keys):
                 self._of_key.setdefault(key, []).append((wait, index))
         return wait
+
+    def _named(self, event: Event) -> Event:
+        """Returns an event, under a new id if this client has given its id to another event: over Kafka there is no server that says so."""
+        content = content_hash(event)
+        if self._contents.setdefault((event["thread_id"], event["event_id"]), content) != content:
+            return apart(event)
+        if len(self._contents) > REMEMBERED_MAX:
+            del self._contents[next(iter(self._contents))]
+        return event
 
     def _key(self, event: Event) -> Key:
         if not self._has_reply_topic:
