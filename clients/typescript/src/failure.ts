@@ -33,11 +33,13 @@ export class Failure extends Error {
   /**
    * @param code What went wrong; a refusal by the gate has the gate's own code.
    * @param mayOpen Whether a gate that fails open allows after it.
+   * @param taken The places of the request's events whose ids are those of other events.
    */
   constructor(
     readonly code: string,
     message: string,
     readonly mayOpen: boolean = MAY_OPEN.has(code),
+    readonly taken: readonly number[] = [],
   ) {
     super(message);
   }

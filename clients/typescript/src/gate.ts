@@ -31,6 +31,12 @@ const UNSENDABLE: Readonly<Partial<Record<EventType, FailureCode>>> = {
   tool_result: "result_unsendable",
 };
 
+/** The fields that tell two events of one type and one call id apart. */
+const CONTENT = ["arguments", "error", "failed", "message", "response", "result", "tool_input", "tool_name"];
+
+/** How many hex digits of the hash of an event's content stand in an id. */
+const CONTENT_DIGITS = 16;
+
 /** The fields that hold a model's answer. */
 const BODIES: ReadonlySet<string> = new Set(["response", "message", "error"]);
 
@@ -197,14 +203,29 @@ export class Gate {
     const timeout = setTimeout(() => { timer.abort(); }, deadlineMs);
     const signal = options.signal === undefined ? timer.signal : AbortSignal.any([options.signal, timer.signal]);
     const limit: Limit = { at: performance.now() + deadlineMs, signal, caller: options.signal };
-    const body = JSON.stringify(isArray ? events : events[0]);
-    const sending = this.inSlot(limit, () => post(this.endpoint, body, events.length, limit));
+    const sending = this.inSlot(limit, () => this.exchange(events, limit, isArray));
     this.underWay.add(sending);
     try {
       return await sending;
     } finally {
       clearTimeout(timeout);
       this.underWay.delete(sending);
+    }
+  }
+
+  /** Posts events. Some servers of models give the same id to several calls of a turn: an event whose id is taken is asked about once more. */
+  private async exchange(events: WireEvent[], limit: Limit, isArray: boolean): Promise<unknown> {
+    const posted = async (): Promise<unknown> => {
+      await setAllApart(events);
+      return await post(this.endpoint, JSON.stringify(isArray ? events : events[0]), events.length, limit);
+    };
+    try {
+      return await posted();
+    } catch (error) {
+      const taken = error instanceof Failure ? error.taken : [];
+      if (taken.length === 0) throw error;
+      for (const event of taken.flatMap((at) => events[at] ?? [])) await setApart(event, () => false);
+      return await posted();
     }
   }
 
@@ -290,6 +311,27 @@ async function derivedId(type: EventType, { turn_id: turn, tool_call_id: call }:
   const name = isCall ? call : type === "model_response" ? response : type;
   const suffix = SUFFIXES[type];
   if (typeof name !== "string" || name === "") return `${crypto.randomUUID()}/${suffix}`;
-  const id = `${typeof turn === "string" ? turn : ""}/${name}/${suffix}`;
-  return new TextEncoder().encode(id).length <= EVENT_ID_BYTES_MAX ? id : `${await sha256(id)}/${suffix}`;
+  return await shortened(`${typeof turn === "string" ? turn : ""}/${name}/${suffix}`);
+}
+
+/** Gives an event, whose id is that of another event, an id that follows from its content: a repeat gets the same id again. */
+async function setApart(event: WireEvent, isTaken: (id: string) => boolean): Promise<void> {
+  const content = Object.fromEntries(CONTENT.flatMap((name) => (event[name] === undefined ? [] : [[name, event[name]]])));
+  const hash = (await sha256(JSON.stringify(content))).slice(0, CONTENT_DIGITS);
+  do event.event_id = await shortened(`${event.event_id}/${hash}`);
+  while (isTaken(event.event_id));
+}
+
+/** Gives each event of a request an id of its own: calls of one response may share an id too. */
+async function setAllApart(events: WireEvent[]): Promise<void> {
+  const ids = new Set<string>();
+  for (const event of events) {
+    if (ids.has(event.event_id)) await setApart(event, (id) => ids.has(id));
+    ids.add(event.event_id);
+  }
+}
+
+/** Returns an id as it is, or, if the contract does not allow so long an id, its hash with its last part behind it. */
+async function shortened(id: string): Promise<string> {
+  return new TextEncoder().encode(id).length <= EVENT_ID_BYTES_MAX ? id : `${await sha256(id)}/${id.slice(id.lastIndexOf("/") + 1)}`;
 }

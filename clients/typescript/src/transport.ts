@@ -123,7 +123,12 @@ function failureOf(status: number, answer: unknown): Failure {
   const text = own?.message ?? `the answer has the HTTP status ${status} and no verdict.`;
   if (status === 504) return new Failure("deadline_exceeded", text);
   if (isBusy(status)) return new Failure("gate_overloaded", text);
-  return new Failure(own?.code ?? "verdict_unreadable", text, false);
+  return new Failure(own?.code ?? "verdict_unreadable", text, false, takenIn(answer));
+}
+
+/** Returns the places of the events that the gate refuses because their ids are those of other events. */
+function takenIn(answer: unknown): number[] {
+  return [answer].flat().flatMap((item: unknown, at) => (isObject(item) && item["action"] === "block" && item["code"] === "event_id_taken" ? [at] : []));
 }
 
 /** Returns the milliseconds of a `Retry-After` header in seconds, or undefined. A date would need the host's clock. */

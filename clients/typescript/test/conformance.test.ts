@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import { Gate, type AskingType, type FailureMode, type ToolResult, type Verdict } from "@tollgate/client";
 
-import { FakeGate, type Fault, type Received } from "./support/fake_gate.js";
+import { FakeGate, refusingTaken, type Fault, type Received } from "./support/fake_gate.js";
 import { PACKAGE } from "./support/paths.js";
 
 interface Answer {
@@ -26,8 +26,16 @@ interface Case {
   expect: Record<string, unknown>;
 }
 
+interface IdCase {
+  name: string;
+  calls: Case["call"][];
+  decided: string[];
+}
+
 const METHODS = { model_response: "modelResponse", tool_call: "toolCall", tool_result: "toolResult" } as const;
-const CASES = ["verdicts", "faults"].flatMap((name) => JSON.parse(readFileSync(`${PACKAGE}/../conformance/${name}.json`, "utf8")) as Case[]);
+const read = (name: string): unknown => JSON.parse(readFileSync(`${PACKAGE}/../conformance/${name}.json`, "utf8"));
+const CASES = ["verdicts", "faults"].flatMap((name) => read(name) as Case[]);
+const IDS = read("ids") as IdCase[];
 
 /** Returns a fault that gives the case's answers in turn, and the last one from then on. */
 function answering(answers: readonly Answer[]): Fault {
@@ -44,8 +52,20 @@ function answering(answers: readonly Answer[]): Fault {
 }
 
 test("there are cases", () => {
-  assert.ok(CASES.length >= 30);
+  assert.ok(CASES.length >= 30 && IDS.length >= 8);
 });
+
+for (const { name, calls, decided } of IDS) {
+  test(`conformance: ${name}`, async () => {
+    await using server = await FakeGate.start();
+    server.fault = refusingTaken();
+    const gate = new Gate({ url: server.url, deadlineMs: 30_000, log: () => undefined });
+    for (const [at, { method, ...event }] of calls.entries()) {
+      const { code, event_id } = await gate[METHODS[method]](event);
+      assert.deepEqual([code, event_id], ["allow", decided[at]]);
+    }
+  });
+}
 
 for (const { name, call, on_failure, answer, answers, sent, expect } of CASES) {
   test(`conformance: ${name}`, async () => {

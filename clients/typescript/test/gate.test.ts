@@ -7,7 +7,7 @@ import { context, propagation, trace } from "@opentelemetry/api";
 import { Gate, childThread, type ToolCall } from "@tollgate/client";
 
 import { Failure, Failures } from "../src/failure.js";
-import { FakeGate, json, verdictOf, type Received } from "./support/fake_gate.js";
+import { FakeGate, json, refusingTaken, verdictOf, type Received } from "./support/fake_gate.js";
 
 const CALL: ToolCall = { thread_id: "t1", turn_id: "u1", tool_call_id: "c1", tool_name: "bash", tool_input: { command: "ls" } };
 
@@ -24,6 +24,18 @@ test("the calls of a response are one request and keep their order", async () =>
   assert.deepEqual(verdicts.map(({ tool_call_id, allows_execution }) => [tool_call_id, allows_execution]), [["c1", true], ["c2", false], ["c3", true]]);
   assert.equal(server.requests.length, 1);
   assert.deepEqual(await gateTo(server).toolCalls([]), []);
+});
+
+test("calls of a response that share an id are decided each for itself", async () => {
+  await using server = await FakeGate.start();
+  server.fault = refusingTaken();
+  const calls = ["ls", "pwd", "ls", "pwd"].map((command) => ({ ...CALL, tool_input: { command } }));
+  const gate = gateTo(server);
+  await gate.toolCall({ ...CALL, tool_input: { command: "id" } });
+  const verdicts = await gate.toolCalls(calls);
+  assert.equal(new Set(verdicts.map(({ event_id }) => event_id)).size, 4);
+  assert.ok(verdicts.every(({ event_id, allows_execution }) => allows_execution && event_id.startsWith("u1/c1/call/")));
+  assert.deepEqual(await gate.toolCalls(calls), verdicts);
 });
 
 test("verdicts in another order, or too few, block every call they do not name", async () => {

@@ -115,6 +115,8 @@ test("agents are gated by the program itself over HTTP", async (context) => {
   assert.deepEqual(repeated, verdict, "a repeat gets the same verdict");
   const both = await gate.toolCalls([{ ...call, tool_call_id: "c2", tool_input: { path: "b" } }, { ...call, tool_call_id: "c3", tool_name: "bash" }]);
   assert.deepEqual(both.map(({ tool_call_id, code }) => [tool_call_id, code]), [["c2", "allow"], ["c3", "oap.tool_not_allowed"]]);
+  const shared = await gate.toolCalls(["b", "c", "b"].map((path) => ({ ...call, tool_input: { path } })));
+  assert.deepEqual([shared.map(({ code }) => code), new Set(shared.map(({ verdict_id }) => verdict_id)).size], [["allow", "allow", "allow"], 3]);
   assert.equal((await gate.toolResult({ ...call, result: "done" })).action, "allow");
   const denied = "Guardrail denied: tool 'bash' was blocked (oap.tool_not_allowed). Reason: tool 'bash' is denied. Choose an alternative approach.";
   assert.deepEqual(await agents(gate), [denied, denied]);

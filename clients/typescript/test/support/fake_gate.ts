@@ -179,3 +179,18 @@ export function json(response: ServerResponse, status: number, body: unknown, he
   response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
   return true;
 }
+
+/** Returns a fault that refuses another event under the id of an event, as a gate does that knows its ids. */
+export function refusingTaken(): Fault {
+  const known = new Map<string, string>();
+  return (response, { body }) => {
+    const answers = ([body].flat() as Received[]).map((event) => {
+      const text = JSON.stringify(event);
+      const earlier = known.get(event.event_id) ?? text;
+      known.set(event.event_id, earlier);
+      return verdictOf(event, earlier === text ? {} : { action: "block", code: "event_id_taken", message: "event_id: taken" });
+    });
+    const status = answers.some(({ code }) => code === "event_id_taken") ? 409 : 200;
+    return json(response, status, Array.isArray(body) ? answers : answers[0]);
+  };
+}
