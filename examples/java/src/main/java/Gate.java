@@ -4,7 +4,12 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -37,6 +42,7 @@ final class Gate implements AutoCloseable {
 
     private final ReplyingKafkaTemplate<String, String, String> kafka;
     private final Duration deadline;
+    private final Ids ids = new Ids();
 
     Gate(String brokers, String replyTopic, int replyPartition, Duration deadline) throws InterruptedException {
         var client = Map.<String, Object>of("bootstrap.servers", brokers);
@@ -57,8 +63,48 @@ final class Gate implements AutoCloseable {
     /** Returns the verdict of an event, or a denial if there is none. */
     Verdict ask(ObjectNode event) {
         // The thread's id is the record's key, so that its events stay in order.
-        return ask(event, text -> kafka.sendAndReceive(new ProducerRecord<>("agent.events", event.path("thread_id").asText(), text), deadline)
+        return ask(event, ids, text -> kafka.sendAndReceive(new ProducerRecord<>("agent.events", event.path("thread_id").asText(), text), deadline)
                 .get(deadline.toMillis(), TimeUnit.MILLISECONDS).value());
+    }
+
+    /** The ids of the last events. Some servers of models give the same id to several calls of a turn, and over Kafka nothing says so. */
+    static final class Ids {
+        private static final int REMEMBERED_MAX = 10_000;
+        private static final int ID_BYTES_MAX = 128;
+        private static final int HASH_DIGITS = 16;
+        /** The fields that tell two events of one type and one call id apart. */
+        private static final List<String> CONTENT = List.of("arguments", "error", "failed", "message", "response", "result", "tool_input", "tool_name");
+
+        private final Map<List<String>, String> hashes = new LinkedHashMap<>() {
+            @Override
+            protected boolean removeEldestEntry(Map.Entry<List<String>, String> eldest) {
+                return size() > REMEMBERED_MAX;
+            }
+        };
+
+        /** Returns an event, whose id follows from its content if another event has its id: a repeat gets the same id again. */
+        synchronized ObjectNode named(ObjectNode event) {
+            var content = JSON.createObjectNode();
+            CONTENT.stream().filter(event::has).forEach(name -> content.set(name, event.get(name)));
+            var hash = sha256(content.toString()).substring(0, HASH_DIGITS);
+            var id = shortened(event.path("event_id").asText());
+            var known = hashes.putIfAbsent(List.of(event.path("thread_id").asText(), id), hash);
+            var isAnother = known != null && !known.equals(hash);
+            return event.deepCopy().put("event_id", isAnother ? shortened(id + "/" + hash) : id);
+        }
+
+        /** Returns an id as it is, or, if the contract does not allow so long an id, its hash with its last part behind it. */
+        private static String shortened(String id) {
+            return id.getBytes(StandardCharsets.UTF_8).length <= ID_BYTES_MAX ? id : sha256(id) + "/" + id.substring(id.lastIndexOf('/') + 1);
+        }
+
+        private static String sha256(String text) {
+            try {
+                return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8)));
+            } catch (NoSuchAlgorithmException never) {
+                throw new IllegalStateException("every Java has SHA-256", never);
+            }
+        }
     }
 
     /** Sends an event's text, and returns the text that comes back. */
@@ -66,7 +112,8 @@ final class Gate implements AutoCloseable {
         String send(String event) throws Exception;
     }
 
-    static Verdict ask(ObjectNode event, Exchange exchange) {
+    static Verdict ask(ObjectNode asked, Ids ids, Exchange exchange) {
+        var event = ids.named(asked);
         var text = event.toString();
         // Tools read different characters in the place of half a character: the gate would decide about other arguments.
         if (!StandardCharsets.UTF_8.newEncoder().canEncode(text + unescaped(event.path("arguments").asText()))) {

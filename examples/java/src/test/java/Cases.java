@@ -14,7 +14,7 @@ public final class Cases {
     private static final Map<String, Function<Gate.Verdict, Object>> SHOWN = Map.of("allows_execution", Gate.Verdict::allowsExecution, "should_halt",
             Gate.Verdict::shouldHalt, "code", Gate.Verdict::code, "synthetic_result", Gate.Verdict::textForAgent, "guidance", Gate.Verdict::guidance);
     /** The least number of cases: with fewer, the folder is not the right one. */
-    private static final int LEAST = 15;
+    private static final int LEAST = 23;
 
     public static void main(String[] args) throws IOException {
         var wrong = new ArrayList<String>();
@@ -27,6 +27,18 @@ public final class Cases {
                 }
             }
         }
+        for (var entry : Gate.JSON.readTree(Path.of(args[0], "ids.json").toFile())) {
+            count++;
+            var ids = new Gate.Ids();
+            var decided = Gate.JSON.createArrayNode();
+            entry.path("calls").forEach(call -> Gate.ask(event(call).put("event_id", idOf(call)), ids, text -> {
+                decided.add(Gate.JSON.readTree(text).path("event_id"));
+                return text;
+            }));
+            if (!decided.equals(entry.path("decided"))) {
+                wrong.add(entry.path("name").asText() + ": found " + decided);
+            }
+        }
         wrong.forEach(System.out::println);
         System.out.println(count + " cases, " + wrong.size() + " wrong");
         System.exit(count >= LEAST && wrong.isEmpty() ? 0 : 1);
@@ -36,7 +48,7 @@ public final class Cases {
         var answer = entry.path("answer");
         var reply = answer.has("text") ? answer.path("text").asText() : answer.path("body").toString();
         var sent = new ArrayList<String>();
-        var verdict = Gate.ask(event(entry.path("call")), text -> {
+        var verdict = Gate.ask(event(entry.path("call")), new Gate.Ids(), text -> {
             sent.add(text);
             return reply.replace("{event_id}", "e");
         });
@@ -51,6 +63,12 @@ public final class Cases {
         if (entry.has("sent") && !isSent) {
             wrong.add(entry.path("name").asText() + ": " + sent.size() + " events were sent");
         }
+    }
+
+    /** Returns the id that a host gives to the event of a call. */
+    private static String idOf(JsonNode call) {
+        var method = call.path("method").asText();
+        return "/" + call.path("tool_call_id").asText(call.path("response_id").asText()) + method.substring(method.indexOf('_')).replace('_', '/');
     }
 
     /** Returns the event of a call, whose caller names it. */
