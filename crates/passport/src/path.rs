@@ -155,6 +155,8 @@ pub(super) struct PathSet {
     everywhere: Option<usize>,
     places: HashMap<String, usize>,
     globs: GlobIndex,
+    is_elsewhere: bool,
+    weight: usize,
 }
 
 impl PathSet {
@@ -195,12 +197,14 @@ impl PathSet {
         }
         let case = if purpose == Purpose::Allow { Case::Sensitive } else { Case::Ignored };
         let index = GlobIndex::new(globs.iter().map(|(glob, tag)| (glob.as_str(), *tag)), Wildcards::WithinComponent, case);
-        Ok(Self { purpose, entries, everywhere, places, globs: index })
+        let is_elsewhere = !entries.is_empty() && entries.iter().all(|entry| entry.starts_with(['/', '~']));
+        let weight = index.weight();
+        Ok(Self { purpose, entries, everywhere, places, globs: index, is_elsewhere, weight })
     }
 
     /// Returns how many patterns a component of a path may be compared with: see [`GlobIndex::weight`].
     pub(super) fn weight(&self) -> usize {
-        self.globs.weight()
+        self.weight
     }
 
     /// Returns the entry that covers a path.
@@ -247,7 +251,7 @@ impl PathSet {
 
     /// Returns whether all entries lie at the root or a home, so that a path below the working folder is in none by its text.
     pub(super) fn is_elsewhere(&self) -> bool {
-        !self.entries.is_empty() && self.entries.iter().all(|entry| entry.starts_with(['/', '~']))
+        self.is_elsewhere
     }
 
     /// Returns the last literal names of the entries.

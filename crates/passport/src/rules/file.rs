@@ -55,6 +55,7 @@ struct Patterns {
     entries: Vec<String>,
     words: GlobIndex,
     places: PathSet,
+    weight: usize,
 }
 
 impl Patterns {
@@ -63,11 +64,9 @@ impl Patterns {
         let words: Vec<String> = entries.iter().filter(is_word).map(|word| format!("**{word}**")).collect();
         let tags = words.iter().enumerate().map(|(tag, word)| (word.as_str(), tag));
         let words = GlobIndex::new(tags, Wildcards::WithinComponent, Case::Ignored);
-        Ok(Self { words, places: PathSet::new(entries.clone(), Purpose::Block, path)?, entries })
-    }
-
-    fn weight(&self) -> usize {
-        self.words.weight() + self.places.weight()
+        let places = PathSet::new(entries.clone(), Purpose::Block, path)?;
+        let weight = words.weight() + places.weight();
+        Ok(Self { entries, words, places, weight })
     }
 
     fn find(&self, path: &NormalPath, text: &str) -> Option<&str> {
@@ -333,7 +332,7 @@ impl Rules for FileLimits {
 
     fn weight(&self) -> usize {
         let of = |set: &Field<PathSet>| if let Field::Valid(set) = set { set.weight() } else { 0 };
-        let patterns = if let Field::Valid(patterns) = &self.blocked_patterns { patterns.weight() } else { 0 };
+        let patterns = if let Field::Valid(patterns) = &self.blocked_patterns { patterns.weight } else { 0 };
         of(&self.allowed_paths) + of(&self.blocked_paths) + patterns
     }
 
