@@ -4,6 +4,7 @@
 
 use super::number::{parse_float, write_ecmascript, write_float, write_integer};
 use super::text::{Text, write_text};
+use super::unescape::copy_canonical;
 use super::value::{Kind, Siblings, Value};
 
 /// The canonical form to write.
@@ -104,7 +105,15 @@ impl<'d> Writer<'_, 'd> {
                 out.extend_from_slice(value.source());
                 out.push(b'"');
             }
-            Kind::EscapedText => write_text(Text::escaped(value.source()).as_bytes(), out),
+            Kind::EscapedText => {
+                out.push(b'"');
+                if copy_canonical(value.source(), out) {
+                    out.push(b'"');
+                } else {
+                    out.pop();
+                    write_text(Text::escaped(value.source()).as_bytes(), out);
+                }
+            }
             Kind::Array => {
                 out.push(b'[');
                 self.open.push(Container { is_object: false, is_empty: true, children: Children::AsTheyCome(value.children()) });

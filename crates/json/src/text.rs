@@ -61,7 +61,8 @@ impl<'d> Text<'d> {
     #[must_use]
     pub fn beginning(&self, bytes: usize) -> Cow<'_, [u8]> {
         match &self.decoded {
-            Some(decoded) if decoded.get().is_none() => Cow::Owned(unescape(self.source, bytes)),
+            // Of a text that is not much longer the rest is asked for too, more often than not.
+            Some(decoded) if decoded.get().is_none() && self.source.len() / 2 > bytes => Cow::Owned(unescape(self.source, bytes)),
             _ => {
                 let all = self.as_bytes();
                 Cow::Borrowed(all.get(..bytes).unwrap_or(all))

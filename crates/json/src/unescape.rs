@@ -6,10 +6,10 @@ use super::find::{PIECE, stops_of};
 pub(super) fn has_short_escapes(source: &[u8]) -> bool {
     let mut rest = source;
     while let Some(at) = memchr::memchr(b'\\', rest) {
-        if !matches!(rest.get(at + 1), Some(b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't')) {
-            return false;
+        match rest.get(at..).and_then(<[u8]>::split_first_chunk) {
+            Some((escape, behind)) if is_short(*escape) => rest = behind,
+            _ => return false,
         }
-        rest = rest.get(at + 2..).unwrap_or_default();
     }
     true
 }
@@ -21,12 +21,52 @@ pub(super) fn has_short_escapes(source: &[u8]) -> bool {
 /// It accepts and decodes what [`Parser`](super::Parser) and [`Text`](super::Text) do, in one pass over the source in place of two.
 #[must_use]
 pub fn decode_string(source: &[u8], out: &mut Vec<u8>) -> bool {
-    if source.iter().fold(false, |found, byte| found | (*byte < 0x20)) {
-        return false;
+    let has_control = source.iter().fold(false, |found, byte| found | (*byte < 0x20));
+    !has_control && copy_with(source, usize::MAX, out, checked_escape)
+}
+
+/// Decodes escapes until there are `bytes_max` bytes. The last piece may go beyond that.
+pub(super) fn unescape(source: &[u8], bytes_max: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    copy_with(source, bytes_max, &mut out, |escape, out| Some(decode_escape(escape, out)));
+    out
+}
+
+/// Appends a string's source as it is, if all its escapes are spelled as the canonical form spells them. Otherwise it returns `false`, and
+/// `out` is as it was.
+pub(super) fn copy_canonical(source: &[u8], out: &mut Vec<u8>) -> bool {
+    let before = out.len();
+    let is_canonical = copy_with(source, usize::MAX, out, |escape, out| {
+        let (spelling, behind) = escape.split_first_chunk::<2>().filter(|(spelling, _)| is_short(**spelling))?;
+        out.extend_from_slice(spelling);
+        Some(behind)
+    });
+    if !is_canonical {
+        out.truncate(before);
     }
-    out.reserve(source.len());
+    is_canonical
+}
+
+/// Returns whether an escape is one that the canonical form writes too, and in the same way.
+fn is_short(escape: [u8; 2]) -> bool {
+    matches!(escape, [b'\\', b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't'])
+}
+
+/// Appends the source of a string until `out` has `bytes_max` bytes or a piece more. `escape` appends what a quote or backslash at the start
+/// of a source stands for, and returns what follows it. Returns `false` once `escape` returns `None`.
+#[inline]
+fn copy_with<'s>(
+    source: &'s [u8],
+    bytes_max: usize,
+    out: &mut Vec<u8>,
+    mut escape: impl FnMut(&'s [u8], &mut Vec<u8>) -> Option<&'s [u8]>,
+) -> bool {
+    // A piece is appended whole, and cut behind.
+    out.reserve(source.len().min(bytes_max).saturating_add(PIECE));
     let mut rest = source;
-    while let Some((piece, behind)) = rest.split_first_chunk() {
+    while out.len() < bytes_max
+        && let Some((piece, behind)) = rest.split_first_chunk()
+    {
         // A copy of a fixed length costs less than one of just the bytes before the stop.
         out.extend_from_slice(piece);
         let stops = stops_of(*piece);
@@ -36,15 +76,16 @@ pub fn decode_string(source: &[u8], out: &mut Vec<u8>) -> bool {
         }
         let run = stops.trailing_zeros() as usize;
         out.truncate(out.len() - (PIECE - run));
-        match checked_escape(rest.get(run..).unwrap_or_default(), out) {
+        match escape(rest.get(run..).unwrap_or_default(), out) {
             Some(behind) => rest = behind,
             None => return false,
         }
     }
-    while let Some((byte, behind)) = rest.split_first() {
+    while out.len() < bytes_max
+        && let Some((byte, behind)) = rest.split_first()
+    {
         rest = match byte {
-            b'"' => return false,
-            b'\\' => match checked_escape(rest, out) {
+            b'"' | b'\\' => match escape(rest, out) {
                 Some(behind) => behind,
                 None => return false,
             },
@@ -65,23 +106,6 @@ fn checked_escape<'s>(source: &'s [u8], out: &mut Vec<u8>) -> Option<&'s [u8]> {
         _ => false,
     };
     is_escape.then(|| decode_escape(source, out))
-}
-
-/// Decodes escapes until there are `bytes_max` bytes. The last piece may go beyond that.
-pub(super) fn unescape(source: &[u8], bytes_max: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(source.len().min(bytes_max));
-    let mut rest = source;
-    while out.len() < bytes_max
-        && let Some(run) = memchr::memchr(b'\\', rest)
-    {
-        let (plain, escape) = rest.split_at(run);
-        out.extend_from_slice(plain);
-        rest = decode_escape(escape, &mut out);
-    }
-    if out.len() < bytes_max {
-        out.extend_from_slice(rest);
-    }
-    out
 }
 
 /// Decodes the escape at the start of `source` into `out` and returns what follows it.

@@ -70,6 +70,8 @@ impl<'d> Visit<'d> for FoundContent<'d> {
     fn text(&mut self, _: &'static Reader, value: Value<'d>) {
         let is_blank = |text: Option<Value<'d>>| match text.filter(|text| text.as_text().is_some()) {
             None => true,
+            // The first character of nearly every text tells.
+            Some(text) if text.source().first().is_some_and(u8::is_ascii_alphanumeric) => false,
             Some(text) => text_of(text).is_some_and(|text| text.trim().is_empty()),
         };
         self.is_blank &= is_blank(Some(value)) && is_blank(value.get("text"));
