@@ -17,7 +17,7 @@ use crate::health::MemberPartitions;
 use crate::host_time::now_ms;
 use crate::kafka::headers_of;
 use crate::metrics::{MemberMetrics, Metrics};
-use crate::outbox::{Delivery, Outbox, Role};
+use crate::outbox::{Delivery, Outbox, Role, Settled};
 use crate::partition::AssignedPartition;
 use crate::stages::{Done, RequestId, StageRuntime};
 
@@ -32,6 +32,8 @@ pub struct Assignment<R: StageRuntime> {
     outbox: Outbox,
     /// The buffer for what a record becomes, reused from record to record.
     output: <R::Stage as Stage>::Output,
+    /// What one round of acknowledgements came to, whose memory the next round takes.
+    settled: Settled,
     pub(super) checkpointing: Checkpointing<<R::Stage as Stage>::State>,
     /// How many partitions the input topic has.
     partition_count: u32,
@@ -67,6 +69,7 @@ impl<R: StageRuntime> Assignment<R> {
             partitions: FxHashMap::default(),
             outbox,
             output: <R::Stage as Stage>::Output::default(),
+            settled: Settled::default(),
             checkpointing,
             partition_count: parts.partition_count,
             metrics: parts.metrics.clone(),
@@ -206,15 +209,17 @@ impl<R: StageRuntime> Assignment<R> {
     pub fn settle(&mut self, timeout: Duration) {
         self.runtime.between_rounds(&mut self.outbox.late());
         self.outbox.flush();
-        let settled = self.outbox.settle(timeout);
+        let mut settled = std::mem::take(&mut self.settled);
+        self.outbox.settle(timeout, &mut settled);
         let now_ms = if settled.finished.is_empty() { 0 } else { now_ms() };
-        for delivery in settled.finished {
-            self.runtime.acknowledged(&delivery, now_ms);
-            self.acknowledge(&delivery);
+        for delivery in &settled.finished {
+            self.runtime.acknowledged(delivery, now_ms);
+            self.acknowledge(delivery);
         }
-        if let Some(refusal) = settled.refusal {
+        if let Some(refusal) = settled.refusal.take() {
             self.fail(refusal.into());
         }
+        self.settled = settled;
         while let Some((request_id, response)) = self.runtime.response() {
             self.answer(request_id, response);
         }

@@ -145,10 +145,10 @@ impl DeliveryQueue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Takes all reports out of the queue.
-    #[must_use]
-    pub fn take(&self) -> Vec<(Delivery, DeliveryOutcome)> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Takes all reports out of the queue, which goes on with the memory of `reports`: those in it are dropped.
+    pub fn take_into(&self, reports: &mut Vec<(Delivery, DeliveryOutcome)>) {
+        reports.clear();
+        std::mem::swap(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), reports);
     }
 }
 

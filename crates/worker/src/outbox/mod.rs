@@ -78,6 +78,8 @@ pub struct Outbox {
     reduce: Reduce,
     /// Who waits for shared publications.
     shared: Shared,
+    /// The reports of one round, whose memory the next round takes.
+    reports: Vec<(Delivery, DeliveryOutcome)>,
     metrics: Metrics,
 }
 
@@ -100,7 +102,7 @@ impl Outbox {
     /// Returns an outbox over a member's producers.
     #[must_use]
     pub fn new(producers: Producers, topics: OutboxTopics, reduce: Reduce, metrics: Metrics) -> Self {
-        Self { producers, batches: FxHashMap::default(), topics, reduce, shared: Shared::default(), metrics }
+        Self { producers, batches: FxHashMap::default(), topics, reduce, shared: Shared::default(), reports: Vec::new(), metrics }
     }
 
     /// Returns where to publish what follows from no single record, or from one later.
@@ -136,11 +138,14 @@ impl Outbox {
         self.batches.values_mut().for_each(|batch| batch.send(&self.producers, &self.topics.output));
     }
 
-    /// Serves the producers for up to `timeout`, and returns the outcomes of publications since the last time. What is too large for its
-    /// topic is published smaller, and its record keeps waiting.
-    pub fn settle(&mut self, timeout: Duration) -> Settled {
-        let mut settled = Settled::default();
-        for (delivery, outcome) in self.producers.poll(timeout) {
+    /// Serves the producers for up to `timeout`, and puts the outcomes of publications since the last time into `settled`, in place of what
+    /// is there. What is too large for its topic is published smaller, and its record keeps waiting.
+    pub fn settle(&mut self, timeout: Duration, settled: &mut Settled) {
+        settled.finished.clear();
+        settled.refusal = None;
+        let mut reports = std::mem::take(&mut self.reports);
+        self.producers.poll(timeout, &mut reports);
+        for (delivery, outcome) in reports.drain(..) {
             match outcome {
                 DeliveryOutcome::Acknowledged => {
                     if delivery.role == Role::Reply {
@@ -153,7 +158,7 @@ impl Outbox {
                         self.shared.end(given_up, &mut settled.finished);
                     }
                 }
-                DeliveryOutcome::Failed { code, topic } => self.refused(delivery, code, topic, &mut settled),
+                DeliveryOutcome::Failed { code, topic } => self.refused(delivery, code, topic, settled),
             }
         }
         for delivery in settled.finished.iter().filter(|delivery| delivery.role == Role::Verdict) {
@@ -161,7 +166,7 @@ impl Outbox {
                 batch.acknowledge();
             }
         }
-        settled
+        self.reports = reports;
     }
 
     /// Publishes something smaller in place of what its topic does not take. What cannot be made smaller is given up and counted, since

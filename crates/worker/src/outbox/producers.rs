@@ -151,17 +151,16 @@ impl Producers {
         [&self.low_latency, &self.batched].into_iter().chain(self.sequential.get())
     }
 
-    /// Serves the producers and returns the outcomes of publications since the last time. If there are none yet, it waits for up to
-    /// `timeout`.
-    #[must_use]
-    pub fn poll(&self, timeout: Duration) -> Vec<(Delivery, DeliveryOutcome)> {
+    /// Serves the producers and puts the outcomes of publications since the last time into `reports`, in place of what is there. If there
+    /// are none yet, it waits for up to `timeout`.
+    pub fn poll(&self, timeout: Duration, reports: &mut Vec<(Delivery, DeliveryOutcome)>) {
         let deadline = Instant::now() + timeout;
         loop {
             self.lasting().chain(self.replies.get()).for_each(|producer| self.serve(producer));
-            let reports = self.queue.take();
+            self.queue.take_into(reports);
             let left = deadline.saturating_duration_since(Instant::now());
             if !reports.is_empty() || left.is_zero() {
-                return reports;
+                return;
             }
             // rdkafka's own waiting returns only when the time is up, and spends the last millisecond of it in a busy loop.
             std::thread::sleep(left.min(WAIT));

@@ -80,9 +80,10 @@ fn publication(value: &str, delivery: Delivery) -> Publication<'_> {
 }
 
 fn outcomes(producers: &Producers, count: usize) -> Vec<(Delivery, DeliveryOutcome)> {
-    let (mut outcomes, deadline) = (Vec::new(), Instant::now() + TIME_MAX);
+    let (mut outcomes, mut reports, deadline) = (Vec::new(), Vec::new(), Instant::now() + TIME_MAX);
     while outcomes.len() < count && Instant::now() < deadline {
-        outcomes.extend(producers.poll(PAUSE));
+        producers.poll(PAUSE, &mut reports);
+        outcomes.append(&mut reports);
     }
     assert_eq!(outcomes.len(), count);
     outcomes
@@ -142,11 +143,11 @@ fn a_verdict_that_a_broker_refuses_goes_ahead_of_later_ones() {
         outbox.flush();
     };
     let settle = |outbox: &mut Outbox, count: usize| {
-        let (mut finished, deadline) = (Vec::new(), Instant::now() + TIME_MAX);
+        let (mut finished, mut settled, deadline) = (Vec::new(), Settled::default(), Instant::now() + TIME_MAX);
         while finished.len() < count && Instant::now() < deadline {
-            let Settled { finished: more, refusal } = outbox.settle(PAUSE);
-            assert_eq!(refusal, None);
-            finished.extend(more.iter().map(|delivery| delivery.offset));
+            outbox.settle(PAUSE, &mut settled);
+            assert_eq!(settled.refusal, None);
+            finished.extend(settled.finished.iter().map(|delivery| delivery.offset));
             outbox.flush();
         }
         finished
