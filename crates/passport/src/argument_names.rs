@@ -5,6 +5,9 @@
 //! do so too: Go takes `Command` for `command`, and the last of them wins.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
 
 use super::capabilities::Pack;
 use super::hosts::{AgentHost, WEB_SEARCHES, arguments_of};
@@ -183,15 +186,62 @@ const SESSION_TOOLS: &[Names] = &[
     (Text, "prompt task goal context instruction instructions message name model query"),
 ];
 
+/// A table of names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Table {
+    AnyTool,
+    Commands,
+    Files,
+    Web,
+    Browser,
+    SearchedDomains,
+    Mcp,
+    Messages,
+    Sessions,
+}
+
+const TABLES: [(Table, &[Names]); 9] = [
+    (Table::AnyTool, ANY_TOOL),
+    (Table::Commands, COMMAND_TOOLS),
+    (Table::Files, FILE_TOOLS),
+    (Table::Web, WEB_TOOLS),
+    (Table::Browser, BROWSER_TOOLS),
+    (Table::SearchedDomains, SEARCHED_DOMAINS),
+    (Table::Mcp, MCP_TOOLS),
+    (Table::Messages, MESSAGE_TOOLS),
+    (Table::Sessions, SESSION_TOOLS),
+];
+
+/// A name of a table, with its role.
+type Known = (Table, ArgumentRole, &'static str);
+
+/// The names of all tables by their folded forms: every argument of every call is looked up.
+static KNOWN: LazyLock<FxHashMap<String, Vec<Known>>> = LazyLock::new(|| {
+    let mut known = FxHashMap::<String, Vec<Known>>::default();
+    for (table, rows) in TABLES {
+        for (role, names) in rows {
+            for name in names.split_ascii_whitespace() {
+                known.entry(fold(name).unwrap_or_default()).or_default().push((table, *role, name));
+            }
+        }
+    }
+    known
+});
+
+/// Returns the names of all tables that have a folded form.
+fn known(folded: &str) -> &'static [Known] {
+    KNOWN.get(folded).map(Vec::as_slice).unwrap_or_default()
+}
+
 /// Returns the names that tools of a pack are known by.
-fn table(pack: Pack) -> &'static [Names] {
+fn table(pack: Pack) -> Table {
     match pack {
-        Pack::Command => COMMAND_TOOLS,
-        Pack::FileRead | Pack::FileWrite => FILE_TOOLS,
-        Pack::WebFetch | Pack::WebBrowser => WEB_TOOLS,
-        Pack::Messaging => MESSAGE_TOOLS,
-        Pack::Session => SESSION_TOOLS,
-        Pack::Mcp => MCP_TOOLS,
+        Pack::Command => Table::Commands,
+        Pack::FileRead | Pack::FileWrite => Table::Files,
+        Pack::WebFetch | Pack::WebBrowser => Table::Web,
+        Pack::Messaging => Table::Messages,
+        Pack::Session => Table::Sessions,
+        Pack::Mcp => Table::Mcp,
     }
 }
 
@@ -274,32 +324,35 @@ impl<'c> ArgumentNames<'c> {
         }
         let is_web_search = self.pack == Pack::WebFetch && is_web_search(self.tool);
         let others = match self.pack {
-            Pack::WebBrowser => BROWSER_TOOLS,
-            _ if is_web_search => SEARCHED_DOMAINS,
-            _ => &[],
+            Pack::WebBrowser => Some(Table::Browser),
+            _ if is_web_search => Some(Table::SearchedDomains),
+            _ => None,
         };
-        table(self.pack).iter().chain(ANY_TOOL).chain(others).find_map(|(role, names)| {
-            let name = names.split_ascii_whitespace().find(|name| is_folded_as(name, folded))?;
-            Some((*role, name))
-        })
+        let tables = [Some(table(self.pack)), Some(Table::AnyTool), others];
+        let (_, role, name) = tables.into_iter().flatten().find_map(|table| known(folded).iter().find(|(of, ..)| *of == table))?;
+        Some((*role, name))
     }
 }
 
 /// Returns whether a folded name is that of a place: of a path, a URL or a host to tools for files or the web.
 pub(super) fn is_place(folded: &str) -> bool {
-    let rows = FILE_TOOLS.iter().chain(WEB_TOOLS).filter(|(role, _)| matches!(role, Path | Folder | Url | Host));
-    rows.flat_map(|(_, names)| names.split_ascii_whitespace()).any(|name| is_folded_as(name, folded))
+    known(folded).iter().any(|(table, role, _)| matches!((table, role), (Table::Files | Table::Web, Path | Folder | Url | Host)))
 }
 
 /// Returns a name without case, `_`, `-` and other punctuation; `None` for a name with characters beyond ASCII, among which are look-alikes
 /// of every letter.
 pub(super) fn fold(name: &str) -> Option<String> {
-    name.is_ascii().then(|| name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| char::from(byte.to_ascii_lowercase())).collect())
+    name.is_ascii().then(|| letters(name).map(char::from).collect())
 }
 
-/// Returns whether a name of a table has a folded form.
-fn is_folded_as(name: &str, folded: &str) -> bool {
-    name.bytes().filter(|byte| *byte != b'_').eq(folded.bytes())
+/// Returns whether two names are folded to the same.
+pub(super) fn are_alike(left: &str, right: &str) -> bool {
+    left.is_ascii() && right.is_ascii() && letters(left).eq(letters(right))
+}
+
+/// Returns the letters and digits of a name, in lower case.
+fn letters(name: &str) -> impl Iterator<Item = u8> {
+    name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase())
 }
 
 #[cfg(test)]
@@ -336,13 +389,13 @@ mod tests {
     }
 
     #[test]
-    fn no_table_has_a_name_twice() {
+    fn no_table_has_a_name_twice_or_with_two_roles() {
         for pack in Pack::ALL {
-            let mut names: Vec<_> = table(pack).iter().chain(ANY_TOOL).flat_map(|(_, names)| names.split_ascii_whitespace()).collect();
-            let count = names.len();
-            names.sort_unstable();
-            names.dedup();
-            assert_eq!(names.len(), count, "{pack:?}");
+            for names in KNOWN.values() {
+                let own: Vec<_> = names.iter().filter(|(of, ..)| [table(pack), Table::AnyTool].contains(of)).collect();
+                let differ = |at: usize, name: &Known| own.iter().skip(at + 1).all(|other| other.2 != name.2 && other.1 == name.1);
+                assert!(own.iter().enumerate().all(|(at, name)| differ(at, name)), "{pack:?}: {own:?}");
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::ToolInput;
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
-use super::argument_names::{ArgumentNames, ArgumentRole, fold, is_place};
+use super::argument_names::{ArgumentNames, ArgumentRole, are_alike, fold, is_place};
 use super::denial::Denial;
 use super::fields::Amount;
 
@@ -51,8 +51,7 @@ impl<'v> Arguments<'v> {
 
     /// Returns the value under a name, which is compared as [`fold`] says. Null counts as missing.
     fn value(&self, name: &str) -> Option<Value<'v>> {
-        let folded = fold(name);
-        let is_its = |key: &Value<'v>| key.as_text().and_then(Text::into_str).and_then(|key| fold(&key)) == folded;
+        let is_its = |key: &Value<'v>| key.as_text().and_then(Text::into_str).is_some_and(|key| are_alike(&key, name));
         self.0?.members().find(|(key, value)| is_its(key) && !value.is_null()).map(|(_, value)| value)
     }
 

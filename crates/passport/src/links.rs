@@ -1,5 +1,9 @@
 //! Other names of the same place: links that every system has, and names that only a running process or a shell can follow.
 
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashSet;
+
 use super::climbs::{CLIMBS_MAX, count_parents};
 
 /// Directories of common systems that are links, in lower case, and where they lead. Both names are one place where a path is blocked.
@@ -18,11 +22,18 @@ const LINKS: [(&str, &str); 12] = [
     ("/system/volumes/data", ""),
 ];
 
+/// The first components of the links, and of the places that they lead to. Most paths begin with none of these.
+static BEGINNINGS: LazyLock<FxHashSet<&str>> =
+    LazyLock::new(|| LINKS.iter().flat_map(|(link, target)| [first(link), first(target)]).filter(|first| !first.is_empty()).collect());
+
 /// How many links are followed one after another.
 const HOPS_MAX: usize = 3;
 
 /// Returns the other names of an absolute place, which is in lower case. There are none for most.
 pub(super) fn names_of(place: &str) -> Vec<String> {
+    if !BEGINNINGS.contains(first(place)) {
+        return Vec::new();
+    }
     let mut names: Vec<String> = Vec::new();
     let mut fresh = renamed(place);
     for _ in 0..HOPS_MAX {
@@ -41,6 +52,11 @@ fn renamed(place: &str) -> Vec<String> {
     // The link to the root would rename every place.
     let back = LINKS.iter().filter(|(_, target)| !target.is_empty()).filter_map(|(link, target)| swap(target, link));
     there.chain(back).collect()
+}
+
+/// Returns the first component of an absolute place.
+fn first(place: &str) -> &str {
+    place.split('/').nth(1).unwrap_or_default()
 }
 
 /// Returns the part of a place behind a directory: empty for the directory itself.
@@ -67,6 +83,10 @@ pub(super) fn led_out_of(place: &str) -> Option<(&'static str, String)> {
 pub(super) fn is_other_name(path: &str) -> bool {
     if path.strip_prefix('~').is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/')) || count_parents(path) > CLIMBS_MAX {
         return true;
+    }
+    // One of these is in every name that leads elsewhere.
+    if !path.split('/').any(|component| matches!(component, "proc" | "dev")) {
+        return false;
     }
     let components: Vec<&str> = path.split('/').filter(|component| !matches!(*component, "" | ".")).collect();
     let behind = components.iter().enumerate().filter(|(_, component)| **component == "..").map(|(at, _)| at + 1);

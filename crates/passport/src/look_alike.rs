@@ -9,6 +9,9 @@ use icu_normalizer::ComposingNormalizerBorrowed;
 /// Returns another spelling under which some system may know a name: in ASCII letters, as far as there are such, and without what Windows leaves
 /// out (dots and blanks at the end of a component, and the name of a stream behind a colon). `None` for a text that is spelled so itself.
 pub(super) fn plain_spelling(text: &str) -> Option<String> {
+    if text.is_ascii() && text.split('/').all(|component| without_end(component).len() == component.len()) {
+        return None;
+    }
     let folded = match text.is_ascii() {
         true => text.to_owned(),
         false => {
@@ -19,8 +22,7 @@ pub(super) fn plain_spelling(text: &str) -> Option<String> {
         }
     };
     let plain: Vec<&str> = folded.split('/').map(without_end).collect();
-    let plain = plain.join("/");
-    (!text.is_ascii() || plain != text).then_some(plain)
+    Some(plain.join("/"))
 }
 
 /// Returns a component without a stream, and without dots and blanks at its end.
@@ -43,11 +45,15 @@ pub(super) fn is_ambiguous(path: &str) -> bool {
     };
     let parts = [":/", ",/", ";/", "%2e", "%2f", "%5c"];
     let climbs = |text: &str| text.split('/').any(|component| component == "..");
-    is_drive
-        || lower.starts_with("file:")
-        || lower.starts_with(['$', '%'])
-        || parts.iter().any(|part| lower.contains(part))
-        || lower.split('/').any(is_short_name)
+    let has_sign = || {
+        is_drive
+            || lower.starts_with("file:")
+            || lower.starts_with(['$', '%'])
+            || parts.iter().any(|part| lower.contains(part))
+            || lower.split('/').any(is_short_name)
+    };
+    // Nearly no path has any of these, and then there is less to look for.
+    path.contains([':', ',', ';', '%', '$', '~']) && has_sign()
         || plain_spelling(path).is_some_and(|spelling| climbs(&spelling) && !climbs(path))
 }
 

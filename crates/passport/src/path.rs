@@ -1,6 +1,6 @@
 //! Paths: normalised by their text alone, and sets of places in which they are looked up.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::climbs::{CLIMBS_MAX, parents};
 use super::fields::Malformed;
@@ -153,7 +153,7 @@ pub(super) struct PathSet {
     purpose: Purpose,
     entries: Vec<String>,
     everywhere: Option<usize>,
-    places: HashMap<String, usize>,
+    places: FxHashMap<String, usize>,
     globs: GlobIndex,
     is_elsewhere: bool,
     weight: usize,
@@ -163,7 +163,7 @@ impl PathSet {
     /// Returns the set of the entries of a list, which is at `path` in the passport. `*` and `**` alone cover everything.
     pub(super) fn new(entries: Vec<String>, purpose: Purpose, path: &str) -> Result<Self, Malformed> {
         let mut everywhere = None;
-        let mut places = HashMap::new();
+        let mut places = FxHashMap::default();
         let mut globs: Vec<(String, usize)> = Vec::new();
         for (tag, entry) in entries.iter().enumerate() {
             if let Some(character) = glob::unsupported(entry) {
