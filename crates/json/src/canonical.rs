@@ -2,10 +2,16 @@
 //!
 //! The two differ in the order of keys (code points, or UTF-16 code units) and in numbers.
 
+use smallvec::SmallVec;
+
 use super::number::{parse_float, write_ecmascript, write_float, write_integer};
 use super::text::{Text, write_text};
 use super::unescape::copy_canonical;
 use super::value::{Kind, Siblings, Value};
+
+/// How many open containers, and how many keys out of order, need no memory of their own. The arguments of most calls have fewer.
+const OPEN_INLINE: usize = 6;
+const SORTED_INLINE: usize = 24;
 
 /// The canonical form to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +33,7 @@ pub fn write_jcs(value: Value<'_>, out: &mut Vec<u8>) {
 }
 
 fn write_as(form: Form, value: Value<'_>, out: &mut Vec<u8>) {
-    let mut writer = Writer { form, out, open: Vec::new(), sorted: Vec::new() };
+    let mut writer = Writer { form, out, open: SmallVec::new(), sorted: SmallVec::new() };
     writer.value(value);
     while writer.write_next() {}
 }
@@ -36,9 +42,9 @@ fn write_as(form: Form, value: Value<'_>, out: &mut Vec<u8>) {
 struct Writer<'o, 'd> {
     form: Form,
     out: &'o mut Vec<u8>,
-    open: Vec<Container<'d>>,
+    open: SmallVec<[Container<'d>; OPEN_INLINE]>,
     /// The sorted keys of those open objects whose keys were not in order.
-    sorted: Vec<Value<'d>>,
+    sorted: SmallVec<[Value<'d>; SORTED_INLINE]>,
 }
 
 /// A container that is being written.

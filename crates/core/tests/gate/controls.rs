@@ -178,7 +178,7 @@ fn a_change_between_asking_and_deciding_never_opens() {
         let mut parser = Parser::new();
         let event = decode(&record, &mut parser, 10_000).unwrap();
         let (mut thread, mut out) = (Thread::default(), Vec::new());
-        let prepared = prepare(policy, &mut Tools::default(), &mut thread, &event);
+        let prepared = prepare(policy, &mut Tools::default(), &mut thread, &event, &mut Vec::new());
         let is_asking = prepared.question().is_some();
         meanwhile();
         fold(policy, &mut thread, &event, prepared, &mut out, &mut EventSignals::default()).unwrap();

@@ -106,7 +106,7 @@ fn outline(text: &str) -> Vec<(Shape, usize)> {
 }
 
 fn of_arguments(json: &str) -> Digest {
-    arguments_digest(&ToolInput::Encoded(Text::plain(json.as_bytes())))
+    arguments_digest(&ToolInput::Encoded(Text::plain(json.as_bytes())), &mut Vec::new())
 }
 
 fn of_result(text: &str) -> Digest {

@@ -229,7 +229,7 @@ fn begin(
     let is_boundary = matches!(event.body, Body::TurnStart | Body::TurnEnd | Body::ThreadReset);
     match threads.admit(&event.thread_id, event.attribution.tenant_id.as_deref().filter(|_| !is_boundary)) {
         Admission::Admitted(key, thread) => {
-            let mut prepared = evaluate::prepare(policy, tools, thread, event);
+            let mut prepared = evaluate::prepare(policy, tools, thread, event, &mut out.json);
             if let Some(why) = unasked {
                 prepared = prepared.unanswered(policy, event, why);
             }

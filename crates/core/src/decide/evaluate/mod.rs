@@ -118,13 +118,15 @@ impl Prepared {
 
 /// Brings the thread to the event's turn and asks the guardrail providers, up to the first that needs a remote answer. Every event is
 /// prepared once, answered as often as it has a question, and then folded. No other event of its thread may be prepared in between.
-pub fn prepare(policy: &Policy, tools: &mut Tools, thread: &mut Thread, event: &Event<'_>) -> Prepared {
+///
+/// `out` is the buffer that the verdict is written to later; until then canonical forms are.
+pub fn prepare(policy: &Policy, tools: &mut Tools, thread: &mut Thread, event: &Event<'_>, out: &mut Vec<u8>) -> Prepared {
     let (fingerprint, is_new_thread) = (verdict::verdict_id(&event.thread_id, &event.event_id), thread.is_over());
     thread.enter(event, fingerprint, &policy.store_limits().thread);
     let (call, suspension, guardrails) = match &event.body {
         Body::ToolCall(call) => {
             let key = CallKey::of(&call.tool_call_id, tools.fingerprint(&call.tool_name));
-            let args = Arguments::of(&call.input);
+            let args = Arguments::of(&call.input, out);
             let suspension = policy.controls().suspension(event);
             let is_settled = earlier_ruling(thread, &key, args, fingerprint).is_some()
                 || suppression_of(thread.turn.memory(), &key, call).is_some()
@@ -210,7 +212,7 @@ pub fn fold(
 
 /// Decides on an event at once, for callers that cannot ask remote providers, and fails as [`fold`] does.
 pub fn evaluate(policy: &Policy, thread: &mut Thread, event: &Event<'_>, out: &mut Vec<u8>) -> Result<Option<Decided>, Rejection> {
-    let prepared = prepare(policy, &mut Tools::default(), thread, event);
+    let prepared = prepare(policy, &mut Tools::default(), thread, event, out);
     fold(policy, thread, event, prepared, out, &mut EventSignals::default())
 }
 
@@ -271,7 +273,7 @@ impl<'e> Fold<'e> {
         out: &mut Vec<u8>,
     ) -> Decided {
         let provider_calls = std::mem::take(&mut guardrails.calls);
-        let args = key.args.unwrap_or_else(|| Arguments::of(&call.input));
+        let args = key.args.unwrap_or_else(|| Arguments::of(&call.input, out));
         let ruling = match earlier_ruling(thread, key, args, self.fingerprint) {
             Some(ruling) => ruling.clone(),
             None => {
@@ -324,7 +326,7 @@ impl<'e> Fold<'e> {
             memory.calls.note_answer(key.id, Answered { event: self.fingerprint, ruling: ruling.clone() });
             (seen, ruling)
         } else {
-            let args = result_arguments(result, seen).map_err(|rejection| rejection.with_event(write::partial_event(self.event)))?;
+            let args = result_arguments(result, seen, out).map_err(|rejection| rejection.with_event(write::partial_event(self.event)))?;
             let observation = Observation::new(&result.tool_name, result.failed, result.result.as_ref());
             let ruling = self.observe(memory, key, args, result, &observation);
             self.emitter.result(turn, result, &observation, &ruling);
@@ -348,7 +350,7 @@ impl<'e> Fold<'e> {
 }
 
 /// Returns the digest of a result's arguments: of its own, or else of those of the call that was seen. An explicit null counts as `{}`.
-fn result_arguments(result: &ToolResult<'_>, seen: Option<Digest>) -> Result<Digest, Rejection> {
+fn result_arguments(result: &ToolResult<'_>, seen: Option<Digest>, scratch: &mut Vec<u8>) -> Result<Digest, Rejection> {
     match (&result.input, seen) {
         (ToolInput::Absent { .. }, Some(seen)) => Ok(seen),
         (ToolInput::Absent { null: false }, None) => Err(Rejection::new(
@@ -357,6 +359,6 @@ fn result_arguments(result: &ToolResult<'_>, seen: Option<Digest>) -> Result<Dig
             "nothing, and no tool_call with this tool_call_id in this turn",
             "send tool_input (or arguments) with the result, or its tool_call before it",
         )),
-        (input, _) => Ok(arguments_digest(input)),
+        (input, _) => Ok(arguments_digest(input, scratch)),
     }
 }

@@ -127,13 +127,14 @@ fn next(source: &[u8]) -> Option<&[u8]> {
     source.trim_ascii_start().strip_prefix(b",")
 }
 
-/// Returns the digest of a call's arguments. Anything but an object, and text that is not JSON, counts as `{}`.
+/// Returns the digest of a call's arguments. Anything but an object, and text that is not JSON, counts as `{}`. The canonical form is
+/// written at the end of `scratch`, and taken away again.
 #[must_use]
-pub fn arguments_digest(input: &ToolInput<'_>) -> Digest {
+pub fn arguments_digest(input: &ToolInput<'_>, scratch: &mut Vec<u8>) -> Digest {
     match input {
-        ToolInput::Value(value) => digest_of_object(Some(*value)),
-        ToolInput::Encoded(text) => digest_of_object(Parser::new().parse(text.as_bytes(), DEPTH_MAX).ok()),
-        ToolInput::Absent { .. } => digest_of_object(None),
+        ToolInput::Value(value) => digest_of_object(Some(*value), scratch),
+        ToolInput::Encoded(text) => digest_of_object(Parser::new().parse(text.as_bytes(), DEPTH_MAX).ok(), scratch),
+        ToolInput::Absent { .. } => digest_of_object(None, scratch),
     }
 }
 
@@ -152,23 +153,23 @@ pub struct Arguments {
 const IN_A_STRING: u8 = 0x80;
 
 impl Arguments {
-    /// Returns a call's arguments in digests.
+    /// Returns a call's arguments in digests. `scratch` serves as for [`arguments_digest`].
     #[must_use]
-    pub fn of(input: &ToolInput<'_>) -> Self {
+    pub fn of(input: &ToolInput<'_>, scratch: &mut Vec<u8>) -> Self {
         // Hashing is most of the cost of a decision, so the bytes are not hashed where something shorter determines them.
         let (canonical, short) = match input {
             ToolInput::Value(value) if value.is_object() => {
-                let (canonical, is_canonical) = digest_and_spelling(*value);
+                let (canonical, is_canonical) = digest_and_spelling(*value, scratch);
                 (canonical, if is_canonical { Some(canonical.fingerprint()) } else { arranged(*value, 0) })
             }
             ToolInput::Encoded(text) => match Parser::new().parse(text.as_bytes(), DEPTH_MAX) {
                 Ok(value) if value.is_object() => {
                     let is_plain = text.has_short_escapes() && text.as_bytes() == value.source();
-                    (digest_of_value(value), is_plain.then(|| arranged(value, IN_A_STRING)).flatten())
+                    (digest_of_value(value, scratch), is_plain.then(|| arranged(value, IN_A_STRING)).flatten())
                 }
-                _ => (digest_of_object(None), None),
+                _ => (digest_of_object(None, scratch), None),
             },
-            ToolInput::Value(_) | ToolInput::Absent { .. } => (digest_of_object(None), None),
+            ToolInput::Value(_) | ToolInput::Absent { .. } => (digest_of_object(None, scratch), None),
         };
         Self { canonical, spelling: short.unwrap_or_else(|| spelling(input)) }
     }
@@ -199,22 +200,25 @@ fn spelling(input: &ToolInput<'_>) -> Fingerprint {
     Digest::of_parts(&[form, source]).fingerprint()
 }
 
-fn digest_of_object(value: Option<Value<'_>>) -> Digest {
+fn digest_of_object(value: Option<Value<'_>>, scratch: &mut Vec<u8>) -> Digest {
     match value.filter(Value::is_object) {
-        Some(object) => digest_of_value(object),
+        Some(object) => digest_of_value(object, scratch),
         None => Digest::of(b"{}"),
     }
 }
 
-fn digest_of_value(value: Value<'_>) -> Digest {
-    digest_and_spelling(value).0
+fn digest_of_value(value: Value<'_>, scratch: &mut Vec<u8>) -> Digest {
+    digest_and_spelling(value, scratch).0
 }
 
 /// Returns the digest of a value's canonical form, and whether the value is spelled in that form.
-fn digest_and_spelling(value: Value<'_>) -> (Digest, bool) {
-    let mut bytes = Vec::with_capacity(value.source().len());
-    canonical::write(value, &mut bytes);
-    (Digest::of(&bytes), bytes == value.source())
+fn digest_and_spelling(value: Value<'_>, scratch: &mut Vec<u8>) -> (Digest, bool) {
+    let start = scratch.len();
+    canonical::write(value, scratch);
+    let bytes = scratch.get(start..).unwrap_or_default();
+    let found = (Digest::of(bytes), bytes == value.source());
+    scratch.truncate(start);
+    found
 }
 
 /// Returns the digest of a result. It is that of the canonical form if the result is JSON other than `null`, otherwise that of the text
@@ -222,10 +226,17 @@ fn digest_and_spelling(value: Value<'_>) -> (Digest, bool) {
 #[must_use]
 pub fn result_digest(result: Option<&Text<'_>>) -> Digest {
     let text = result.map_or(b"".as_slice(), Text::as_bytes);
-    match Parser::new().parse(text, DEPTH_MAX) {
-        Ok(value) if !value.is_null() => digest_of_value(value),
+    let mut parser = Parser::new();
+    match begins_as_json(text).then(|| parser.parse(text, DEPTH_MAX)) {
+        Some(Ok(value)) if !value.is_null() => digest_of_value(value, &mut Vec::new()),
         _ => Digest::of(text),
     }
+}
+
+/// Returns whether a text begins as JSON, or what Python takes for it, does. Most results are no JSON, and their first character tells.
+fn begins_as_json(text: &[u8]) -> bool {
+    let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
+    first.is_some_and(|first| matches!(first, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n' | b'N' | b'I'))
 }
 
 /// A result as a controller observes it. Its digest, and whether it is a failure, are found out on first use.
@@ -270,7 +281,7 @@ mod tests {
     use super::*;
 
     fn args(text: &str) -> Digest {
-        arguments_digest(&ToolInput::Encoded(Text::plain(text.as_bytes())))
+        arguments_digest(&ToolInput::Encoded(Text::plain(text.as_bytes())), &mut Vec::new())
     }
 
     fn result(text: &str) -> Digest {
@@ -298,7 +309,7 @@ mod tests {
         for text in ["null", "[1]", "\"s\"", "5", "true", "{}", "not json", "", "[[[["] {
             assert_eq!(args(text), Digest::of(b"{}"), "{text}");
         }
-        assert_eq!(arguments_digest(&ToolInput::Absent { null: false }), Digest::of(b"{}"));
+        assert_eq!(arguments_digest(&ToolInput::Absent { null: false }, &mut Vec::new()), Digest::of(b"{}"));
     }
 
     /// Every two of these differ in their bytes or in their form, and many of them share a signature.
@@ -339,9 +350,9 @@ mod tests {
         for (text, parser) in texts.iter().zip(of_texts) {
             inputs.push(ToolInput::Encoded(parser.parse(text.as_bytes(), 8).unwrap().as_text().unwrap()));
         }
-        let all: Vec<_> = inputs.iter().map(Arguments::of).collect();
+        let all: Vec<_> = inputs.iter().map(|input| Arguments::of(input, &mut Vec::new())).collect();
         for (at, one) in all.iter().enumerate() {
-            assert_eq!(one.canonical, arguments_digest(&inputs[at]));
+            assert_eq!(one.canonical, arguments_digest(&inputs[at], &mut Vec::new()));
             for (other_at, other) in all.iter().enumerate() {
                 assert_eq!(one == other, at == other_at, "{:?} {:?}", inputs[at], inputs[other_at]);
             }

@@ -2,6 +2,8 @@
 //!
 //! The rules are those of the Hermes controller (`classify_tool_failure`), including its exceptions. They are always given the raw result.
 
+use std::borrow::Cow;
+
 use tollgate_json::{DEPTH_MAX, Parser, Text, Value};
 
 /// How many characters of a text the heuristics read.
@@ -72,8 +74,10 @@ fn member_is(object: Value<'_>, key: &str, flag: bool) -> bool {
 
 /// Applies the heuristics for anything that is not a JSON object: certain words near the start mean a failure.
 fn text_failure(text: &[u8]) -> Option<Failure> {
-    let lower = lower_case_window(text);
-    let contains = |word: &str| memchr::memmem::find(&lower, word.as_bytes()).is_some();
+    let mut window = [0; WINDOW_CHARACTERS];
+    let all = lower_case_window(text, &mut window);
+    let lower = all.as_ref();
+    let contains = |word: &str| memchr::memmem::find(lower, word.as_bytes()).is_some();
     let is_failure = contains("traceback")
         || lower.starts_with(b"error:")
         || contains("\"error\"")
@@ -83,10 +87,14 @@ fn text_failure(text: &[u8]) -> Option<Failure> {
 }
 
 /// Returns the first characters in lower case, as far as it matters for ASCII words: apart from A to Z only U+212A (Kelvin, `k`) and U+0130
-/// (`i` and a combining dot) have ASCII in their lower case. The window is cut before lowering, as the original cuts it.
-fn lower_case_window(text: &[u8]) -> Vec<u8> {
-    if let Some(window) = text.get(..WINDOW_CHARACTERS.min(text.len())).filter(|window| window.is_ascii()) {
-        return window.to_ascii_lowercase();
+/// (`i` and a combining dot) have ASCII in their lower case. The window is cut before lowering, as the original cuts it. What is all ASCII,
+/// as most texts are, is written to `window`.
+fn lower_case_window<'w>(text: &[u8], window: &'w mut [u8; WINDOW_CHARACTERS]) -> Cow<'w, [u8]> {
+    let bytes = WINDOW_CHARACTERS.min(text.len());
+    if let (Some(beginning), Some(window)) = (text.get(..bytes).filter(|beginning| beginning.is_ascii()), window.get_mut(..bytes)) {
+        window.copy_from_slice(beginning);
+        window.make_ascii_lowercase();
+        return Cow::Borrowed(window);
     }
     let mut starts = text.iter().enumerate().filter(|(_, byte)| !matches!(byte, 0x80..0xc0)).map(|(at, _)| at);
     let end = starts.nth(WINDOW_CHARACTERS).unwrap_or(text.len());
@@ -108,7 +116,7 @@ fn lower_case_window(text: &[u8]) -> Vec<u8> {
             }
         };
     }
-    lower
+    Cow::Owned(lower)
 }
 
 #[cfg(test)]
