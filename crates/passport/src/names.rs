@@ -1,6 +1,8 @@
 //! Sets of names: exact ones, and patterns with `*`. They are case-sensitive.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashSet;
 
 use super::argument_names::fold;
 use super::fields::Malformed;
@@ -9,18 +11,28 @@ use super::glob::{self, Case, GlobIndex, Wildcards};
 /// The names that a limit lists.
 #[derive(Debug)]
 pub(super) struct NameSet {
-    exact: HashSet<String>,
+    exact: FxHashSet<String>,
     /// The exact names without case and punctuation.
-    folded: HashSet<String>,
-    patterns: GlobIndex,
+    folded: FxHashSet<String>,
+    /// What stands before the `*` of patterns that have one at their end alone, and the lengths of these texts in bytes. Most patterns are
+    /// such, and a look-up for each length costs less than one in an index of all patterns.
+    beginnings: FxHashSet<String>,
+    lengths: BTreeSet<usize>,
+    /// All other patterns, if there are any.
+    patterns: Option<Box<GlobIndex>>,
 }
 
 impl NameSet {
     pub(super) fn new(entries: Vec<String>) -> Self {
         let (patterns, exact): (Vec<String>, Vec<String>) = entries.into_iter().partition(|entry| glob::has_wildcards(entry));
-        let patterns = GlobIndex::new(patterns.iter().map(|pattern| (pattern.as_str(), 0)), Wildcards::Anywhere, Case::Sensitive);
+        let beginning = |pattern: &str| pattern.strip_suffix('*').filter(|rest| !glob::has_wildcards(rest)).map(str::to_owned);
+        let beginnings: FxHashSet<String> = patterns.iter().filter_map(|pattern| beginning(pattern)).collect();
+        let lengths = beginnings.iter().map(String::len).collect();
+        let others: Vec<String> = patterns.into_iter().filter(|pattern| beginning(pattern).is_none()).collect();
+        let index = || GlobIndex::new(others.iter().map(|pattern| (pattern.as_str(), 0)), Wildcards::Anywhere, Case::Sensitive);
+        let patterns = (!others.is_empty()).then(|| Box::new(index()));
         let folded = exact.iter().filter_map(|name| fold(name)).collect();
-        Self { exact: exact.into_iter().collect(), folded, patterns }
+        Self { exact: exact.into_iter().collect(), folded, beginnings, lengths, patterns }
     }
 
     /// Returns the set as a `Result`, for callers that also read lists which can have wrong entries.
@@ -34,7 +46,10 @@ impl NameSet {
     }
 
     pub(super) fn contains(&self, name: &str) -> bool {
-        self.exact.contains(name) || self.patterns.find(name).is_some()
+        let has_beginning = |length: &usize| name.get(..*length).is_some_and(|beginning| self.beginnings.contains(beginning));
+        self.exact.contains(name)
+            || self.lengths.iter().any(has_beginning)
+            || self.patterns.as_ref().is_some_and(|patterns| patterns.find(name).is_some())
     }
 }
 
@@ -44,8 +59,21 @@ mod tests {
 
     #[test]
     fn names_are_exact_and_patterns_are_patterns() {
-        let names = NameSet::new(["issues.*", "pull_create", "a"].map(str::to_owned).to_vec());
-        for (name, expected) in [("issues.create", true), ("issues", false), ("pull_create", true), ("A", false), ("aa", false)] {
+        let names = NameSet::new(["issues.*", "pull_create", "a", "g\u{e9}t_*", "*_end", "m?d*"].map(str::to_owned).to_vec());
+        for (name, expected) in [
+            ("issues.create", true),
+            ("issues.", true),
+            ("issues", false),
+            ("pull_create", true),
+            ("A", false),
+            ("aa", false),
+            ("g\u{e9}t_x", true),
+            ("ge\u{301}t_x", false),
+            ("x_end", true),
+            ("mid", true),
+            ("middle", true),
+            ("md", false),
+        ] {
             assert_eq!(names.contains(name), expected, "{name}");
         }
         assert!(NameSet::new(vec!["*".to_owned()]).contains("anything/at all"));
