@@ -37,12 +37,13 @@ fn remark_on(entry: &str) -> Option<(String, bool)> {
     }
     match Template::read(entry) {
         Some(Err(fault)) => return Some((fault.says().to_owned(), false)),
-        Some(Ok(template)) if tables::runs(template.program()).is_some() || template.takes_any() => {
-            let says =
-                "has a place for any word, or names a program that runs what it is given: what a place holds may be an option or a script";
-            return Some((says.to_owned(), template.takes_any()));
+        Some(Ok(template)) if template.takes_any() => {
+            return Some(("has a place for any word, which may be an option or a script".to_owned(), true));
         }
-        Some(Ok(_)) => return None,
+        Some(Ok(template)) => {
+            let what = tables::runs(template.program())?;
+            return Some((format!("runs {what}: what a place holds may be a script of the agent; allow it in a sandbox only"), true));
+        }
         None => {}
     }
     let Some(words) = literal_words(entry) else {
@@ -72,13 +73,27 @@ mod tests {
 
     #[test]
     fn entries_that_run_anything_are_told() {
-        let list = ["ls", "git status", "python3", "npm run", "docker run", "sh", "eval", "frobnicate", "*", "sed -i"].map(str::to_owned);
+        let list = [
+            "ls",
+            "git status",
+            "python3",
+            "npm run",
+            "docker run",
+            "sh",
+            "eval",
+            "frobnicate",
+            "*",
+            "sed -i",
+            "make {word}",
+            "git show {word}",
+        ]
+        .map(str::to_owned);
         let remarks = remarks(&list);
         let loud: Vec<usize> = remarks.iter().filter(|remark| remark.runs_anything).map(|remark| remark.index).collect();
-        assert_eq!(loud, [2, 3, 5, 8]);
+        assert_eq!(loud, [2, 3, 5, 8, 10]);
         let unknown: Vec<usize> = remarks.iter().filter(|remark| remark.is_unknown).map(|remark| remark.index).collect();
         assert_eq!(unknown, [7]);
         let all: Vec<usize> = remarks.iter().map(|remark| remark.index).collect();
-        assert_eq!(all, [2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(all, [2, 3, 4, 5, 6, 7, 8, 9, 10]);
     }
 }
