@@ -8,7 +8,7 @@ use rdkafka::ClientConfig;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::statistics::Partition;
 
-use crate::kafka::{AssignsItself, Callbacks, consumer_config, is_forbidden, statistics};
+use crate::kafka::{AssignsItself, Callbacks, consumer_config, is_forbidden, statistics, warn_of};
 use crate::metrics::Metrics;
 use tollgate_config::settings::KafkaSettings;
 
@@ -90,7 +90,7 @@ impl Callbacks for FeedCallbacks {
     fn error(&self, error: KafkaError, reason: &str) {
         // The end of a partition is reported as an error too, and a right that is wanting is reported once.
         if error.rdkafka_error_code() != Some(RDKafkaErrorCode::PartitionEOF) && !is_forbidden(&error) {
-            tracing::warn!(target: "librdkafka", %error, reason, "controls");
+            warn_of("consumer of controls", &error, reason);
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::error::Error;
 use std::ops::Deref;
+use std::sync::LazyLock;
+use std::time::Instant;
 
 use rdkafka::ClientContext;
 use rdkafka::client::OAuthToken;
@@ -11,6 +13,8 @@ use rdkafka::error::KafkaError;
 use rdkafka::producer::{DeliveryResult, ProducerContext};
 use rdkafka::statistics::Statistics;
 use rdkafka::util::IntoOpaque;
+
+use crate::logging::OncePerMinute;
 
 /// What the owner of a client makes of librdkafka's callbacks. They run while the client is polled.
 pub trait Callbacks: Send + Sync {
@@ -96,6 +100,15 @@ impl<C: Deliveries> ProducerContext for Context<C> {
 
     fn delivery(&self, result: &DeliveryResult<'_>, tag: C::Tag) {
         self.0.delivered(result, tag);
+    }
+}
+
+/// Logs an error that librdkafka deals with itself. While brokers are away it repeats one for each of its attempts, so that each kind of error
+/// of each kind of client is logged once a minute, with the number of its repetitions.
+pub(crate) fn warn_of(client: &'static str, error: &KafkaError, reason: &str) {
+    static LINES: LazyLock<OncePerMinute<(&'static str, Option<i32>)>> = LazyLock::new(OncePerMinute::default);
+    if let Some(count) = LINES.count((client, error.rdkafka_error_code().map(|code| code as i32)), Instant::now()) {
+        tracing::warn!(target: "librdkafka", %error, reason, count, "{client}");
     }
 }
 

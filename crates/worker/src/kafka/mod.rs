@@ -29,8 +29,8 @@ pub(crate) use closing::{Closes, Closing, GroupConsumer, answer_leaving, rebalan
 pub use connect::{Inquirer, ReasonContext, Watch};
 pub use consumer::consumer_config;
 pub(crate) use consumer::{heartbeat_interval, silence_max, uses_consumer_protocol};
-pub(crate) use context::log;
 pub use context::{AssignsItself, Callbacks, Context, Deliveries, PlainContext, statistics};
+pub(crate) use context::{log, warn_of};
 pub use failover::failover_table;
 pub(crate) use message::headers_of;
 pub use message::{own_headers, with_record};

@@ -10,7 +10,7 @@ use rdkafka::types::RDKafkaRespErr;
 use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 
 use crate::health::{Health, MemberId, MemberPhase};
-use crate::kafka::{Callbacks, Closes, Closing, Context, is_forbidden, rebalance, statistics};
+use crate::kafka::{Callbacks, Closes, Closing, Context, is_forbidden, rebalance, statistics, warn_of};
 use crate::metrics::Metrics;
 use tollgate_core::event::record::{Offset, Partition};
 
@@ -131,7 +131,7 @@ impl<R: StageRuntime> Callbacks for MemberCallbacks<R> {
         if is_forbidden(&error) {
             tracing::debug!(target: "librdkafka", member = %self.member, %error, reason, "consumer");
         } else {
-            tracing::warn!(target: "librdkafka", member = %self.member, %error, reason, "consumer");
+            warn_of("consumer", &error, reason);
         }
     }
 }

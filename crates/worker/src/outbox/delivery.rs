@@ -6,7 +6,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedHeaders, Message, OwnedHeaders};
 use rdkafka::producer::DeliveryResult;
 
-use crate::kafka::{Callbacks, Deliveries};
+use crate::kafka::{Callbacks, Deliveries, warn_of};
 use tollgate_core::event::record::{Offset, Partition};
 
 /// What a publication is for.
@@ -159,7 +159,7 @@ pub(super) fn is_too_large(code: Option<RDKafkaErrorCode>) -> bool {
 
 impl Callbacks for DeliveryQueue {
     fn error(&self, error: KafkaError, reason: &str) {
-        tracing::warn!(target: "librdkafka", %error, reason, "producer");
+        warn_of("producer", &error, reason);
     }
 }
 
