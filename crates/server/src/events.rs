@@ -57,6 +57,10 @@ struct Ids<'a> {
     event_id: Option<&'a RawValue>,
     #[serde(borrow)]
     tenant_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    agent_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    user_id: Option<&'a RawValue>,
 }
 
 impl Reading<'_> {
@@ -139,9 +143,15 @@ impl Reading<'_> {
             (Some(key), Some(place)) => format!("{key}/{place}"),
             (None, _) => new_event_id(),
         });
-        let tenant = self.caller.tenant.as_deref().filter(|_| ids.tenant_id.is_none());
-        let member = |name: &str, text: &str| format!("\"{name}\":{}", serde_json::Value::from(text));
-        event_id.iter().map(|id| member("event_id", id)).chain(tenant.map(|tenant| member("tenant_id", tenant))).collect()
+        let known = |known: &'_ Option<String>, own: Option<&RawValue>| known.clone().filter(|_| own.is_none());
+        let members = [
+            ("event_id", event_id),
+            ("tenant_id", known(&self.caller.tenant, ids.tenant_id)),
+            ("agent_id", known(&self.caller.agent, ids.agent_id)),
+            ("user_id", known(&self.caller.user, ids.user_id)),
+        ];
+        let member = |(name, text): (&str, Option<String>)| text.map(|text| format!("\"{name}\":{}", serde_json::Value::from(text)));
+        members.into_iter().filter_map(member).collect()
     }
 
     /// Checks that the caller may speak for whom the event names.
@@ -151,7 +161,8 @@ impl Reading<'_> {
             return Err(Refusal::new(StatusCode::FORBIDDEN, "type_not_allowed", message));
         }
         let of = &event.attribution;
-        self.caller.check(of.tenant_id.as_deref(), of.agent_id.as_deref())
+        self.caller.check(of.tenant_id.as_deref(), of.agent_id.as_deref())?;
+        self.caller.check_user(of.user_id.as_deref())
     }
 }
 
@@ -248,6 +259,16 @@ mod tests {
         let refusal = read(&caller, &foreign).unwrap_err();
         assert_eq!((refusal.status, refusal.code), (StatusCode::FORBIDDEN, "tenant_not_allowed"));
         assert!(!refusal.message.contains("globex") && refusal.message.contains("tenant_id"));
+    }
+
+    #[test]
+    fn an_event_gets_the_only_agent_and_the_user_of_its_token() {
+        let mut caller = Caller::anyone();
+        (caller.agent, caller.user) = (Some("coder".to_owned()), Some("ada".to_owned()));
+        let value = String::from_utf8(read(&caller, CALL).unwrap().0.remove(0).value).unwrap();
+        assert_eq!(value, CALL.replacen('{', r#"{"event_id":"key","agent_id":"coder","user_id":"ada","#, 1));
+        let foreign = CALL.replacen('{', r#"{"user_id":"bob","#, 1);
+        assert_eq!(read(&caller, &foreign).unwrap_err().code, "user_not_allowed");
     }
 
     #[test]

@@ -22,6 +22,10 @@ pub struct Caller {
     pub tenant: Option<String>,
     /// The agents that it may speak for; `None` is any agent.
     pub agents: Option<Arc<ToolPatterns>>,
+    /// The agent of events that name none: the only one that it may speak for.
+    pub agent: Option<String>,
+    /// The user that its events belong to; `None` leaves the user to the events.
+    pub user: Option<String>,
     /// How many requests it may send.
     rate: Option<Arc<Rate>>,
 }
@@ -30,7 +34,7 @@ impl Caller {
     /// Returns the caller of a server without tokens, which listens on loopback alone.
     #[must_use]
     pub fn anyone() -> Self {
-        Self { name: "loopback".to_owned(), tenant: None, agents: None, rate: None }
+        Self { name: "loopback".to_owned(), tenant: None, agents: None, agent: None, user: None, rate: None }
     }
 
     /// Returns the caller with another tenant.
@@ -61,6 +65,18 @@ impl Caller {
                 refused("agent_not_allowed", message)
             }
         }
+    }
+
+    /// Checks for which user an event speaks.
+    ///
+    /// # Errors
+    /// Returns a [`Refusal`] that repeats no value.
+    pub fn check_user(&self, user: Option<&str>) -> Result<(), Refusal> {
+        if self.user.is_none() || self.user.as_deref() == user {
+            return Ok(());
+        }
+        let message = "user_id: found another user than this token may speak for; leave user_id out, or use that user's token";
+        Err(Refusal::new(StatusCode::FORBIDDEN, "user_not_allowed", message))
     }
 
     /// Counts a request against the caller's rate.
@@ -138,6 +154,8 @@ struct Entry {
     #[serde(default)]
     agents: Option<Vec<String>>,
     #[serde(default)]
+    user: Option<String>,
+    #[serde(default)]
     rate_per_second: Option<u32>,
 }
 
@@ -178,7 +196,10 @@ impl Entry {
     }
 
     fn caller(self) -> Caller {
+        let only = self.agents.as_deref().and_then(|agents| if let [agent] = agents { Some(agent) } else { None });
         Caller {
+            agent: only.filter(|agent| !agent.contains('*')).cloned(),
+            user: self.user.filter(|user| !user.is_empty()),
             name: self.name,
             tenant: self.tenant.filter(|tenant| !tenant.is_empty()),
             agents: self.agents.map(|agents| Arc::new(ToolPatterns::new(agents))),
@@ -196,7 +217,7 @@ impl Tokens {
         let only = document.as_object().filter(|members| members.len() == 1).and_then(|members| members.get("tokens")?.as_array());
         let Some(entries) = only.filter(|entries| !entries.is_empty()) else {
             return Err(
-                "found no list of entries; write `tokens:` and a list of {name, sha256 or certificate, tenant, agents, rate_per_second}"
+                "found no list of entries; write `tokens:` and a list of {name, sha256 or certificate, tenant, agents, user, rate_per_second}"
                     .to_owned(),
             );
         };
@@ -206,8 +227,8 @@ impl Tokens {
             // The message of the parser may repeat a value, which may be a token.
             let entry = Entry::deserialize(entry).map_err(|_| {
                 fault(
-                    ": found an entry of another form; write name, sha256 or certificate, and as you like tenant, agents (a list) and \
-                     rate_per_second",
+                    ": found an entry of another form; write name, sha256 or certificate, and as you like tenant, agents (a list), user \
+                     and rate_per_second",
                 )
             })?;
             let proof = entry.proof().map_err(fault)?;
@@ -272,12 +293,17 @@ mod tests {
         let tokens = Tokens::read(&document).unwrap();
         let caller = tokens.caller("s3cret").unwrap();
         assert_eq!((caller.name.as_str(), caller.tenant.as_deref()), ("ci", Some("acme")));
-        assert!(caller.check(Some("acme"), Some("build-7")).is_ok());
+        assert!(caller.check(Some("acme"), Some("build-7")).is_ok() && caller.check_user(Some("anybody")).is_ok());
         for (tenant, agent) in
             [(Some("other"), Some("build-7")), (None, Some("build-7")), (Some("acme"), Some("deploy")), (Some("acme"), None)]
         {
             assert_eq!(caller.check(tenant, agent).unwrap_err().status, StatusCode::FORBIDDEN, "{tenant:?} {agent:?}");
         }
+        let document = json!({"tokens": [{"name": "ada", "sha256": hash("s3cret"), "agents": ["coder"], "user": "ada"}]});
+        let desk = Tokens::read(&document).unwrap().caller("s3cret").unwrap();
+        assert_eq!((caller.agent.as_deref(), desk.agent.as_deref(), desk.user.as_deref()), (None, Some("coder"), Some("ada")));
+        assert!(desk.check(None, Some("coder")).is_ok() && desk.check_user(Some("ada")).is_ok());
+        assert_eq!(desk.check_user(Some("bob")).unwrap_err().code, "user_not_allowed");
         for wrong in ["", "s3cre", "S3CRET", &hash("s3cret")] {
             assert!(tokens.caller(wrong).is_none());
         }
