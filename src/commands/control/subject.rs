@@ -100,7 +100,11 @@ pub(super) fn suspend(args: &SuspendArgs, settings: &Settings) -> anyhow::Result
     match args.wait {
         None => Ok(ExitCode::SUCCESS),
         Some(wait) => {
-            await_applied(settings, written, listing.context("it is written, and whether workers apply it cannot be told")?, wait)
+            let listing = listing.context("it is written, and whether workers apply it cannot be told")?;
+            let found = await_applied(settings, written, listing, wait)?;
+            // What was applied may be about nobody: this is the last that is read.
+            args.switch.subject.say_whom();
+            Ok(found)
         }
     }
 }
@@ -223,12 +227,20 @@ impl SubjectArgs {
             say!("tollgate: privacy.subject_key is not set: whoever can guess this id can tell its hash");
         }
         let tenant = self.tenant.as_deref().unwrap_or_default();
-        if tenant.is_empty() && !is_tenant {
-            say!("tollgate: without --tenant this is the {} of events that carry no tenant_id", self.kind.as_str());
-        }
+        self.say_whom();
         let subject = Subject { kind: self.kind, tenant, id: &id };
         let earlier = settings.subject_keys.iter().skip(1).map(|key| SubjectHasher::new(Some(key)).hash(&subject)).collect();
         Ok(Resolved { kind: self.kind, first: hasher.hash(&subject), earlier })
+    }
+
+    /// Says of whom an id without a tenant is.
+    fn say_whom(&self) {
+        if self.name.id.is_some() && self.tenant.as_deref().unwrap_or_default().is_empty() && self.kind != SubjectKind::Tenant {
+            say!(
+                "tollgate: without --tenant this is the {} of events that carry no tenant_id; events that carry one are not concerned",
+                self.kind.as_str()
+            );
+        }
     }
 
     /// Refuses an id that was hashed under a key that the workers do not have, unless the command is forced. A hash needs no key.
