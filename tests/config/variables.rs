@@ -55,6 +55,33 @@ guardrails:
     assert_eq!(whole, json!([{"use": "allowlist", "tools": ["t*"], "config": {"allowed_tools": null, "denied_tools": ["x"]}}]));
 }
 
+/// Such a name would have no effect. Names that a cluster sets for a service called tollgate are none of ours.
+#[test]
+fn a_key_with_one_underscore_too_few_is_refused() {
+    for (name, fix) in [
+        ("TOLLGATE_KAFKA__BROKERS", "write TOLLGATE__KAFKA__BROKERS"),
+        ("TOLLGATE_KAFKA_BROKERS", "write TOLLGATE__KAFKA__BROKERS"),
+        ("TOLLGATE_KAFKA_GROUP_ID", "write TOLLGATE__KAFKA__GROUP_ID"),
+    ] {
+        let ran = run(tollgate().args(["config", "check"]).env(name, "x"), b"");
+        assert_eq!(ran.exit, Some(1), "{name}: {}", ran.stderr);
+        assert!(ran.stderr.contains(name) && ran.stderr.contains(fix), "{}", ran.stderr);
+    }
+    let ran = run(tollgate().args(["config", "check"]).env("TOLLGATE_SERVICE_PORT", "7878").env("TOLLGATE_PORT", "tcp://10.0.0.1"), b"");
+    assert_eq!(ran.exit, Some(0), "{}", ran.stderr);
+}
+
+/// A passport that denies every call is read like a closed gate.
+#[test]
+fn a_passport_that_denies_every_call_is_named() {
+    let passport = temporary(r#"{"foo": 1}"#);
+    let path = passport.path().to_str().unwrap();
+    let file =
+        temporary(&format!("guardrails:\n  enabled: true\n  providers:\n    - {{use: oap_passport, config: {{passport_path: {path}}}}}\n"));
+    let ran = run(tollgate().args(["config", "check", "--config"]).arg(file.path()), b"");
+    assert!(ran.stderr.contains("passport_path") && ran.stderr.contains("denies every call"), "{}", ran.stderr);
+}
+
 /// An element of a default list is set where it stands; the others stay.
 #[test]
 fn elements_of_default_lists() {

@@ -37,13 +37,18 @@ struct Variable {
 /// Returns the values of the file, overridden by the variables with our prefix.
 ///
 /// # Errors
-/// Returns [`ConfigError`] for a variable that is not UTF-8, or that names an element beyond the end of its list.
+/// Returns [`ConfigError`] for a variable that is not UTF-8, that names an element beyond the end of its list, or whose name is hardly meant for
+/// anything but a key.
 pub(super) fn over(
     file: Value,
     defaults: &Value,
     variables: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Result<Written, ConfigError> {
     let mut written = Written { values: file, texts: Texts::default() };
+    let variables: Vec<(OsString, OsString)> = variables.into_iter().collect();
+    if let Some((variable, fix)) = variables.iter().filter_map(|(name, _)| name.to_str()).find_map(|name| misspelt(name, defaults)) {
+        return Err(ConfigError::Misspelt { variable, fix });
+    }
     let mut ours = variables.into_iter().filter_map(Variable::read).collect::<Result<Vec<_>, _>>()?;
     // Mappings and lists come before what they hold, and elements in their order.
     ours.sort_by(|left, right| compare(&left.path, &right.path).then_with(|| left.name.cmp(&right.name)));
@@ -64,6 +69,22 @@ impl Variable {
     fn source(&self, text: Result<String, String>, is_from_file: bool, is_second_reading: bool) -> Source {
         Source { variable: self.name.clone(), text: text.map(Secret), is_from_file, is_second_reading }
     }
+}
+
+/// Returns a variable that names a key, but has one underscore where two are needed, with the name that is meant. Other programs set names that
+/// begin with ours too: Kubernetes does for a service of that name.
+fn misspelt(name: &str, defaults: &Value) -> Option<(String, String)> {
+    let rest = name.strip_prefix("TOLLGATE_").filter(|rest| !rest.starts_with('_'))?;
+    let is_key = |(at, _): &(usize, &str)| {
+        let (section, key) = (rest.get(..*at).unwrap_or_default(), rest.get(at + 1..).unwrap_or_default());
+        defaults.get(section.to_lowercase()).and_then(|section| section.get(key.to_lowercase())).is_some()
+    };
+    let fix = match rest.match_indices('_').find(is_key) {
+        Some((at, _)) => format!("{PREFIX}{}__{}", rest.get(..at)?, rest.get(at + 1..)?),
+        None if rest.contains("__") => format!("{PREFIX}{rest}"),
+        None => return None,
+    };
+    Some((name.to_owned(), fix))
 }
 
 /// Compares two paths. Indices of a list are compared as numbers: 9 comes before 10.

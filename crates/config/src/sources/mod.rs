@@ -44,6 +44,14 @@ pub enum ConfigError {
         /// How many elements the list has.
         length: usize,
     },
+    /// A variable is hardly meant for anything but the configuration, and has no effect.
+    #[error("{variable}: found the name of a key with one underscore behind TOLLGATE, which sets nothing; write {fix}")]
+    Misspelt {
+        /// The name of the variable.
+        variable: String,
+        /// The name that sets the key.
+        fix: String,
+    },
     /// Some values are wrong.
     #[error("{origin}:\n{shown}")]
     Invalid {

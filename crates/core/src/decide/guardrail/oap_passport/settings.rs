@@ -11,8 +11,8 @@ use crate::decide::controls::Controls;
 use crate::decide::guardrail::{GuardrailProvider, NamedFile, ProviderSettings};
 use crate::settings::{Section, Spelling, shape};
 use tollgate_passport::{
-    AgentHost, ArgumentRole, BROWSER_FAMILY, CapabilityMap, HOSTS, MCP_FAMILY, Passport, PassportFault, Terms, ToolArguments,
-    UnenforcedLimits,
+    AgentHost, ArgumentRole, BROWSER_FAMILY, CapabilityMap, HOSTS, MCP_FAMILY, Passport, PassportFault, SchemaFault, Terms, ToolArguments,
+    UnenforcedLimits, check_schema,
 };
 
 /// The settings of the passport provider: the loaded passport, and the terms that calls are examined under.
@@ -32,6 +32,9 @@ pub(super) struct PassportSettings {
     /// The file's content, or its fault; `None` until it is loaded.
     #[serde(skip)]
     passport: Option<Result<Arc<Passport>, PassportFault>>,
+    /// The first fault of the file because of which calls are denied.
+    #[serde(skip)]
+    denies: Option<String>,
 }
 
 impl PassportSettings {
@@ -63,12 +66,21 @@ impl ProviderSettings for PassportSettings {
 
     fn load(&mut self, content: &[u8]) {
         self.passport = Some(Passport::read(content).map(Arc::new));
+        let denies = |fault: &SchemaFault| fault.effect.starts_with("denies every call");
+        self.denies = check_schema(content).ok().and_then(|faults| faults.into_iter().find(denies)).map(|fault| {
+            let SchemaFault { path, found, expected, effect } = fault;
+            format!("{path}: found {found}, expected {expected}; it {effect}")
+        });
     }
 
     fn unusable(&self) -> Option<String> {
         let NamedFile { key, path, .. } = self.file()?;
-        let fault = self.passport.as_ref()?.as_ref().err()?;
-        Some(format!("{key}: {path} is no usable passport: {fault}; every call that relies on it is denied with oap.passport_invalid"))
+        match self.passport.as_ref()? {
+            Err(fault) => Some(format!(
+                "{key}: {path} is no usable passport: {fault}; every call that relies on it is denied with oap.passport_invalid"
+            )),
+            Ok(_) => self.denies.as_ref().map(|fault| format!("{key}: {path}: {fault}")),
+        }
     }
 
     fn basis(&self) -> Option<(&'static str, String)> {
@@ -101,6 +113,7 @@ pub(super) fn read(config: &Section<'_>, guardrails: &Section<'_>) -> PassportSe
         unenforced_limits,
         file_key,
         passport: None,
+        denies: None,
     }
 }
 
