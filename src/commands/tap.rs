@@ -63,7 +63,8 @@ impl TapArgs {
             }
             (Some(until), Some(since)) if until <= since => {
                 return Err(wrong(&format!(
-                    "--until: found {}, which does not come behind --since, {}; write a later time",
+                    "--until: found {}, which does not come behind --since, {}; write a later time (a time of day is the last one that has \
+                     come), or --end to end with what is there now",
                     stamp(until),
                     stamp(since)
                 )));
