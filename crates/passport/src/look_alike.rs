@@ -6,6 +6,8 @@
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
+use super::climbs::count_parents;
+
 /// Returns another spelling under which some system may know a name: in ASCII letters, as far as there are such, and without what Windows leaves
 /// out (dots and blanks at the end of a component, and the name of a stream behind a colon). `None` for a text that is spelled so itself.
 pub(super) fn plain_spelling(text: &str) -> Option<String> {
@@ -44,7 +46,6 @@ pub(super) fn is_ambiguous(path: &str) -> bool {
         })
     };
     let parts = [":/", ",/", ";/", "%2e", "%2f", "%5c"];
-    let climbs = |text: &str| text.split('/').any(|component| component == "..");
     let has_sign = || {
         is_drive
             || lower.starts_with("file:")
@@ -54,7 +55,7 @@ pub(super) fn is_ambiguous(path: &str) -> bool {
     };
     // Nearly no path has any of these, and then there is less to look for.
     path.contains([':', ',', ';', '%', '$', '~']) && has_sign()
-        || plain_spelling(path).is_some_and(|spelling| climbs(&spelling) && !climbs(path))
+        || plain_spelling(path).is_some_and(|spelling| count_parents(&spelling) > 0 && count_parents(path) == 0)
 }
 
 /// Returns whether Unicode calls a character default-ignorable: it is not shown, and some systems compare names without it.

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use bash_commands::Below;
 
 use super::super::argument_names::{ArgumentRole, fold};
+use super::super::climbs::count_parents;
 use super::super::glob::{self, Case, GlobIndex, Wildcards};
 use super::super::look_alike::plain_spelling;
 use super::super::path::{NormalPath, PathSet, Purpose};
@@ -145,8 +146,7 @@ impl FileLimits {
                 return report(to, "globs", Err(denial));
             }
             // What stands in braces may lead elsewhere.
-            let climbs = |text: &&String| text.split('/').any(|component| component == "..");
-            if let Some(expansion) = expansions.iter().find(climbs).filter(|_| text.contains('{')) {
+            if let Some(expansion) = expansions.iter().find(|text| count_parents(text) > 0).filter(|_| text.contains('{')) {
                 report(to, "allowed_paths", self.check_allowed(&NormalPath::new(expansion)));
             }
             let is_secret = reads && expansions.iter().any(|text| secrets::secret_glob(text));

@@ -12,7 +12,7 @@ use tollgate_json::{DEPTH_MAX, Parser, Text, Value};
 
 use super::super::argument_names::fold;
 use super::super::arguments::{Sorted, check_braces};
-use super::super::climbs::CLIMBS_MAX;
+use super::super::climbs::{CLIMBS_MAX, count_parents};
 use super::super::fields::without;
 use super::super::names::NameSet;
 use super::super::path::NormalPath;
@@ -154,12 +154,11 @@ fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut dyn Report
 /// Returns whether a text is the path of a secret. What is longer than any path, whatever of it is left out, is none; what goes up more often than
 /// is followed, or has more components than are looked at, may be one.
 fn names_secret(text: &str) -> bool {
-    let components = || text.split('/').filter(|component| !matches!(*component, "" | "."));
-    let bytes: usize = components().map(|component| component.len() + 1).sum();
-    let climbs = components().filter(|component| *component == "..").count();
+    let components = text.split('/').filter(|component| !matches!(*component, "" | "."));
+    let bytes: usize = components.map(|component| component.len() + 1).sum();
     // Where there are blanks it is a list of paths rather than one.
     let is_too_deep = || budget::is_too_deep(text) && !text.contains(char::is_whitespace);
-    climbs > CLIMBS_MAX || bytes <= PATH_BYTES_MAX && (is_too_deep() || secrets::is_secret(&NormalPath::new(text)))
+    count_parents(text) > CLIMBS_MAX || bytes <= PATH_BYTES_MAX && (is_too_deep() || secrets::is_secret(&NormalPath::new(text)))
 }
 
 /// Returns the texts that an argument holds: itself, or what stands in it if it is an object or a list that is written out.
