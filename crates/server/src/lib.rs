@@ -11,6 +11,7 @@
 //! | [`events`] | bodies as events, read as the workers read them |
 //! | [`gate`], [`waits`], [`shared`] | publishes, waits, remembers |
 //! | [`publisher`], [`replies`], [`claim`] | Kafka: events out, verdicts in, one server on a partition |
+//! | `watch` | looks at the topics beside them |
 //! | [`refusal`] | answers without a verdict, in the shape of a verdict that blocks |
 
 pub mod claim;
@@ -30,4 +31,5 @@ pub mod tls;
 pub mod token_file;
 pub mod tokens;
 pub mod waits;
+mod watch;
 pub mod watched;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rdkafka::ClientConfig;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -14,7 +14,7 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_core::event::record::Partition;
 use tollgate_json::digest::Fingerprint;
 use tollgate_worker::Stop;
-use tollgate_worker::kafka::{Callbacks, Context, Deliveries, Linger, leaderless, make_producer, verdict_producer_config};
+use tollgate_worker::kafka::{Callbacks, Context, Deliveries, Linger, make_producer, verdict_producer_config};
 use tollgate_worker::threads::MustRun;
 
 use crate::events::Prepared;
@@ -27,8 +27,6 @@ const ACKNOWLEDGED_WITHIN_MS: &str = "10000";
 const BATCH_BYTES_MAX: u64 = 100_000;
 /// How long to wait for delivery reports at a time.
 const POLL: Duration = Duration::from_millis(100);
-/// How often to look whether each partition of the events topic has a leader, and how long a look may take.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a stop waits for events that are on their way.
 const FLUSH_MAX: Duration = Duration::from_secs(5);
 /// The key of a claim, which is no thread.
@@ -89,19 +87,10 @@ impl Publisher {
         let reports = Reports { shared: Arc::clone(shared), has_lost: Arc::default() };
         let producer = make_producer(&config, Context(reports.clone()))?;
         let producer = Arc::new(RwLock::new(Arc::new(producer)));
-        let (polled, stop, shared, events) = (Arc::clone(&producer), stop.clone(), Arc::clone(shared), [kafka.topics.events.clone()]);
+        let (polled, stop) = (Arc::clone(&producer), stop.clone());
         must_run.spawn(move || {
-            let mut looked = Instant::now();
             while !stop.is_for_good() {
-                let producer = current(&polled);
-                producer.poll(POLL);
-                if looked.elapsed() >= LOOK_INTERVAL {
-                    // The threads on such a partition wait in vain, and the server is ready for the others.
-                    if let Ok(found) = leaderless(producer.client(), &events, |_| true, LOOK_INTERVAL) {
-                        shared.set_warning("serve events", found);
-                    }
-                    looked = Instant::now();
-                }
+                current(&polled).poll(POLL);
             }
             let _left = current(&polled).flush(FLUSH_MAX);
         })?;

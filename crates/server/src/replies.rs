@@ -1,4 +1,4 @@
-//! Reads the server's own partition of the replies topic, and finds out whether the log can be reached.
+//! Reads the server's own partition of the replies topic, and finds out whether replies arrive.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,26 +13,18 @@ use tollgate_config::settings::KafkaSettings;
 use tollgate_core::event::record::Partition;
 use tollgate_json::digest::Fingerprint;
 use tollgate_worker::Stop;
-use tollgate_worker::kafka::{
-    AssignsItself, Callbacks, Context, cluster_topic, consumer_config, is_unreachable, leaderless, make_consumer, statistics,
-};
+use tollgate_worker::kafka::{AssignsItself, Callbacks, Context, consumer_config, is_unreachable, make_consumer, statistics};
 
 use crate::claim::{Claim, ClaimState, Claims, INTERVAL};
 use crate::hex;
 use crate::publisher::{CLAIM_KEY, Publisher};
 use crate::shared::{Condition, Shared};
+use crate::watch::{ReplyPartition, UNHEARD};
 
 /// How long to wait for a reply at a time. A reply that comes ends the wait.
 const POLL: Duration = Duration::from_millis(50);
-/// How long a question about the topic may take.
-const METADATA_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long claims may stay away before the reader makes a new consumer. After a leader was away, librdkafka may wait for the next one for ever.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// The pause before the topic is looked at again.
-const RETRY_PAUSE: Duration = Duration::from_millis(500);
-
-/// The code of refusals while the replies topic, or the server's partition of it, is away.
-const UNHEARD: &str = "reply_partition_missing";
 
 /// The reader of replies.
 pub struct Replies {
@@ -46,6 +38,8 @@ pub struct Replies {
     pub publisher: Arc<Publisher>,
     /// The claims on the partition.
     pub claims: Claims,
+    /// What the watch on topics has found of the partition.
+    pub found: ReplyPartition,
     /// The sign to stop.
     pub stop: Stop,
 }
@@ -132,33 +126,15 @@ impl Replies {
 
     /// Waits until the partition is there. Returns whether it is, which it is not if the sign to stop came first.
     fn find_partition(&self, consumer: &BaseConsumer<Context<Contact>>) -> bool {
-        let (topic, number) = (&self.kafka.topics.replies, self.partition.0);
-        let is_own = |partition| partition == self.partition;
         while !self.stop.is_for_good() {
             self.shared.beat();
-            let cut_off = |code, why| self.shared.set(Condition::CutOff { code, why });
-            match cluster_topic(consumer, topic, METADATA_TIMEOUT) {
-                Ok(found) if i32::try_from(found.partitions).is_ok_and(|count| number < count) => {
-                    let Ok(Some(why)) = leaderless(consumer.client(), std::slice::from_ref(topic), is_own, METADATA_TIMEOUT) else {
-                        return true;
-                    };
-                    cut_off(UNHEARD, why);
-                }
-                Ok(found) => cut_off(
-                    UNHEARD,
-                    format!(
-                        "the replies topic {topic} has {} partitions and no partition {number}; create what is missing with `tollgate topics \
-                         apply --execute --optional`, or change serve.partition",
-                        found.partitions
-                    ),
-                ),
-                Err(error) => cut_off(
-                    "kafka_unreachable",
-                    format!("the brokers at {} do not answer: {error}; the server goes on trying", self.kafka.shown_brokers()),
-                ),
+            match &*self.found.get() {
+                Some(Ok(())) => return true,
+                Some(Err(cut_off)) => self.shared.set(cut_off.clone()),
+                None => {}
             }
             // Errors of the connection are said while the client is polled.
-            let _event = consumer.poll(RETRY_PAUSE);
+            let _event = consumer.poll(POLL);
         }
         false
     }

@@ -24,6 +24,7 @@ use crate::routes::{App, router};
 use crate::shared::{Condition, Shared};
 use crate::token_file;
 use crate::waits::Waits;
+use crate::watch::TopicWatch;
 
 /// What a server is made of.
 #[derive(Debug, Clone)]
@@ -109,10 +110,11 @@ impl Server {
         let partition = Partition(i32::try_from(settings.partition).context("serve.partition: found a number that no partition has")?);
         let shared = Arc::new(Shared::new(waits, partition, Arc::clone(&health), metrics));
         let publisher = Arc::new(Publisher::start(&kafka, partition, &shared, (must_run("serve-publisher"), &stop))?);
+        let found = TopicWatch::start(&kafka, partition, &shared, (must_run("serve-watch"), &stop))?;
         let consumer = Replies::consumer(&kafka, partition, &shared).context("kafka.properties")?;
         let claims = Claims::new(host_name(), is_alone);
         let replies =
-            Replies { kafka, partition, shared: Arc::clone(&shared), publisher: Arc::clone(&publisher), claims, stop: stop.clone() };
+            Replies { kafka, partition, shared: Arc::clone(&shared), publisher: Arc::clone(&publisher), claims, found, stop: stop.clone() };
         let ended = Arc::new(Mutex::new(None));
         let (why, cut_off, stopping) = (Arc::clone(&ended), Arc::clone(&shared), stop.clone());
         must_run("serve-replies").spawn(move || {

@@ -34,7 +34,8 @@ impl<T> Current<T> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn set(&self, value: T) {
+    /// Replaces the value in force.
+    pub(crate) fn set(&self, value: T) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(value);
     }
 }
