@@ -6,6 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use serde_json::json;
 
@@ -130,6 +131,31 @@ pub(crate) fn a_killed_worker_is_missed_before_its_session_is_over(cluster: &Clu
         let outcome = calls_through(cluster, kind, Fault::Kill, |second, _| has_all(second))?;
         assert!(outcome.removals >= 1, "only the group has missed it: {kind:?}");
     }
+    Ok(())
+}
+
+/// A roll-out raises the session: workers without the new setting do not take those that have it for dead.
+pub(crate) fn a_worker_with_a_longer_session_is_not_missed(cluster: &Cluster) -> Result<()> {
+    let mut deployment = Deployment::new(cluster, PARTITIONS)?;
+    let [first, second] = [("pod-a", json!({})), ("pod-b", json!({"session.timeout.ms": 300_000}))].map(|(name, properties)| {
+        deployment.configure("/kafka/properties", properties);
+        deployment.spawn(name)
+    });
+    let (first, second) = (first?, second?);
+    first.wait_ready()?;
+    second.wait_ready()?;
+    wait_until("each has half of the partitions", || Ok(first.partitions()?.len() == 2 && second.partitions()?.len() == 2))?;
+    let asker: BaseConsumer = cluster.client().set("group.id", &deployment.group).create()?;
+    let mut list = TopicPartitionList::new();
+    list.add_partition_range(&deployment.state, 0, PARTITIONS - 1);
+    let mut beats = std::collections::BTreeSet::new();
+    wait_until("the beats of the second worker come for longer than the first one waits", || {
+        let committed = asker.committed_offsets(list.clone(), TIME_MAX)?;
+        beats.extend(committed.elements().iter().map(|element| element.metadata().to_owned()).filter(|beat| beat.ends_with(" pod-b")));
+        Ok(beats.len() >= 24)
+    })?;
+    ensure!(!first.log().contains("a worker is silent"), "{}", first.log());
+    ensure!(first.stop()?.success() && second.stop()?.success());
     Ok(())
 }
 

@@ -147,6 +147,7 @@ fn cases() -> Vec<Case> {
         sharing!(membership::a_stopped_worker_leaves_nothing_to_repeat),
         sharing!(membership::a_static_member_keeps_its_partitions),
         sharing!(dead_worker::a_killed_worker_is_missed_before_its_session_is_over),
+        sharing!(dead_worker::a_worker_with_a_longer_session_is_not_missed),
         sharing!(dead_worker::a_worker_that_thaws_joins_again),
         sharing!(dead_worker::a_member_that_is_not_taken_back_starts_over),
         sharing!(membership::the_consumer_protocol_works_too),

@@ -12,7 +12,7 @@ use super::failover::set_failover;
 /// How often a member sends the group a heartbeat, unless a property says otherwise.
 const HEARTBEAT_INTERVAL_MS: u64 = 100;
 /// How long a worker may be silent, unless a property says otherwise.
-const SILENCE_MAX_MS: u64 = 3_500;
+pub const SILENCE_MAX: Duration = Duration::from_millis(3_500);
 /// The heartbeat interval that brokers set for members of the KIP-848 group protocol by default.
 const CONSUMER_PROTOCOL_HEARTBEAT_MS: u64 = 5_000;
 
@@ -21,7 +21,7 @@ const CONSUMER_PROTOCOL_HEARTBEAT_MS: u64 = 5_000;
 #[must_use]
 pub fn silence_max(kafka: &KafkaSettings) -> Duration {
     let set = kafka.properties.get("session.timeout.ms").and_then(|value| value.parse().ok());
-    Duration::from_millis(set.unwrap_or(SILENCE_MAX_MS))
+    set.map_or(SILENCE_MAX, Duration::from_millis)
 }
 
 /// Returns how often a member sends the group a heartbeat.

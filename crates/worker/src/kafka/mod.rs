@@ -28,7 +28,7 @@ pub use clients::{make_consumer, make_producer};
 pub(crate) use closing::{Closes, Closing, GroupConsumer, answer_leaving, rebalance};
 pub use connect::{Inquirer, ReasonContext, Watch};
 pub use consumer::consumer_config;
-pub(crate) use consumer::{heartbeat_interval, silence_max, uses_consumer_protocol};
+pub(crate) use consumer::{SILENCE_MAX, heartbeat_interval, silence_max, uses_consumer_protocol};
 pub use context::{AssignsItself, Callbacks, Context, Deliveries, PlainContext, statistics};
 pub(crate) use context::{log, warn_of};
 pub use failover::failover_table;

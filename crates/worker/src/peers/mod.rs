@@ -27,7 +27,7 @@ use tollgate_config::settings::KafkaSettings;
 
 use crate::health::Health;
 use crate::host_time::now_ms;
-use crate::kafka::{PlainContext, StageTopics, asker_config, make_consumer};
+use crate::kafka::{PlainContext, SILENCE_MAX, StageTopics, asker_config, make_consumer};
 use crate::stop::Stop;
 
 pub(crate) use beat::instance_id;
@@ -38,6 +38,11 @@ use silence::Silence;
 const BEATS_PER_TIMEOUT: u32 = 16;
 /// How long a request may take.
 const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Returns how often a worker writes its beat. While a roll-out raises the session, its peers may still take it for dead after the default.
+fn interval(silence_max: Duration) -> Duration {
+    silence_max.min(SILENCE_MAX) / BEATS_PER_TIMEOUT
+}
 
 /// Commits offsets in the name of a member.
 type Commit = Box<dyn Fn(&TopicPartitionList) -> KafkaResult<()> + Send>;
@@ -118,7 +123,7 @@ impl Peers {
     }
 
     fn interval(&self) -> Duration {
-        self.silence_max / BEATS_PER_TIMEOUT
+        interval(self.silence_max)
     }
 
     fn pause(&self) {

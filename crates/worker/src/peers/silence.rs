@@ -62,7 +62,9 @@ impl Silence {
 
 #[cfg(test)]
 mod tests {
+    use super::super::interval;
     use super::*;
+    use crate::kafka::SILENCE_MAX;
     use tollgate_core::event::record::Partition;
 
     const STEP: Duration = Duration::from_secs(1);
@@ -92,6 +94,17 @@ mod tests {
         assert_eq!(steps("a", 10, moving), [(4, "dead".to_owned()), (8, "dead".to_owned())], "and again if it is still there");
         assert_eq!(steps("b", 6, moving), [(5, "dead".to_owned())], "a is the first to act");
         assert_eq!(steps("spare", 7, |step| vec![("zoe", step)]), [(4, "dead".to_owned())], "a worker without partitions watches too");
+    }
+
+    #[test]
+    fn a_peer_with_a_longer_session_lives() {
+        let (step, beat) = (interval(SILENCE_MAX), interval(Duration::from_secs(300)));
+        let mut silence = Silence::new("a", SILENCE_MAX);
+        for number in 0..200 {
+            let moment = (step * number).as_nanos() / beat.as_nanos();
+            let found = silence.observe(&beats(&[("a", i64::from(number)), ("b", i64::try_from(moment).unwrap())]), step);
+            assert_eq!(found, [], "after {:?}", step * number);
+        }
     }
 
     #[test]
