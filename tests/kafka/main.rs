@@ -95,6 +95,7 @@ fn cases() -> Vec<Case> {
         sharing!(trouble::unreadable_records_become_dead_letters),
         sharing!(trouble::oversized_records_lose_nothing),
         sharing!(trouble::a_missing_topic_is_named),
+        sharing!(trouble::a_refused_verdict_is_named),
         sharing!(trouble::replies_go_where_they_are_allowed),
         sharing!(bad_day::a_lost_reader_of_stderr_stops_nothing),
         sharing!(bad_day::a_full_stderr_stops_nothing),

@@ -38,6 +38,30 @@ pub(crate) fn unreadable_records_become_dead_letters(cluster: &Cluster) -> Resul
     Ok(())
 }
 
+/// The brokers refuse the time of a worker's clock: the worker's health and log say so, until the topic takes the verdicts.
+pub(crate) fn a_refused_verdict_is_named(cluster: &Cluster) -> Result<()> {
+    // A record is too old for this topic, unless the broker takes it within the millisecond in which it was made.
+    let refusing = [("message.timestamp.before.max.ms", "0")];
+    let deployment = Deployment::with_topic_settings(cluster, 1, &[], &refusing, &[])?;
+    let (worker, events) = (deployment.start()?, conversations(100, 43));
+    cluster.produce(&deployment.events, &events)?;
+    let refused = format!("the broker refused a verdict on topic {}", deployment.decisions);
+    let clock = "does not take the time of this worker's clock (message.timestamp.after.max.ms";
+    wait_until("the worker names the refusal", || {
+        let (status, report) = worker.get("/readyz")?;
+        Ok(status == 503 && report.contains(&refused) && report.contains(clock))
+    })?;
+    worker.await_line(&["member failed", &refused, clock])?;
+    cluster.delete_topics(&[&deployment.decisions])?;
+    cluster.create_topics(&[&deployment.decisions], 1, &[])?;
+    wait_until("the worker names nothing any more", || {
+        let (status, report) = worker.get("/readyz")?;
+        Ok(status == 200 && !report.contains("problems"))
+    })?;
+    deployment.verdicts(cluster, awaited(&events))?;
+    Ok(())
+}
+
 /// Events that are larger than a dead letter or a verdict may be are answered too.
 pub(crate) fn oversized_records_lose_nothing(cluster: &Cluster) -> Result<()> {
     let deployment =

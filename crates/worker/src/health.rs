@@ -319,7 +319,9 @@ impl Health {
         } else {
             "catching_up"
         };
-        let problems = self.problems().values().cloned().collect();
+        let mut problems: Vec<_> = self.problems().values().cloned().collect();
+        // Several members may have the same.
+        problems.dedup();
         let warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         HealthReport { ready: self.is_ready(), controls, controls_hidden: self.controls_hidden(), members, problems, warnings }
     }

@@ -27,6 +27,7 @@ mod failure;
 mod flow_control;
 mod loss;
 mod misplaced;
+mod refused;
 mod state;
 mod turns;
 
@@ -48,7 +49,7 @@ use tollgate_core::event::record::Partition;
 use crate::health::{Health, MemberId, MemberPartitions, MemberPhase};
 use crate::kafka::{Closing, Context, GroupConsumer, Right, StageTopics, consumer_config, heartbeat_interval, own_headers, with_record};
 use crate::metrics::{MemberMetrics, Metrics};
-use crate::outbox::{Outbox, Producers};
+use crate::outbox::{Outbox, Producers, Refusal};
 use crate::peers::{Committers, instance_id};
 use crate::stages::{StageRuntime, StageSetup};
 use crate::stop::Stop;
@@ -59,6 +60,7 @@ use callbacks::{MemberCallbacks, MemberContext};
 use checkpointing::Checkpointing;
 use flow_control::FlowControl;
 use loss::Loss;
+use refused::Refused;
 use turns::Turns;
 
 /// How long to wait for a record when nothing is in flight.
@@ -131,6 +133,7 @@ pub struct Member<R> {
     id: MemberId,
     parts: MemberParts,
     stage: Arc<StageSetup<R>>,
+    refused: Refused,
     /// Keeps the member's metric series while it starts over: they are dropped with their last holder.
     _series: MemberMetrics,
 }
@@ -140,7 +143,7 @@ impl<R: StageRuntime> Member<R> {
     #[must_use]
     pub fn new(number: usize, parts: MemberParts, stage: Arc<StageSetup<R>>) -> Self {
         let (series, id) = (parts.metrics.member(number), MemberId { stage: parts.topics.stage, number });
-        Self { id, parts, stage, _series: series }
+        Self { id, parts, stage, refused: Refused::default(), _series: series }
     }
 
     /// Returns the member's stage and number.
@@ -197,7 +200,7 @@ impl<R: StageRuntime> Member<R> {
             }
             if now >= report_due {
                 report_due = now + REPORT_INTERVAL;
-                self.report_rights(consumer);
+                self.report_mended(consumer);
                 consumer.context().assignment().tick(now);
                 consumer.context().assignment().report();
                 if self.parts.health.is_cut_off(self.id.stage) {
@@ -209,8 +212,8 @@ impl<R: StageRuntime> Member<R> {
         self.leave(consumer)
     }
 
-    /// Reports rights that were refused and are there now. What the member has got by now shows which.
-    fn report_rights(&self, consumer: &BaseConsumer<MemberContext<R>>) {
+    /// Reports what the brokers refused and do now. What the member has got by now shows it.
+    fn report_mended(&self, consumer: &BaseConsumer<MemberContext<R>>) {
         let (health, topics) = (&self.parts.health, &self.parts.topics);
         if !health.has_problems() {
             return;
@@ -226,6 +229,11 @@ impl<R: StageRuntime> Member<R> {
             Right::write(self.stage.output.of(role)).report_granted(health);
             Right::idempotent_write().report_granted(health);
         }
+        let has_moved = |partition| assignment.has_joined() && !assignment.partitions().contains(&partition);
+        let is_over = |refusal: &Refusal| {
+            assignment.acknowledged_roles().any(|role| role == refusal.role) || refusal.partition.is_some_and(has_moved)
+        };
+        self.refused.check(is_over, self.id, health);
     }
 
     /// Returns how many publications and events are in flight. If waiting events hold too many bytes, it returns at least the limit.
@@ -352,7 +360,12 @@ impl<R: StageRuntime> Member<R> {
         let mut assignment = consumer.context().assignment();
         let Some(failure) = assignment.failure().cloned() else { return Ok(()) };
         assignment.report();
-        Err(failure.into())
+        let error = MemberError::from(failure);
+        // A right that is wanting is named with its grant.
+        if let (MemberError::Publish(Failure::Refused(refusal)), None) = (&error, self.right_wanted(&error)) {
+            self.refused.report(refusal, self.id, &self.parts.health);
+        }
+        Err(error)
     }
 
     /// Drains what is in flight and has the state written, within the drain timeout. The member leaves the group when its consumer is

@@ -10,6 +10,7 @@ mod batch;
 mod delivery;
 mod producers;
 mod publications;
+mod refusal;
 mod shared;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ mod tests;
 pub use delivery::{Delivery, DeliveryOutcome, DeliveryQueue, Reduced, Returned, Role, Waiter};
 pub use producers::{ProducerKind, Producers, Publication};
 pub use publications::{Destination, LatePublications, Publications};
+pub use refusal::Refusal;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,18 +32,6 @@ use crate::metrics::Metrics;
 
 use batch::Batch;
 use shared::Shared;
-
-/// The error of a publication that the broker refuses whatever its size.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the broker refused a {role} on topic {topic}: {code}")]
-pub struct Refusal {
-    /// The role of the publication.
-    pub role: &'static str,
-    /// The topic that it was sent to.
-    pub topic: String,
-    /// Why the broker refused it.
-    pub code: RDKafkaErrorCode,
-}
 
 /// The topics that a stage publishes to.
 #[derive(Debug, Clone)]
@@ -202,7 +192,8 @@ impl Outbox {
             tracing::warn!(%partition, %offset, topic = %topic.escape_debug(), %code, "a reply could not be published");
             return settled.finished.push(delivery);
         }
-        settled.refusal.get_or_insert(Refusal { role: delivery.role.as_str(), topic, code });
+        let partition = delivery.shared.is_none().then_some(delivery.partition);
+        settled.refusal.get_or_insert(Refusal { role: delivery.role, topic, code, partition });
     }
 
     fn count_failure(&self, delivery: &Delivery, code: RDKafkaErrorCode) {
