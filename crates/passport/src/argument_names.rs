@@ -1,4 +1,4 @@
-//! What the arguments of tools are: a path, a URL, a command or a text, by their names.
+//! The roles of the arguments of tools, by their names.
 //!
 //! The tables hold the names that the tools of common agents and MCP servers use. An argument that is not in them is judged by its value:
 //! see [`super::arguments::Arguments::sorted`]. Names are compared without case, `_`, `-` and other punctuation, since decoders of tools
@@ -9,68 +9,13 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
-use super::capabilities::Pack;
+use super::argument_role::ArgumentRole;
 use super::hosts::{AgentHost, WEB_SEARCHES, arguments_of};
-
-/// What an argument is to its tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ArgumentRole {
-    /// A command line.
-    Command,
-    /// The folder in which a command runs.
-    Folder,
-    /// The language of a command, which has to be a shell's.
-    Language,
-    /// A path of a file or folder.
-    Path,
-    /// A pattern of paths below the folder that the call names.
-    Pattern,
-    /// A URL.
-    Url,
-    /// A host, or a URL.
-    Host,
-    /// The method of a request.
-    Method,
-    /// The body of a request.
-    Body,
-    /// A route of an API, which may be a whole address.
-    Route,
-    /// Somebody who gets a message.
-    Recipient,
-    /// A channel that a message is sent to.
-    Channel,
-    /// The kind of an agent that is started.
-    SessionType,
-    /// Headers of a request: an object with their values.
-    Headers,
-    /// A text or a choice. No tool reads a file, fetches a URL or runs a command because of it.
-    Text,
-    /// Something that changes what a call does in ways that cannot be judged. A call that has it is denied.
-    Refused,
-}
+use super::pack::Pack;
 
 use ArgumentRole::{
     Body, Channel, Command, Folder, Headers, Host, Language, Method, Path, Pattern, Recipient, Refused, Route, SessionType, Text, Url,
 };
-
-impl ArgumentRole {
-    /// The roles that configuration can give to an argument, with their names.
-    pub const CONFIGURABLE: [(&'static str, Self); 12] = [
-        ("command", Command),
-        ("folder", Folder),
-        ("language", Language),
-        ("path", Path),
-        ("pattern", Pattern),
-        ("url", Url),
-        ("method", Method),
-        ("body", Body),
-        ("recipient", Recipient),
-        ("channel", Channel),
-        ("session_type", SessionType),
-        ("text", Text),
-    ];
-}
 
 /// Names with one role, separated by blanks. They are written as messages show them.
 type Names = (ArgumentRole, &'static str);

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use crate::ToolInput;
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
-use super::argument_names::{ArgumentNames, ArgumentRole, are_alike, fold, is_place};
+use super::argument_names::{ArgumentNames, are_alike, fold, is_place};
+use super::argument_role::ArgumentRole;
 use super::denial::Denial;
 use super::fields::Amount;
 

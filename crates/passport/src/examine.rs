@@ -7,9 +7,10 @@ use crate::ToolInput;
 use tollgate_json::Parser;
 
 use super::argument_names::{ArgumentNames, ToolArguments};
-use super::capabilities::{CapabilityMap, McpTool, Need, Pack};
+use super::capabilities::{CapabilityMap, McpTool, Need};
 use super::denial::{Denial, Outcome, Report, report};
 use super::fields::{Field, quoted};
+use super::pack::Pack;
 use super::rules::{FileRules, RuleCall, UnenforcedLimits};
 use super::{Expiry, Passport, PassportFault, SPEC_VERSION, arguments::Arguments};
 

@@ -3,8 +3,8 @@
 //! The names are those of the hosts' own documentation. A tool that two hosts mean differently, or whose name is a common word, counts only
 //! where the configuration names its host.
 
-use super::argument_names::ArgumentRole;
-use super::capabilities::{NO_CAPABILITY, Pack};
+use super::argument_role::ArgumentRole;
+use super::pack::{NO_CAPABILITY, Pack};
 use ArgumentRole::{Command, Folder, Pattern, Refused, Text};
 
 const COMMAND: &str = Pack::Command.capability();

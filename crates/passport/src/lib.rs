@@ -6,6 +6,7 @@
 
 mod address;
 mod argument_names;
+mod argument_role;
 mod arguments;
 mod capabilities;
 mod climbs;
@@ -19,6 +20,7 @@ mod hosts;
 mod links;
 mod look_alike;
 mod names;
+mod pack;
 mod path;
 mod rules;
 mod schema;
@@ -26,12 +28,14 @@ mod shell_glob;
 mod tool_input;
 mod unknown;
 
-pub use argument_names::{ArgumentRole, ToolArguments};
-pub use capabilities::{BROWSER_FAMILY, CapabilityMap, DEFAULT_TOOL_CAPABILITIES, MCP_FAMILY, NO_CAPABILITY, Need, Pack};
+pub use argument_names::ToolArguments;
+pub use argument_role::ArgumentRole;
+pub use capabilities::{BROWSER_FAMILY, CapabilityMap, DEFAULT_TOOL_CAPABILITIES, MCP_FAMILY, Need};
 pub use denial::{Denial, Outcome, Report};
 pub use document::PassportFault;
 pub use examine::{Call, Terms, examine};
 pub use hosts::{AgentHost, HOSTS};
+pub use pack::{NO_CAPABILITY, Pack};
 pub use rules::UnenforcedLimits;
 
 pub use tool_input::ToolInput;

@@ -4,7 +4,8 @@
 
 use bash_commands::{COMMAND_BYTES_MAX, Checked, CommandRules};
 
-use super::super::argument_names::{ArgumentRole, fold};
+use super::super::argument_names::fold;
+use super::super::argument_role::ArgumentRole;
 use super::super::arguments::Sorted;
 use super::super::fields::without;
 use super::super::look_alike::plain_spelling;

@@ -6,7 +6,8 @@ use std::collections::HashSet;
 
 use bash_commands::Below;
 
-use super::super::argument_names::{ArgumentRole, fold};
+use super::super::argument_names::fold;
+use super::super::argument_role::ArgumentRole;
 use super::super::climbs::count_parents;
 use super::super::glob::{self, Case, GlobIndex, Wildcards};
 use super::super::look_alike::plain_spelling;

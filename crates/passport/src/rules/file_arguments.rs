@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::super::argument_names::{ArgumentRole, fold};
+use super::super::argument_names::fold;
+use super::super::argument_role::ArgumentRole;
 use super::super::arguments::Sorted;
 use super::{Denial, RuleCall, SEVERAL_FOLDERS};
 

@@ -5,7 +5,7 @@
 
 use tollgate_json::{Shape, Text, Value};
 
-use super::super::argument_names::ArgumentRole;
+use super::super::argument_role::ArgumentRole;
 use super::super::fields::{item_path, strings};
 use super::super::names::NameSet;
 use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report};

@@ -21,9 +21,10 @@ use tollgate_json::{Text, Value};
 
 use super::argument_names::{ArgumentNames, fold};
 use super::arguments::{Arguments, Sorted};
-use super::capabilities::{McpTool, Pack};
+use super::capabilities::McpTool;
 use super::denial::{Denial, Report, report};
 use super::fields::{Amount, Field, Malformed, Section, member_path, quoted};
+use super::pack::Pack;
 use super::schema::SchemaFault;
 
 /// The treatment of limits that cannot be enforced here, such as numbers of calls over time.

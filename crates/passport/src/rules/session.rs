@@ -1,6 +1,6 @@
 //! The rules of `agent.session.create`: agents that an agent starts, by their kind and how long they may run.
 
-use super::super::argument_names::ArgumentRole;
+use super::super::argument_role::ArgumentRole;
 use super::super::names::NameSet;
 use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, report};
 

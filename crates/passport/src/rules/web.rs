@@ -4,7 +4,8 @@
 
 use std::borrow::Cow;
 
-use super::super::argument_names::{ArgumentRole, is_web_search};
+use super::super::argument_names::is_web_search;
+use super::super::argument_role::ArgumentRole;
 use super::super::arguments::{Sorted, address};
 use super::super::destination::{DomainSet, Host};
 use super::super::names::NameSet;
