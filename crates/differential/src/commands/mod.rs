@@ -7,6 +7,7 @@
 //! The first process makes a [`plan`] of the jail and starts one worker for each core in namespaces of its own. A worker builds the jail
 //! around itself, makes lines, decides on them, runs them, and tells the first process what it found.
 
+mod files;
 mod finding;
 mod generate;
 mod jail;

@@ -9,7 +9,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::generate::words::{self, COMMON_PROGRAMS};
+use super::files::TRACKED;
+use super::generate::{COMMON_PROGRAMS, words};
 use super::options::Options;
 use super::rules::RULE_SETS;
 
@@ -105,7 +106,7 @@ impl Plan {
         let canaries: BTreeSet<String> = machine_programs()
             .into_iter()
             .chain(busybox_applets()?)
-            .chain(words::all().into_iter().map(str::to_owned))
+            .chain(words().into_iter().map(str::to_owned))
             .chain(COMMON_PROGRAMS.iter().map(|&name| name.to_owned()))
             .filter(|name| !name.is_empty() && name != "." && name != ".." && name.len() < NAME_BYTES_MAX && !name.contains(['/', '\0']))
             .collect();
@@ -226,7 +227,7 @@ fn busybox_applets() -> Result<Vec<String>> {
 /// Makes the repository of the work folder and returns the files of its `.git`.
 fn repository(folder: &Path) -> Result<Vec<GitFile>> {
     fs::create_dir_all(folder.join("tracked"))?;
-    for (name, text) in super::jail::files::TRACKED {
+    for (name, text) in TRACKED {
         fs::write(folder.join("tracked").join(name), text)?;
     }
     let git = program("git")?;

@@ -6,7 +6,7 @@ use tollgate_json::Text;
 use tollgate_passport::ToolInput;
 use tollgate_passport::{Call, Outcome, Passport, Report, Terms, examine};
 
-use super::jail::places::{OUT, WORK};
+use super::files::{OUT, WORK};
 
 /// A rule set: what is listed, under a name.
 #[derive(Debug, Clone, Copy)]

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::minimise::minimise;
 
+use super::files::FOLDERS;
 use super::finding::{Finding, Harm};
 use super::generate::Generator;
-use super::jail::files::FOLDERS;
 use super::jail::{Jail, Limits, Run, Runner, Shell, self_test};
 use super::plan::Plan;
 use super::rules::{RULE_SETS, Rules};

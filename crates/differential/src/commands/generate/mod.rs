@@ -6,16 +6,22 @@ mod mutate;
 mod pool;
 mod programs;
 mod tabled;
-pub(super) mod words;
+mod words;
 
 use fastrand::Rng;
 
 use super::rules::RuleSet;
 use grammar::Grammar;
 use pool::Pool;
+pub(super) use words::COMMON_PROGRAMS;
 
 /// The longest line that is made, in bytes.
 const LINE_BYTES_MAX: usize = 400;
+
+/// Returns all words that have to be canaries.
+pub(super) fn words() -> Vec<&'static str> {
+    words::words().chain(programs::words()).chain(tabled::words()).map(str::trim).collect()
+}
 
 /// Makes lines for one rule set.
 #[derive(Debug)]

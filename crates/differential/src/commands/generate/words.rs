@@ -115,9 +115,7 @@ pub(in crate::commands) const COMMON_PROGRAMS: &[&str] = &[
     "ssh", "scp", "python", "python3", "perl", "ruby", "node", "make", "gcc", "sudo", "su", "doas", "docker",
 ];
 
-/// Returns all words that have to be canaries.
-pub(in crate::commands) fn all() -> Vec<&'static str> {
-    let lists: [&[&'static str]; 9] = [PLAIN, OPTIONS, GLOBS, ODD_WORDS, RESERVED, PIECES, NAMES, PAYLOADS, ODD_SEPARATORS];
-    let words = lists.into_iter().flatten().copied();
-    words.chain(super::programs::words()).chain(super::tabled::words()).map(str::trim).collect()
+/// Returns the words of all lists that have to be canaries.
+pub(super) fn words() -> impl Iterator<Item = &'static str> {
+    [PLAIN, OPTIONS, GLOBS, ODD_WORDS, RESERVED, PIECES, NAMES, PAYLOADS, ODD_SEPARATORS].into_iter().flatten().copied()
 }

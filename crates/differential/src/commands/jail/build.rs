@@ -13,8 +13,8 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::unistd::{chdir, pivot_root, setsid};
 
-use super::files::{CANARIES, FILES, TRACKED, TRAPS};
-use super::places::{OUT, Places, WORK};
+use super::places::Places;
+use crate::commands::files::{CANARIES, FILES, OUT, TRACKED, TRAPS, WORK};
 use crate::commands::plan::{Copied, Plan};
 use crate::commands::rules::{RULE_SETS, RuleSet};
 

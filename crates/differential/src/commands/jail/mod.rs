@@ -2,8 +2,7 @@
 
 mod build;
 mod errors;
-pub(super) mod files;
-pub(super) mod places;
+mod places;
 mod run;
 mod self_test;
 

@@ -6,11 +6,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// The work folder.
-pub(in crate::commands) const WORK: &str = "/work";
-
-/// The folder below the work folder that may be written.
-pub(in crate::commands) const OUT: &str = "out";
+use crate::commands::files::{OUT, WORK};
 
 /// Folders that are watched with everything below them.
 const DEEP: [&str; 5] = [WORK, "/home", "/tmp", "/etc", "/var"];

@@ -1,7 +1,13 @@
-//! The files of the jail that no line may change.
+//! The files of the jail that no line may change, and its folders.
+
+/// The work folder.
+pub(super) const WORK: &str = "/work";
+
+/// The folder below the work folder that may be written.
+pub(super) const OUT: &str = "out";
 
 /// The files that git knows, below `tracked`.
-pub(in crate::commands) const TRACKED: [(&str, &str); 3] =
+pub(super) const TRACKED: [(&str, &str); 3] =
     [("README", "A small project.\n"), ("main.rs", "fn main() {\n    println!(\"canary\");\n}\n"), ("list.txt", "canary\nrm\nid\n")];
 
 /// Ordinary files, and such as some program takes for more than text.
@@ -47,7 +53,7 @@ pub(super) const TRAPS: [(&str, &[&str]); 16] = [
 
 /// The folders that lines are run in. The first is the most usual.
 #[rustfmt::skip]
-pub(in crate::commands) const FOLDERS: [&str; 18] = [
+pub(super) const FOLDERS: [&str; 18] = [
     "/work", "/work/sub", "/work/options", "/work/bin", "/work/traps/find", "/work/traps/fprint", "/work/traps/sort", "/work/traps/sort2",
     "/work/traps/sort3", "/work/traps/sed", "/work/traps/sed2", "/work/traps/tar", "/work/traps/env", "/work/traps/git",
     "/work/traps/printf", "/work/traps/test", "/work/traps/xargs", "/work/traps/names",
