@@ -3,7 +3,7 @@
 //! The name of an event decides what a repeat is. A host that asks again about one and the same call repeats the event's id, and gets the same
 //! verdict. A model that makes the same call again is another event, which the loop controller counts.
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use tollgate_json::digest::Digest;
 
 use crate::Event;
@@ -11,8 +11,8 @@ use crate::body::{Arguments, Fault};
 
 /// The longest id of an event, in bytes, as the contract has it.
 const EVENT_ID_BYTES_MAX: usize = 128;
-/// How many hexadecimal digits of the digest of tool and arguments an event's id has.
-const CALLED_DIGITS: usize = 16;
+/// How many hexadecimal digits of the digest of an event's content its id has.
+const CONTENT_DIGITS: usize = 16;
 /// The longest id of a thread, in bytes, as the contract has it.
 const THREAD_ID_BYTES_MAX: usize = 256;
 
@@ -67,27 +67,57 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Returns the id of the event that asks about the call. It says what is called too: a call that comes again under its old id with other
-    /// arguments is another question, which no old answer answers.
-    pub(crate) fn event_id(&self, turn: Option<&str>) -> String {
-        let mut called = digest(&[self.tool.as_bytes(), &self.arguments.canonical]);
-        called.truncate(CALLED_DIGITS);
-        let parts: Vec<&str> = turn.into_iter().chain([self.id.as_str(), &called, "call"]).collect();
-        event_id(&parts)
+    /// Returns the event that asks about the call. `turn` is the part of its id that says which turn this is.
+    pub(crate) fn asked(&self, place: &Place, turn: Option<&str>) -> Event {
+        let mut event = place.event("tool_call", Some(content_id(turn, &self.id, &self.content(), "call")));
+        self.describe(&mut event);
+        event
     }
 
-    /// Returns the id of the event that reports the result.
-    pub(crate) fn result_id(&self, turn: Option<&str>) -> String {
-        let parts: Vec<&str> = turn.into_iter().chain([self.id.as_str(), "result"]).collect();
-        event_id(&parts)
+    /// Returns the event that reports the result. Without `failed` the gate classifies the result.
+    pub(crate) fn answered(&self, place: &Place, turn: Option<&str>, result: Option<String>, failed: Option<bool>) -> Event {
+        let mut event = result_event(place, turn, &self.id, &self.content(), (result, failed));
+        self.describe(&mut event);
+        event
+    }
+
+    /// Returns what tells this call from another call under the same id.
+    fn content(&self) -> [&[u8]; 2] {
+        [self.tool.as_bytes(), &self.arguments.canonical]
     }
 
     /// Writes the call's members into an event.
-    pub(crate) fn describe(&self, event: &mut Event) {
+    fn describe(&self, event: &mut Event) {
         event.insert("tool_call_id".to_owned(), self.id.clone().into());
         event.insert("tool_name".to_owned(), self.tool.clone().into());
         event.insert("arguments".to_owned(), self.arguments.text.clone().into());
     }
+}
+
+/// Returns the event of a result, with nothing of the call but its part in the event's id.
+pub(crate) fn result_event(
+    place: &Place,
+    turn: Option<&str>,
+    call: &str,
+    content: &[&[u8]],
+    came: (Option<String>, Option<bool>),
+) -> Event {
+    let came_text = json!(came).to_string();
+    let content: Vec<&[u8]> = content.iter().copied().chain([came_text.as_bytes()]).collect();
+    let mut event = place.event("tool_result", Some(content_id(turn, call, &content, "result")));
+    let (result, failed) = came;
+    event.insert("result".to_owned(), result.into());
+    failed.map(|failed| event.insert("failed".to_owned(), failed.into()));
+    event
+}
+
+/// Returns the id of an event of a call, with a digest of the event's content: a call that comes again under its old id with other arguments, or
+/// with another result, is another event, which no old answer answers.
+fn content_id(turn: Option<&str>, call: &str, content: &[&[u8]], end: &str) -> String {
+    let mut content = digest(content);
+    content.truncate(CONTENT_DIGITS);
+    let parts: Vec<&str> = turn.into_iter().chain([call, &content, end]).collect();
+    event_id(&parts)
 }
 
 /// Returns the id of a call of a host that names no calls: equal calls of a thread have equal ids, so that a result finds its call.

@@ -11,7 +11,7 @@ use serde_json::json;
 use tollgate_json::Parser;
 
 use crate::body::{Fault, Members, result_text};
-use crate::event::{Call, Place, event_id};
+use crate::event::{Call, Place, result_event};
 use crate::ruling::{Ruling, cut};
 use crate::{Event, Question};
 
@@ -58,9 +58,7 @@ fn request_event(message: &[u8], call: &str) -> Result<(Event, String), Fault> {
     let tool = checked.tool(&params.text("name")?)?;
     let call = Call { id: call.to_owned(), tool, arguments: params.arguments_or_none("arguments")? };
     let place = checked.place()?;
-    let mut event = place.event("tool_call", Some(call.event_id(place.turn.as_deref())));
-    call.describe(&mut event);
-    Ok((event, call.tool))
+    Ok((call.asked(&place, place.turn.as_deref()), call.tool))
 }
 
 /// What a message holds, a request as well as a response.
@@ -129,13 +127,11 @@ impl Checked {
     fn result_event(&self) -> Result<Event, Fault> {
         let mut parser = Parser::new();
         let result = self.members(&mut parser)?;
-        let (place, call) = (self.place()?, self.added("call")?);
-        let parts: Vec<&str> = place.turn.as_deref().into_iter().chain([call, "result"]).collect();
-        let mut event = place.event("tool_result", Some(event_id(&parts)));
+        let (place, call, tool) = (self.place()?, self.added("call")?, self.added("tool")?);
+        let came = (Some(text_of(&result)?), result.optional_bool("isError")?);
+        let mut event = result_event(&place, place.turn.as_deref(), call, &[tool.as_bytes()], came);
         event.insert("tool_call_id".to_owned(), call.into());
-        event.insert("tool_name".to_owned(), self.added("tool")?.into());
-        event.insert("result".to_owned(), text_of(&result)?.into());
-        result.optional_bool("isError")?.map(|failed| event.insert("failed".to_owned(), failed.into()));
+        event.insert("tool_name".to_owned(), tool.into());
         Ok(event)
     }
 }

@@ -199,17 +199,10 @@ impl Dialect {
         let id = self.call_id(body, place, &tool, &arguments)?;
         let turn = self.turn_of_ids(body)?;
         let call = Call { id, tool, arguments };
-        let (kind, name) = match finished {
-            Some(_) => ("tool_result", call.result_id(turn.as_deref())),
-            None => ("tool_call", call.event_id(turn.as_deref())),
-        };
-        let mut event = place.event(kind, Some(name));
-        call.describe(&mut event);
-        if let Some(finished) = finished {
-            event.insert("result".to_owned(), finished.result.into());
-            finished.failed.map(|failed| event.insert("failed".to_owned(), failed.into()));
-        }
-        Ok(event)
+        Ok(match finished {
+            Some(Finished { result, failed }) => call.answered(place, turn.as_deref(), result, failed),
+            None => call.asked(place, turn.as_deref()),
+        })
     }
 
     fn call_id(&self, body: &Members<'_>, place: &Place, tool: &str, arguments: &Arguments) -> Result<String, Fault> {

@@ -63,7 +63,7 @@ fn of_response(body: &Members<'_>) -> Result<Vec<Event>, Fault> {
     if ids.len() < calls.len() {
         return Err(Fault::new("tool_calls[].id", "found two calls with one id", "give each call of a response an id of its own"));
     }
-    calls.iter().map(|call| Ok(call.call_event(&place(body)?))).collect()
+    calls.iter().map(|call| Ok(call.0.asked(&place(body)?, None))).collect()
 }
 
 /// Returns the events of a request to a model: the results that it brings, or the start of a turn.
@@ -85,10 +85,7 @@ fn of_request(body: &Members<'_>) -> Result<Vec<Event>, Fault> {
         let id = result.text("tool_call_id")?;
         let call = calls.iter().find(|call| call.0.id == id);
         let call = call.ok_or_else(result_without_call)?;
-        let mut event = place.event("tool_result", Some(call.0.result_id(None)));
-        call.0.describe(&mut event);
-        event.insert("result".to_owned(), result.get("content").map(result_text).into());
-        Ok(event)
+        Ok(call.0.answered(&place, None, result.get("content").map(result_text), None))
     };
     results.iter().map(event).collect()
 }
@@ -108,11 +105,5 @@ impl Read {
     fn of(call: &Members<'_>) -> Result<Self, Fault> {
         let function = call.object("function")?;
         Ok(Self(Call { id: call.text("id")?, tool: function.text("name")?, arguments: function.arguments_or_text("arguments")? }))
-    }
-
-    fn call_event(&self, place: &Place) -> Event {
-        let mut event = place.event("tool_call", Some(self.0.event_id(None)));
-        self.0.describe(&mut event);
-        event
     }
 }

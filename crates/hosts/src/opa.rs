@@ -120,9 +120,7 @@ impl Names {
         place.turn = beside.optional_text(self.turn)?;
         // The same call may be asked about again, with the messages that came meanwhile. It is one event.
         let call = Call { id, tool, arguments: input.arguments(self.arguments)? };
-        let mut event = place.event("tool_call", Some(call.event_id(None)));
-        call.describe(&mut event);
-        Ok(event)
+        Ok(call.asked(&place, None))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Wires with the gate behind them: what a repeat and a retry count as.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use tollgate_core::Gate;
 use tollgate_core::decide::policy::{Policy, PolicySettings};
@@ -127,4 +129,25 @@ fn the_turns_of_codex_subagents_hide_no_loop() {
     }
     let denied = answers.iter().filter(|answer| answer["hookSpecificOutput"]["permissionDecision"] == "deny").count();
     assert!(denied > 0, "{answers:?}");
+}
+
+/// Servers of models number calls anew in each response: the second result under an id is another event, and its repeat is no further one.
+#[test]
+fn results_under_one_id_have_ids_of_events_that_follow_from_the_content() {
+    let wire = wire("claude-code").unwrap();
+    let id = |event: &str, more: &Value| {
+        let body = claude(event, "call_0", more).to_string();
+        read(wire, "", body.as_bytes()).unwrap().events[0]["event_id"].to_string()
+    };
+    let bodies = [
+        ("PostToolUse", json!({"tool_response": "a"})),
+        ("PostToolUse", json!({"tool_response": "b"})),
+        ("PostToolUse", json!({"tool_response": "a", "tool_input": {"command": "ls"}})),
+        ("PostToolUse", json!({"tool_response": "a", "tool_name": "Read"})),
+        ("PostToolUseFailure", json!({"error": "a"})),
+        ("PreToolUse", json!({})),
+    ];
+    let ids = || bodies.iter().map(|(event, more)| id(event, more)).collect::<BTreeSet<String>>();
+    assert_eq!(ids().len(), bodies.len(), "{:?}", ids());
+    assert_eq!(ids(), ids());
 }

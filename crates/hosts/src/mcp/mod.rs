@@ -13,7 +13,7 @@ use tollgate_json::digest::Digest;
 use tollgate_json::{Parser, Shape, Splice};
 
 use crate::body::{Arguments, Fault, Members, source};
-use crate::event::{Call, Place, event_id};
+use crate::event::{Call, Place};
 use crate::ruling::{Ruling, cut};
 use crate::{Event, Outcome};
 use frame::{Frame, Id, blocked, error, id_of_refused};
@@ -155,8 +155,7 @@ impl Session {
         }
         self.calls += 1;
         let call = Call { id: format!("{}-{}", self.name, self.calls), tool, arguments };
-        let mut event = self.place.event("tool_call", Some(event_id(&[&call.id, "call"])));
-        call.describe(&mut event);
+        let event = call.asked(&self.place, None);
         Ok(Step::Ask(Asked { event, id, call, note: None, note_place: NotePlace::Nowhere }))
     }
 
@@ -238,10 +237,7 @@ impl Session {
             (failed, source(content.filter(|_| !is_empty).unwrap_or(whole)), note_place)
         };
         let OpenCall { call, note } = open;
-        let mut event = self.place.event("tool_result", Some(call.result_id(None)));
-        call.describe(&mut event);
-        event.insert("result".to_owned(), bounded(text).into());
-        failed.map(|failed| event.insert("failed".to_owned(), failed.into()));
+        let event = call.answered(&self.place, None, Some(bounded(text)), failed);
         Ok(Step::Ask(Asked { event, id, call, note, note_place }))
     }
 
