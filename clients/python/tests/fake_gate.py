@@ -102,6 +102,10 @@ class FakeGate:
     def of_type(self, kind):
         return [event for event in self.events if event["type"] == kind]
 
+    def ids(self, kind):
+        """Returns how many events of a type there are, of which a repeat is none."""
+        return len({event["event_id"] for event in self.of_type(kind)})
+
     def close(self):
         self.released.set()
         self.server.shutdown()

@@ -51,6 +51,12 @@ def test_parallel_branches_are_threads_of_their_own(fake):
     assert sorted(ran) == [1, 2] and {event["thread_id"] for event in fake.of_type("tool_call")} == {"t/both.a1", "t/both.a2"}
 
 
+def test_equal_calls_of_two_responses_are_two_events(fake):
+    ran = []
+    run(fake, LlmAgent(name="a", model=model_with([call("c1", 1)], [call("c1", 1)], said("done")), tools=[work_on(ran)]))
+    assert ran == [1, 1] and fake.ids("tool_call") == fake.ids("tool_result") == 2
+
+
 def test_a_confirmed_call_is_the_same_event(fake):
     ran = []
     tool = FunctionTool(work_on(ran), require_confirmation=True)

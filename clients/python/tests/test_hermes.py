@@ -56,6 +56,14 @@ def test_a_halt_is_the_last_answer_by_every_api(fake, provider, api):
     assert talk(provider(asks(call("c1", 1))), api=api) == "stuck"
 
 
+def test_equal_calls_of_two_responses_are_two_events(fake, provider):
+    ran = []
+    load(TollgatePlugin(fake.url, deadline=20))
+    add_tool(work_on(ran))
+    assert talk(provider(asks(call("c1", 1)), asks(call("c1", 1)), said("done"))) == "done" and ran == [1, 1]
+    assert fake.ids("tool_call") == fake.ids("tool_result") == 2
+
+
 def test_calls_of_one_response_run_each_once(fake, provider):
     ran = []
     load(TollgatePlugin(fake.url, deadline=20))

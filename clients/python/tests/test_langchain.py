@@ -209,6 +209,11 @@ def test_a_retry_repeats_the_same_events(fake, run):
     assert len({event["event_id"] for event in fake.of_type("tool_call")}) == 1
 
 
+def test_equal_calls_of_two_responses_are_two_events(fake, run, work, ran):
+    run([work], ask(call(value=1)), ask(call(value=1)), AIMessage("done"))
+    assert ran == [1, 1] and fake.ids("tool_call") == fake.ids("tool_result") == 2
+
+
 def test_a_resumed_call_is_the_same_event(fake, run):
     from langgraph.types import Command
 

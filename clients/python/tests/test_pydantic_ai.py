@@ -6,7 +6,7 @@ import pytest
 from fake_gate import allowed, blocked, together
 from hosts.pydantic_ai import call, script, work_on
 from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, DeferredToolResults, ModelRetry, RunContext
-from pydantic_ai.messages import ModelRequest, TextPart, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolReturnPart, UserPromptPart
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 
 from tollgate.pydantic_ai import TollgateCapability
@@ -57,6 +57,17 @@ def test_an_agent_inside_a_tool_is_a_thread_of_its_own(fake):
     run(fake, [delegate, work_on(ran)], [call("d1", 0, "delegate")], [call("c1", 1)], [TextPart("done")])
     threads = {event["tool_call_id"]: (event["thread_id"], event.get("is_subagent")) for event in fake.of_type("tool_call")}
     assert ran == [7, 1] and threads == {"d1": ("t", None), "c9": ("t/d1", True), "c1": ("t", None)}
+
+
+def test_equal_calls_of_two_responses_are_two_events(fake):
+    ran, parts = [], iter([[call("c1", 1)], [call("c1", 1)], [TextPart("done")]])
+
+    def answer(messages, info):
+        return ModelResponse(next(parts), provider_response_id=f"r{len(messages)}")
+
+    agent = Agent(FunctionModel(answer), tools=[work_on(ran)], capabilities=[TollgateCapability(fake.url, deadline=20)])
+    assert agent.run_sync("go").output == "done" and ran == [1, 1]
+    assert fake.ids("tool_call") == fake.ids("tool_result") == 2
 
 
 def test_an_approved_call_is_the_same_event(fake):

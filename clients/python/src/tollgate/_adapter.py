@@ -71,14 +71,14 @@ class Asker:
     def ask(self, kind: Kind, scope: Callable[[], Scope], *event: Any, **fields: Any) -> Verdict:
         """Returns the verdict of an event, whose fields are those of the method `kind` of `Gate`."""
         try:
-            return cast(Verdict, getattr(self._gate, kind)(scope(), *event, **_with_own_id(fields)))
+            return cast(Verdict, getattr(self._gate, kind)(scope(), *event, **_with_own_id(kind, fields)))
         except Exception as error:
             return self._denied(kind, error)
 
     async def aask(self, kind: Kind, scope: Callable[[], Scope], *event: Any, **fields: Any) -> Verdict:
         """Returns the verdict of an event, whose fields are those of the method `kind` of `AsyncGate`."""
         try:
-            return cast(Verdict, await getattr(self._async_gate, kind)(scope(), *event, **_with_own_id(fields)))
+            return cast(Verdict, await getattr(self._async_gate, kind)(scope(), *event, **_with_own_id(kind, fields)))
         except Exception as error:
             return self._denied(kind, error)
 
@@ -134,10 +134,10 @@ class Asker:
         return verdict
 
 
-def _with_own_id(fields: dict[str, Any]) -> dict[str, Any]:
+def _with_own_id(kind: Kind, fields: dict[str, Any]) -> dict[str, Any]:
     """Returns the fields of an event. The id of a response gets a hash of its body: Ollama has 999 ids, other servers have one."""
     name = fields.get("response_id")
-    if not name:
+    if not name or kind != "model_response":
         return fields
     body = repr([fields.get(member) for member in ("response", "message", "error")])
     return {**fields, "response_id": f"{name}-{hashlib.sha256(body.encode('utf-8', 'replace')).hexdigest()[:16]}"}

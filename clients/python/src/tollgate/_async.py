@@ -59,9 +59,17 @@ class AsyncGate:
         """Returns how often the client decided itself, by `open:CODE` and `closed:CODE`."""
         return dict(self._ledger.counts)
 
-    async def tool_call(self, thread: Scope | str, tool_name: str, tool_input: Any = None, *, tool_call_id: str | None = None) -> Verdict:
+    async def tool_call(
+        self,
+        thread: Scope | str,
+        tool_name: str,
+        tool_input: Any = None,
+        *,
+        tool_call_id: str | None = None,
+        response_id: str | None = None,
+    ) -> Verdict:
         """Returns the verdict of a call, before the call runs."""
-        return (await self.tool_calls(thread, [ToolCall(tool_name, tool_input, tool_call_id)]))[0]
+        return (await self.tool_calls(thread, [ToolCall(tool_name, tool_input, tool_call_id, response_id)]))[0]
 
     async def tool_calls(self, thread: Scope | str, calls: Sequence[ToolCall]) -> list[Verdict]:
         """Returns the verdicts of the calls of one response, in order."""
@@ -76,10 +84,11 @@ class AsyncGate:
         *,
         tool_input: Any = None,
         tool_call_id: str | None = None,
+        response_id: str | None = None,
         failed: bool | None = None,
     ) -> Verdict:
         """Returns the verdict of a result. A result beyond 262,144 characters is sent cut, with its hash."""
-        call = ToolCall(tool_name, tool_input, tool_call_id)
+        call = ToolCall(tool_name, tool_input, tool_call_id, response_id)
         event, was_cut = core.result_event(core.scope_of(thread), call, result, failed)
         return core.mark_cut((await self._ask([event]))[0], was_cut)
 

@@ -56,9 +56,17 @@ class Gate:
         """Returns how often the client decided itself, by `open:CODE` and `closed:CODE`."""
         return dict(self._ledger.counts)
 
-    def tool_call(self, thread: Scope | str, tool_name: str, tool_input: Any = None, *, tool_call_id: str | None = None) -> Verdict:
+    def tool_call(
+        self,
+        thread: Scope | str,
+        tool_name: str,
+        tool_input: Any = None,
+        *,
+        tool_call_id: str | None = None,
+        response_id: str | None = None,
+    ) -> Verdict:
         """Returns the verdict of a call, before the call runs."""
-        return self.tool_calls(thread, [ToolCall(tool_name, tool_input, tool_call_id)])[0]
+        return self.tool_calls(thread, [ToolCall(tool_name, tool_input, tool_call_id, response_id)])[0]
 
     def tool_calls(self, thread: Scope | str, calls: Sequence[ToolCall]) -> list[Verdict]:
         """Returns the verdicts of the calls of one response, in order."""
@@ -73,10 +81,11 @@ class Gate:
         *,
         tool_input: Any = None,
         tool_call_id: str | None = None,
+        response_id: str | None = None,
         failed: bool | None = None,
     ) -> Verdict:
         """Returns the verdict of a result. A result beyond 262,144 characters is sent cut, with its hash."""
-        call = ToolCall(tool_name, tool_input, tool_call_id)
+        call = ToolCall(tool_name, tool_input, tool_call_id, response_id)
         event, was_cut = core.result_event(core.scope_of(thread), call, result, failed)
         return core.mark_cut(self._ask([event])[0], was_cut)
 

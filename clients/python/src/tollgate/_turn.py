@@ -37,9 +37,9 @@ class Turn:
         """
         return Turn(self._gate, self.scope.child(name))
 
-    def tool_call(self, tool_name: str, tool_input: Any = None, *, tool_call_id: str | None = None) -> Verdict:
-        """Returns the verdict of a call, before the call runs."""
-        return self._gate.tool_call(self.scope, tool_name, tool_input, tool_call_id=tool_call_id)
+    def tool_call(self, tool_name: str, tool_input: Any = None, **more: Any) -> Verdict:
+        """Returns the verdict of a call, before the call runs. `more` is that of the gate's `tool_call`."""
+        return self._gate.tool_call(self.scope, tool_name, tool_input, **more)
 
     def tool_calls(self, calls: Sequence[ToolCall]) -> list[Verdict]:
         """Returns the verdicts of the calls of one response, in order."""
@@ -68,9 +68,9 @@ class AsyncTurn:
         """
         return AsyncTurn(self._gate, self.scope.child(name))
 
-    async def tool_call(self, tool_name: str, tool_input: Any = None, *, tool_call_id: str | None = None) -> Verdict:
-        """Returns the verdict of a call, before the call runs."""
-        return await self._gate.tool_call(self.scope, tool_name, tool_input, tool_call_id=tool_call_id)
+    async def tool_call(self, tool_name: str, tool_input: Any = None, **more: Any) -> Verdict:
+        """Returns the verdict of a call, before the call runs. `more` is that of the gate's `tool_call`."""
+        return await self._gate.tool_call(self.scope, tool_name, tool_input, **more)
 
     async def tool_calls(self, calls: Sequence[ToolCall]) -> list[Verdict]:
         """Returns the verdicts of the calls of one response, in order."""

@@ -75,7 +75,7 @@ class TollgatePlugin(Adapter, BasePlugin):
     async def before_tool_callback(self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any) -> dict[str, Any] | None:
         """Asks before the tool runs."""
         call = tool_context.function_call_id
-        event = {"tool_input": plain(tool_args), "tool_call_id": call}
+        event = {"tool_input": plain(tool_args), **_ids(tool_context)}
         asked = await self._asker.aask("tool_call", lambda: self._scope_of_call(tool, tool_context), tool.name, **event)
         if not asked.allows_execution:
             self._note(tool_context, asked)
@@ -101,7 +101,7 @@ class TollgatePlugin(Adapter, BasePlugin):
             await self._result(tool, tool_args, tool_context, str(error), True)
 
     async def _result(self, tool: Any, args: Any, context: Any, result: Any, failed: bool | None) -> Verdict:
-        event = {"tool_input": plain(args), "tool_call_id": context.function_call_id, "failed": failed}
+        event = {"tool_input": plain(args), "failed": failed, **_ids(context)}
         told = await self._asker.aask("tool_result", lambda: self._scope_of_call(tool, context), tool.name, result, **event)
         self._note(context, told)
         return told
@@ -132,15 +132,20 @@ class TollgatePlugin(Adapter, BasePlugin):
         """Returns the turn of a call. A call that waited for a confirmation belongs to the invocation that asked for it."""
         if isinstance(tool, AgentTool) and not tool.include_plugins:
             raise Unaskable("agent_ungated", "the agent that is this tool runs without plugins: set `include_plugins`")
-        scope = self._scope(context)
-        asked = (
-            event
-            for event in reversed(context.session.events)
-            for call in event.get_function_calls()
-            if call.id == context.function_call_id
-        )
-        found = next(asked, None)
-        return scope if scope.is_subagent or found is None else Scope(scope.thread_id, found.invocation_id, False, scope.who)
+        scope, asking = self._scope(context), _asking(context)
+        return scope if scope.is_subagent or asking is None else Scope(scope.thread_id, asking.invocation_id, False, scope.who)
+
+
+def _asking(context: Any) -> Any:
+    """Returns the event of the session that asks for a call."""
+    ident = context.function_call_id
+    return next((event for event in reversed(context.session.events) if any(call.id == ident for call in event.get_function_calls())), None)
+
+
+def _ids(context: Any) -> dict[str, str | None]:
+    """Returns the ids of a call and of its response, which ADK names by the event of its session."""
+    asking = _asking(context)
+    return {"tool_call_id": context.function_call_id, "response_id": asking.id if asking else None}
 
 
 def _native(response: LlmResponse) -> dict[str, Any]:

@@ -101,12 +101,12 @@ class TollgatePlugin(Adapter):
             return denial({"type": "tool_call"}, stopped.code, stop_text(stopped))
         where.setdefault("tool_call_id", "")
         where["tool_call_id"] = where["tool_call_id"] or str(uuid.uuid4())
-        asked = self._ask("tool_call", where, name, plain(args), tool_call_id=where["tool_call_id"])
+        asked = self._ask("tool_call", where, name, plain(args), **_ids(where))
         self._note(where, asked)
         return asked
 
     def _after(self, name: str, args: Any, result: Any, where: dict[str, Any], failed: bool | None) -> Verdict:
-        event = {"tool_input": plain(args), "tool_call_id": where["tool_call_id"], "failed": failed}
+        event = {"tool_input": plain(args), "failed": failed, **_ids(where)}
         told = self._ask("tool_result", where, name, plain(result), **event)
         self._note(where, told)
         return told
@@ -136,6 +136,11 @@ class TollgatePlugin(Adapter):
         if task:
             self._tasks[task] = scope
         return scope
+
+
+def _ids(where: dict[str, Any]) -> dict[str, str | None]:
+    """Returns the ids of a call and of its response, which has the name of the request to the model."""
+    return {"tool_call_id": where["tool_call_id"], "response_id": where.get("api_request_id")}
 
 
 def _refusal(verdict: Verdict) -> str:

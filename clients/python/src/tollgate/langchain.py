@@ -95,7 +95,7 @@ class TollgateMiddleware(Adapter, AgentMiddleware[TollgateState, Any, Any]):
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolAnswer]) -> ToolAnswer:
         """Asks before the tool runs, and for its result."""
         call = _Call(request)
-        asked = self._asker.ask("tool_call", lambda: self._scope(call.state), call.name, call.args, tool_call_id=call.id)
+        asked = self._asker.ask("tool_call", lambda: self._scope(call.state), call.name, call.args, **call.ids)
         if not asked.allows_execution:
             return call.stopped(asked)
         try:
@@ -111,7 +111,7 @@ class TollgateMiddleware(Adapter, AgentMiddleware[TollgateState, Any, Any]):
     async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolAnswer]]) -> ToolAnswer:
         """Asks before the tool runs, and for its result."""
         call = _Call(request)
-        asked = await self._asker.aask("tool_call", lambda: self._scope(call.state), call.name, call.args, tool_call_id=call.id)
+        asked = await self._asker.aask("tool_call", lambda: self._scope(call.state), call.name, call.args, **call.ids)
         if not asked.allows_execution:
             return call.stopped(asked)
         try:
@@ -152,9 +152,15 @@ class _Call:
         self.name, self.args = request.tool_call["name"], request.tool_call["args"]
         # A call without an id still has to be tied to its result.
         self.id = request.tool_call["id"] or str(uuid.uuid4())
+        asking = (
+            message.id
+            for message in reversed(self.state.get("messages", ()))
+            if isinstance(message, AIMessage) and any(call["id"] == self.id for call in message.tool_calls)
+        )
+        self.ids = {"tool_call_id": self.id, "response_id": next(asking, None)}
 
     def more(self, failed: bool | None) -> dict[str, Any]:
-        return {"tool_input": self.args, "tool_call_id": self.id, "failed": failed}
+        return {"tool_input": self.args, "failed": failed, **self.ids}
 
     def stopped(self, verdict: Verdict) -> ToolAnswer:
         """Returns the answer in place of a call that may not run."""

@@ -74,8 +74,12 @@ class TollgateCapability(Adapter, AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], handler: Any
     ) -> Any:
         """Asks before the tool runs, and for its result."""
-        given = plain(args)
-        event = {"tool_input": given, "tool_call_id": call.tool_call_id}
+        asking = _asking(ctx, call)
+        event = {
+            "tool_input": plain(args),
+            "tool_call_id": call.tool_call_id,
+            "response_id": asking.provider_response_id if asking else None,
+        }
         asked = await self._asker.aask("tool_call", lambda: self._scope(ctx, call), call.tool_name, **event)
         if asked.should_halt:
             raise Halt(asked)
@@ -105,12 +109,15 @@ class TollgateCapability(Adapter, AbstractCapability[Any]):
 
     def _scope(self, ctx: RunContext[Any], call: ToolCallPart) -> Scope:
         """Returns the turn of a call. A call that was deferred belongs to the run whose response asked for it, so that it counts once."""
-        calls = (
-            (message.run_id, part) for message in reversed(ctx.messages) if isinstance(message, ModelResponse) for part in message.parts
-        )
-        found = (run for run, part in calls if isinstance(part, ToolCallPart) and part.tool_call_id == call.tool_call_id)
-        scope = self._turn(ctx)
-        return scope if scope.is_subagent else replace(scope, turn_id=next(found, None) or scope.turn_id)
+        scope, asking = self._turn(ctx), _asking(ctx, call)
+        return scope if scope.is_subagent or asking is None else replace(scope, turn_id=asking.run_id or scope.turn_id)
+
+
+def _asking(ctx: RunContext[Any], call: ToolCallPart) -> ModelResponse | None:
+    """Returns the response that asks for a call."""
+    responses = (message for message in reversed(ctx.messages) if isinstance(message, ModelResponse))
+    ids = ((response, {part.tool_call_id for part in response.parts if isinstance(part, ToolCallPart)}) for response in responses)
+    return next((response for response, asked in ids if call.tool_call_id in asked), None)
 
 
 def _told(result: Any, verdict: Verdict) -> Any:

@@ -26,12 +26,14 @@ log = logging.getLogger("tollgate")
 class ToolCall:
     """A call that a model asks for. `tool_input` is an object, or the JSON text that a provider sent.
 
-    `tool_call_id` ties a result to its call. Left out, it is a new id, and a repeat of the call counts as another call.
+    `tool_call_id` ties a result to its call. Left out, it is a new id, and a repeat of the call counts as another call. `response_id` names
+    the response that asks for the call: equal calls of two responses count twice, though the model's server gives both the same id.
     """
 
     tool_name: str
     tool_input: Mapping[str, Any] | str | None = None
     tool_call_id: str | None = None
+    response_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ def _given(call: ToolCall) -> dict[str, Any]:
 def call_event(scope: Scope, call: ToolCall) -> Event | Verdict:
     """Returns the event of a call, or a denial if JSON cannot hold the arguments."""
     call_id = call.tool_call_id or new_id()
-    name = event_id(scope, call_id, "call")
+    name = event_id(scope, call_id, "call", call.response_id)
     given = _given(call)
     return _event_or_denial(
         scope,
@@ -162,7 +164,7 @@ def call_event(scope: Scope, call: ToolCall) -> Event | Verdict:
 def result_event(scope: Scope, call: ToolCall, result: Any, failed: bool | None) -> tuple[Event | Verdict, bool]:
     """Returns the event of a result, or a denial if JSON cannot hold the result; and whether the result was cut."""
     call_id = call.tool_call_id or new_id()
-    name = event_id(scope, call_id, "result")
+    name = event_id(scope, call_id, "result", call.response_id)
     given = _given(call)
     try:
         result, was_cut = cut(result)

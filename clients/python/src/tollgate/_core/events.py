@@ -95,11 +95,12 @@ def new_id() -> str:
     return str(uuid.uuid4())
 
 
-def event_id(scope: Scope, name: str | None, suffix: str) -> str:
-    """Returns the id of an event: the same for a repeat of the same call in the same turn, else a new id."""
+def event_id(scope: Scope, name: str | None, suffix: str, response_id: str | None = None) -> str:
+    """Returns the id of an event: the same for a repeat of the same call of the same response in the same turn, else a new id."""
     if not name:
         return f"{new_id()}/{suffix}"
-    return _shortened(f"{scope.turn_id or ''}/{name}/{suffix}")
+    of_response = f"{response_id}/" if response_id else ""
+    return _shortened(f"{scope.turn_id or ''}/{of_response}{name}/{suffix}")
 
 
 def _shortened(found: str) -> str:
