@@ -59,6 +59,7 @@ export function gateMiddleware(turn: Turn): LanguageModelMiddleware {
       const result = await reportingErrors(turn, doGenerate);
       const text = result.content.map((part) => (part.type === "text" ? part.text : "")).join("");
       const calls = result.content.filter((part) => part.type === "tool-call").filter((part) => part.providerExecuted !== true);
+      note(turn, result.response?.id, calls);
       const verdict = await report(turn, text, calls, result.finishReason, params.abortSignal);
       if (verdict.allows_execution) return result;
       const content = result.content.filter((part) => part.type !== "tool-call" || part.providerExecuted === true || isKept(part.toolCallId, verdict));
@@ -81,7 +82,8 @@ export function gatedTool(turn: Turn, name: string, tool: Tool): Tool {
   const guidance = new Map<string, string>();
 
   async function* outputs(input: unknown, options: Options): AsyncGenerator {
-    const call = { tool_call_id: options.toolCallId, tool_name: name, tool_input: input };
+    const response_id = turn.responses.get(options.toolCallId);
+    const call = { tool_call_id: options.toolCallId, tool_name: name, tool_input: input, ...(response_id === undefined ? {} : { response_id }) };
     const verdict = await turn.toolCall(call, signalOf(options.abortSignal));
     if (!verdict.allows_execution) throw new Blocked(verdict);
     let result: unknown;
@@ -156,6 +158,11 @@ function withText(output: ModelOutput, text: string): ModelOutput {
   }
 }
 
+/** Remembers the response that asks for calls, if the provider names it. */
+function note({ responses }: Turn, id: string | undefined, calls: readonly Called[]): void {
+  if (id !== undefined) for (const { toolCallId } of calls) responses.set(toolCallId, id);
+}
+
 async function report(turn: Turn, text: string, calls: readonly Called[], finishReason: FinishReason, signal: AbortSignal | undefined): Promise<Verdict> {
   const named = calls.map(({ toolCallId, toolName }) => ({ type: "tool-call", toolCallId, toolName }));
   return await turn.modelResponse({ response: { text, toolCalls: named, finishReason } }, signalOf(signal));
@@ -228,9 +235,11 @@ function holdingCalls(turn: Turn, signal: AbortSignal | undefined): TransformStr
   const held: StreamPart[] = [];
   const ofProvider = new Set<string>();
   let text = "";
+  let responseId: string | undefined;
   return new TransformStream({
     async transform(part, controller) {
       if (part.type === "text-delta") text += part.delta;
+      if (part.type === "response-metadata") responseId = part.id;
       const id = callOf(part);
       if (id !== undefined && "providerExecuted" in part && part.providerExecuted) ofProvider.add(id);
       if (id !== undefined && !ofProvider.has(id)) {
@@ -242,6 +251,7 @@ function holdingCalls(turn: Turn, signal: AbortSignal | undefined): TransformStr
         return;
       }
       const calls = held.filter((each) => each.type === "tool-call");
+      note(turn, responseId, calls);
       const verdict = await report(turn, text, calls, part.finishReason, signal);
       const isAllowed = verdict.allows_execution;
       for (const each of held) if (isAllowed || isKept(callOf(each) ?? "", verdict)) controller.enqueue(each);

@@ -311,7 +311,8 @@ async function derivedId(type: EventType, { turn_id: turn, tool_call_id: call }:
   const name = isCall ? call : type === "model_response" ? response : type;
   const suffix = SUFFIXES[type];
   if (typeof name !== "string" || name === "") return `${crypto.randomUUID()}/${suffix}`;
-  return await shortened(`${typeof turn === "string" ? turn : ""}/${name}/${suffix}`);
+  const ofResponse = isCall && typeof response === "string" && response !== "" ? `${response}/` : "";
+  return await shortened(`${typeof turn === "string" ? turn : ""}/${ofResponse}${name}/${suffix}`);
 }
 
 /** Gives an event, whose id is that of another event, an id that follows from its content: a repeat gets the same id again. */

@@ -97,6 +97,13 @@ export function tollgateMiddleware(gate: Gate, options: TollgateOptions = {}) {
   });
 }
 
+/** A call as LangChain hands it to a middleware. */
+interface Called {
+  id?: string;
+  name: string;
+  args: unknown;
+}
+
 interface CallOptions {
   signal: AbortSignal | undefined;
   /** Whether a tool's own error is thrown on. */
@@ -106,7 +113,7 @@ interface CallOptions {
 }
 
 /** Asks about a call, runs it if it may run, and reports its result. */
-async function gatedCall<R extends { toolCall: { id?: string; name: string; args: unknown } }, O>(
+async function gatedCall<R extends { toolCall: Called; state: { messages?: readonly unknown[] } }, O>(
   gate: Gate,
   event: EventBase & { turn_id: string },
   request: R,
@@ -114,7 +121,7 @@ async function gatedCall<R extends { toolCall: { id?: string; name: string; args
   { signal, rethrows, note }: CallOptions,
 ): Promise<O | ToolMessage> {
   const { id, name, args } = request.toolCall;
-  const call = { ...event, tool_call_id: id ?? crypto.randomUUID(), tool_name: name, tool_input: args };
+  const call = { ...event, ...responseOf(request.state.messages, id), tool_call_id: id ?? crypto.randomUUID(), tool_name: name, tool_input: args };
   const message = (content: string): ToolMessage => new ToolMessage({ content, tool_call_id: id ?? "", name, status: "error" });
   const verdict = note(event.turn_id, await gate.toolCall(call, signalOf({ signal })));
   if (!verdict.allows_execution) return message(verdict.synthetic_result ?? verdict.message);
@@ -133,6 +140,12 @@ async function gatedCall<R extends { toolCall: { id?: string; name: string; args
   const { guidance } = note(event.turn_id, await gate.toolResult({ ...call, result: shown?.content ?? null, ...failed }));
   if (guidance !== undefined && shown !== undefined) append(shown, guidance);
   return output;
+}
+
+/** Returns the id of the message that asks for a call, where it has one. */
+function responseOf(messages: readonly unknown[] = [], id: string | undefined): { response_id?: string } {
+  const asking = messages.findLast((message) => AIMessage.isInstance(message) && message.tool_calls?.some((call) => call.id === id) === true);
+  return AIMessage.isInstance(asking) && asking.id !== undefined ? { response_id: asking.id } : {};
 }
 
 function signalOf({ signal }: { signal?: AbortSignal | undefined }): { signal?: AbortSignal } {

@@ -17,6 +17,8 @@ type Without<T> = Omit<T, "thread_id" | "turn_id" | "is_subagent">;
 export class Turn {
   /** Whether a verdict said that the turn should stop. */
   halted: Verdict | undefined;
+  /** The ids of responses by the ids of their calls, as far as an adapter has seen them. */
+  readonly responses = new Map<string, string>();
   private isEnded = false;
 
   /** Use `Gate.turn`. */

@@ -47,6 +47,8 @@ export interface ToolCall extends EventBase {
   tool_input?: unknown;
   /** The arguments as a JSON text, as OpenAI sends them; in place of `tool_input`. */
   arguments?: string;
+  /** The id of the response that asks for the call. It is part of the event's id: equal calls of two responses count twice, though both have one id. */
+  response_id?: string;
 }
 
 /** What a call gave. */

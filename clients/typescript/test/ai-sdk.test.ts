@@ -25,6 +25,8 @@ interface Answer {
   calls?: string[];
   text?: string;
   finish?: Finish;
+  /** The provider's id of the answer. */
+  id?: string;
 }
 
 function finishReason({ calls, finish }: Answer): Generated["finishReason"] {
@@ -39,11 +41,12 @@ function parts({ calls = [], text }: Answer): Generated["content"] {
 
 function modelOf(...answers: Answer[]): MockLanguageModelV4 {
   return new MockLanguageModelV4({
-    doGenerate: answers.map((answer) => ({ content: parts(answer), finishReason: finishReason(answer), usage, warnings: [] })),
+    doGenerate: answers.map((answer) => ({ content: parts(answer), finishReason: finishReason(answer), usage, warnings: [], ...(answer.id === undefined ? {} : { response: { id: answer.id } }) })),
     doStream: answers.map((answer) => ({
       stream: simulateReadableStream<StreamPart>({
         chunks: [
           { type: "stream-start" as const, warnings: [] },
+          { type: "response-metadata" as const, ...(answer.id === undefined ? {} : { id: answer.id }) },
           ...parts(answer).flatMap((part): StreamPart[] =>
             part.type === "tool-call"
               ? [{ type: "tool-input-start" as const, id: part.toolCallId, toolName: "bash" }, { type: "tool-input-end" as const, id: part.toolCallId }, part]
@@ -302,6 +305,22 @@ test("a repeat of a turn asks under the same ids", async () => {
   const ids = server.of("tool_call").map(({ event_id }) => event_id);
   assert.deepEqual(ids, ["u1/c1/call", "u1/c1/call"]);
 });
+
+for (const isStream of [false, true]) {
+  test(`equal calls of two answers are two events, ${isStream ? "streamed" : "whole"}`, async () => {
+    await using server = await FakeGate.start();
+    const ran: string[] = [];
+    const model = modelOf({ calls: ["c1"], id: "r1" }, { calls: ["c1"], id: "r2" }, { text: "ok" });
+    const gate = new Gate({ url: server.url, deadlineMs: 30_000, log: () => undefined });
+    await gate.turn({ thread_id: "t1", turn_id: "u1" }, async (turn) => {
+      const asked = { ...gated(turn, { model, tools: bash(ran) }), prompt: "go", stopWhen: isStepCount(10) };
+      return isStream ? await streamText(asked).text : (await generateText(asked)).text;
+    });
+    assert.equal(ran.length, 2);
+    assert.deepEqual(server.of("tool_call").map(({ event_id }) => event_id), ["u1/r1/c1/call", "u1/r2/c1/call"]);
+    assert.deepEqual(server.of("tool_result").map(({ event_id }) => event_id), ["u1/r1/c1/result", "u1/r2/c1/result"]);
+  });
+}
 
 test("an error of the provider is reported and stays the error", async () => {
   await using server = await FakeGate.start();

@@ -59,9 +59,9 @@ test("an allowed call runs, and everything is reported in order, in one turn", a
   assert.deepEqual(server.events.map(({ type }) => type), ["turn_start", "model_response", "tool_call", "tool_result", "model_response", "turn_end"]);
   assert.equal(new Set(server.events.map(({ turn_id }) => turn_id)).size, 1);
   assert.deepEqual([...new Set(server.events.map(({ thread_id }) => thread_id))], ["t1"]);
-  const turn = String(server.events[0]?.["turn_id"]);
-  assert.partialDeepStrictEqual(server.of("tool_call")[0], { event_id: `${turn}/c1/call`, tool_name: "bash", tool_input: { command: "ls" } });
-  assert.partialDeepStrictEqual(server.of("tool_result")[0], { event_id: `${turn}/c1/result`, result: "done" });
+  const named = `${String(server.events[0]?.["turn_id"])}/${String(messages[1]?.id)}/c1`;
+  assert.partialDeepStrictEqual(server.of("tool_call")[0], { event_id: `${named}/call`, tool_name: "bash", tool_input: { command: "ls" } });
+  assert.partialDeepStrictEqual(server.of("tool_result")[0], { event_id: `${named}/result`, result: "done" });
   assert.partialDeepStrictEqual(server.of("model_response")[0]?.["message"], { type: "ai", data: { tool_calls: [{ name: "bash", id: "c1" }] } });
 });
 
@@ -171,6 +171,13 @@ test("calls in parallel are decided one by one", async () => {
   const messages = await run(server, { model, tools: [bash(ran)] });
   assert.deepEqual(ran.sort(), ["c1", "c3"]);
   assert.equal(results(messages).length, 3);
+});
+
+test("equal calls of two answers are two events", async () => {
+  await using server = await FakeGate.start();
+  const model = fakeModel().respondWithTools([call("c1")]).respondWithTools([call("c1")]).respond(new AIMessage("ok"));
+  await run(server, { model, tools: [bash([])] });
+  for (const type of ["tool_call", "tool_result"]) assert.equal(new Set(server.of(type).map(({ event_id }) => event_id)).size, 2);
 });
 
 test("a run that is resumed asks under the same turn and id", async () => {
