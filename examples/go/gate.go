@@ -66,17 +66,18 @@ func NewGate(url, token string, deadline time.Duration) *Gate {
 	}}
 }
 
-// ToolCall asks before a tool runs. The arguments are the JSON text as the model wrote it.
-func (g *Gate) ToolCall(thread, turn, call, tool string, arguments json.RawMessage) Verdict {
+// ToolCall asks before a tool runs. The arguments are the JSON text as the model wrote it. The response is the id of the response that asks for
+// the call; without it, equal calls of two responses under one id count once.
+func (g *Gate) ToolCall(thread, turn, response, call, tool string, arguments json.RawMessage) Verdict {
 	if !isWhole(arguments) {
 		return denied("arguments_unsendable", "arguments: found no JSON, or half a character; write whole characters")
 	}
-	return g.ask(turn, call+"/call", map[string]any{"type": "tool_call", "thread_id": thread, "tool_call_id": call, "tool_name": tool, "tool_input": arguments})
+	return g.ask(turn, ofResponse(response, call+"/call"), map[string]any{"type": "tool_call", "thread_id": thread, "tool_call_id": call, "tool_name": tool, "tool_input": arguments})
 }
 
 // ToolResult tells what came of a call that ran.
-func (g *Gate) ToolResult(thread, turn, call, tool, result string, failed bool) Verdict {
-	return g.ask(turn, call+"/result", map[string]any{"type": "tool_result", "thread_id": thread, "tool_call_id": call, "tool_name": tool, "result": result, "failed": failed})
+func (g *Gate) ToolResult(thread, turn, response, call, tool, result string, failed bool) Verdict {
+	return g.ask(turn, ofResponse(response, call+"/result"), map[string]any{"type": "tool_result", "thread_id": thread, "tool_call_id": call, "tool_name": tool, "result": result, "failed": failed})
 }
 
 // ModelResponse tells of a response, as its provider sent it, before its first call.
@@ -122,6 +123,14 @@ func (g *Gate) ask(turn, id string, event map[string]any) Verdict {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// ofResponse puts the id of a response before the name of an event of its call, if there is one.
+func ofResponse(response, name string) string {
+	if response == "" {
+		return name
+	}
+	return response + "/" + name
 }
 
 // apart returns an id that follows from an event's content, so that a repeat of the event gets the same id.

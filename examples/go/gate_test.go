@@ -55,9 +55,9 @@ func ask(gate *Gate, call conformanceCall) Verdict {
 	}
 	switch call.Method {
 	case "tool_call":
-		return gate.ToolCall(call.Thread, "", call.Call, call.Tool, call.Arguments)
+		return gate.ToolCall(call.Thread, "", call.ResponseID, call.Call, call.Tool, call.Arguments)
 	case "tool_result":
-		return gate.ToolResult(call.Thread, "", call.Call, call.Tool, call.Result, call.Failed)
+		return gate.ToolResult(call.Thread, "", call.ResponseID, call.Call, call.Tool, call.Result, call.Failed)
 	default:
 		return gate.ModelResponse(call.Thread, "", call.ResponseID, call.Response)
 	}
@@ -161,7 +161,7 @@ func TestIDs(t *testing.T) {
 		Calls   []conformanceCall
 		Decided []string
 	}
-	if err != nil || json.Unmarshal(text, &cases) != nil || len(cases) < 8 {
+	if err != nil || json.Unmarshal(text, &cases) != nil || len(cases) < 12 {
 		t.Fatal("clients/conformance/ids.json cannot be read: ", err)
 	}
 	for _, c := range cases {
@@ -232,7 +232,7 @@ func TestTheProgramAsksARealGate(t *testing.T) {
 	defer func() { dev.Process.Kill(); dev.Wait() }()
 	gate := NewGate("http://"+address, "", 30*time.Second)
 	// Until the gate is ready there is no verdict of its own.
-	for gate.ToolCall("ready", "", "c", "ls", json.RawMessage("{}")).DecidedBy == "client" {
+	for gate.ToolCall("ready", "", "", "c", "ls", json.RawMessage("{}")).DecidedBy == "client" {
 		time.Sleep(50 * time.Millisecond)
 	}
 	output, err := exec.Command("go", "run", ".", "http://"+address).Output()

@@ -7,6 +7,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** Runs the cases of clients/conformance that a client over Kafka runs, and fails at a wrong verdict: java Cases FOLDER. */
 public final class Cases {
@@ -14,7 +16,7 @@ public final class Cases {
     private static final Map<String, Function<Gate.Verdict, Object>> SHOWN = Map.of("allows_execution", Gate.Verdict::allowsExecution, "should_halt",
             Gate.Verdict::shouldHalt, "code", Gate.Verdict::code, "synthetic_result", Gate.Verdict::textForAgent, "guidance", Gate.Verdict::guidance);
     /** The least number of cases: with fewer, the folder is not the right one. */
-    private static final int LEAST = 23;
+    private static final int LEAST = 27;
 
     public static void main(String[] args) throws IOException {
         var wrong = new ArrayList<String>();
@@ -68,7 +70,8 @@ public final class Cases {
     /** Returns the id that a host gives to the event of a call. */
     private static String idOf(JsonNode call) {
         var method = call.path("method").asText();
-        return "/" + call.path("tool_call_id").asText(call.path("response_id").asText()) + method.substring(method.indexOf('_')).replace('_', '/');
+        var names = Stream.of("response_id", "tool_call_id").filter(call::has).map(name -> "/" + call.path(name).asText());
+        return names.collect(Collectors.joining()) + method.substring(method.indexOf('_')).replace('_', '/');
     }
 
     /** Returns the event of a call, whose caller names it. */
