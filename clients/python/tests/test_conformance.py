@@ -130,4 +130,4 @@ def test_ids_over_kafka(fake_kafka, case, reply_topic):
 
 
 def test_there_are_cases_for_both():
-    assert len(IDS) >= 8 and len(CASES) >= 30 and len(KAFKA_CASES) >= 15
+    assert len(IDS) >= 12 and len(CASES) >= 30 and len(KAFKA_CASES) >= 15
