@@ -12,6 +12,8 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
 from typing import Any
 
 import httpcore
@@ -21,6 +23,7 @@ from ._core.events import Event
 from ._core.exchange import ANSWER_BYTES_MAX, Answer, Pause, Send, exchange, late
 from ._core.trace import trace_headers
 from ._core.verdict import Fault, Ruling
+from ._names import Names
 
 CHUNK_BYTES = 65_536
 IDLE_MAX = 64
@@ -125,6 +128,7 @@ class _Backend(httpcore.NetworkBackend):
     def __init__(self, clock: _Clock) -> None:
         self._clock = clock
         self._inner = httpcore.SyncBackend()
+        self._names = Names()
 
     def connect_tcp(
         self,
@@ -134,7 +138,19 @@ class _Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        return _Stream(self._inner.connect_tcp(host, port, self._clock.left(), local_address, socket_options), self._clock)
+        try:
+            addresses = self._names.addresses(host, port, self._clock.left())
+        except FutureTimeout:
+            raise httpcore.ConnectTimeout from None
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError(type(error).__name__) from None
+        for address in addresses[:-1]:
+            with suppress(httpcore.ConnectError):
+                return self._connected(address, port, local_address, socket_options)
+        return self._connected(addresses[-1], port, local_address, socket_options)
+
+    def _connected(self, address: str, port: int, local_address: str | None, socket_options: Iterable[Any] | None) -> _Stream:
+        return _Stream(self._inner.connect_tcp(address, port, self._clock.left(), local_address, socket_options), self._clock)
 
 
 class _Stream(httpcore.NetworkStream):
