@@ -125,7 +125,11 @@ def python(run):
 
 
 # Frameworks whose dependencies contradict those of the others, each with its files of tests; the page has no Python for Hermes.
-APART = {"crewai": ("test_crewai", "test_adapters", "test_docs"), "hermes": ("test_hermes", "test_adapters")}
+APART = {
+    "crewai": ("test_crewai", "test_adapters", "test_docs"),
+    "hermes": ("test_hermes", "test_adapters"),
+    "deerflow": ("test_deerflow", "test_deerflow_factory", "test_adapters"),
+}
 
 
 def frameworks(run):

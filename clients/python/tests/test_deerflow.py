@@ -1,4 +1,7 @@
-"""Tests the provider and the middleware of DeerFlow. No registry has DeerFlow: `Guardrail` calls a provider as DeerFlow's documents say."""
+"""Tests the provider and the middleware of DeerFlow in agents of LangChain, which DeerFlow's are.
+
+The registry has an older DeerFlow alone: `Guardrail` calls a provider as the documents of the newest say.
+"""
 
 import asyncio
 import importlib

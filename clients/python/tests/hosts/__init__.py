@@ -15,11 +15,13 @@ CHAPTERS = {
 }
 """The drivers, by the chapters of the page."""
 APART = ("crewai", "hermes")
-"""Hosts whose dependencies contradict those of the others: each has an environment of its own, which names it in TOLLGATE_TEST_HOST."""
+"""Hosts whose dependencies contradict those of the others: each has an environment of its own, which names it in TOLLGATE_TEST_HOST. So has
+DeerFlow's factory; DeerFlow's middleware runs in LangChain's agents too."""
 ALONE = os.environ.get("TOLLGATE_TEST_HOST")
 HERE = [ALONE] if ALONE else [host for host in CHAPTERS.values() if host not in APART]
 """The hosts of this environment."""
-DRIVERS = [*HERE, *(["hermes_messages", "hermes_responses"] if ALONE == "hermes" else [])]
+OF_ALONE = {"hermes": ["hermes", "hermes_messages", "hermes_responses"], "deerflow": ["deerflow_factory"]}
+DRIVERS = OF_ALONE.get(ALONE, HERE)
 """The drivers that run the cases: a host that reads providers in several ways has one for each."""
 
 

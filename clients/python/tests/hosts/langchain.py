@@ -36,10 +36,10 @@ def model_that_calls(*calls):
     return Model(messages=iter([AIMessage("", tool_calls=calls), AIMessage("done")]))
 
 
-def converse_with(run, make=TollgateMiddleware):
+def converse_with(run, make=TollgateMiddleware, create=create_agent):
     seen = Seen()
     model = model_that_calls(*run.calls)
-    agent = create_agent(model, [work_on(seen.ran)], middleware=[make(**run.settings)])
+    agent = create(model, [work_on(seen.ran)], middleware=[make(**run.settings)])
     config = {"configurable": {"thread_id": run.thread}}
     messages = asyncio.run(agent.ainvoke({"messages": [("user", "go")]}, config))["messages"]
     seen.replies = 2 - len(list(model.messages))
