@@ -177,7 +177,9 @@ impl Steps {
             let count = case.count(*rule, limits.window);
             let patient = |limit: u32| self.patience.limit(*rule, limit, marks, case, tool_name);
             let is_halt = halt_after > 0 && count >= patient(halt_after);
-            (is_halt || (limits.deny_after > 0 && count >= patient(least))).then_some((*rule, count, is_halt))
+            // Nothing is said of results where none has come.
+            let said = if *rule == Rule::SameResult && case.last.is_none() { Rule::IdenticalCalls } else { *rule };
+            (is_halt || (limits.deny_after > 0 && count >= patient(least))).then_some((said, count, is_halt))
         })
     }
 

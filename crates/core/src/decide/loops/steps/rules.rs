@@ -24,6 +24,8 @@ pub struct Case<'m> {
     pub last: Option<&'m Step>,
     /// Attempts of the same call that have no result yet.
     pub open: u32,
+    /// The last of these attempts, behind which no other call was begun. A host that tells no results has every call of the turn open.
+    open_in_a_row: u32,
     /// Whether the result of the call is the last step.
     is_result: bool,
 }
@@ -42,14 +44,16 @@ impl<'m> Case<'m> {
     fn new(memory: &'m StepMemory, call: u32, tool: u16, except: Option<u32>) -> Self {
         let last = memory.steps.iter().rfind(|step| step.call == call);
         let is_recent = |round: u8| memory.round.wrapping_sub(round) <= 1;
-        let open = memory.open.iter().filter(|open| open.call == call && Some(open.id) != except && is_recent(open.round)).count();
-        Self { memory, call, tool, last, open: open as u32, is_result: true }
+        let others = || memory.open.iter().rev().filter(|open| Some(open.id) != except && is_recent(open.round));
+        let open = others().filter(|open| open.call == call).count() as u32;
+        let open_in_a_row = others().take_while(|open| open.call == call).count() as u32;
+        Self { memory, call, tool, last, open, open_in_a_row, is_result: true }
     }
 
     /// Returns how often what a rule counts has happened. `window` is the rule's window, for those that have one.
     pub fn count(&self, rule: Rule, window: u32) -> u32 {
-        let count = match rule {
-            Rule::SameResult => self.same_results() + self.open,
+        match rule {
+            Rule::SameResult => self.same_results() + self.open_in_a_row,
             Rule::SameCallFails => self.in_a_row(|step| step.marks.has(Marks::FAILED)),
             Rule::SameError => self.errors(false),
             Rule::MissingProgram => self.errors(true),
@@ -63,9 +67,7 @@ impl<'m> Case<'m> {
             Rule::IdenticalCalls => self.identical(window),
             Rule::Denials => self.memory.denials,
             Rule::Once | Rule::CallsPerTurn => 0,
-        };
-        // What has come once has not been repeated.
-        if rule == Rule::SameResult && count == self.open { self.open } else { count }
+        }
     }
 
     fn latest(&self) -> impl Iterator<Item = &'m Step> + use<'m> {
@@ -177,10 +179,9 @@ impl<'m> Case<'m> {
 
     /// Counts the same call, whatever its results: among the last `window` steps, or in a row where the window is 0.
     fn identical(&self, window: u32) -> u32 {
-        let open = self.open;
         match window as usize {
-            0 => self.in_a_row(|_| true) + open,
-            window => self.latest().take(window).filter(|step| step.call == self.call).count() as u32 + open,
+            0 => self.in_a_row(|_| true) + self.open_in_a_row,
+            window => self.latest().take(window).filter(|step| step.call == self.call).count() as u32 + self.open,
         }
     }
 }

@@ -100,6 +100,17 @@ fn calls_of_one_response_count() {
     assert_eq!(refused, 9, "three attempts may be under way");
 }
 
+/// A host that tells no results, as a guardrail provider alone does: between two tests there is something else each time.
+#[test]
+fn calls_without_results_are_repeated_in_a_row_alone() {
+    let mut talk = Talk::new();
+    let mut asked = |tool: &str, arguments: &str| talk.ask(tool, arguments).1.finding.map(LoopCode::as_str);
+    for edit in 0..8 {
+        assert_eq!((asked("run", "npm test"), asked("edit", &edit.to_string())), (None, None));
+    }
+    assert_eq!([0; 4].map(|_| asked("run", "npm test")), [None, None, None, Some("identical_calls_denied")]);
+}
+
 #[test]
 fn siblings_are_one_attempt_at_an_error_class() {
     let parallel = |talk: &mut Talk, round: u32| {
