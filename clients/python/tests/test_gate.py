@@ -26,6 +26,19 @@ def test_a_turn_publishes_its_begin_and_end_and_binds_its_calls(fake):
     assert fake.events[1]["event_id"] == "u/c/call"
 
 
+def test_a_result_of_none_is_sent_as_null(fake):
+    with Gate(fake.url) as gate:
+        gate.tool_result("t", "ls", None, tool_call_id="c")
+    assert fake.events[0]["result"] is None
+
+
+def test_an_event_that_the_gate_cannot_read_is_logged(fake, caplog):
+    fake.decide = lambda event: blocked(event, "invalid_event", decided_by="envelope")
+    with Gate(fake.url) as gate:
+        gate.tool_result("t", "ls", "out")
+    assert "the gate could not read an event (invalid_event)" in caplog.text
+
+
 def test_a_call_without_an_id_gets_one(fake):
     with Gate(fake.url) as gate:
         for _ in range(2):

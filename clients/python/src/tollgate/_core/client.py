@@ -118,21 +118,33 @@ class Ledger:
         for verdict in verdicts:
             if verdict.decided_by == "client":
                 self.count(verdict)
+            elif verdict.decided_by == "envelope" and self._may_log():
+                log.warning("the gate could not read an event (%s): %s", verdict.code, verdict.message)
         return verdicts
 
     def count(self, verdict: Verdict) -> None:
         """Counts a decision of the client."""
         how = "open" if verdict.allows_execution else "closed"
-        if self._pid != os.getpid():
-            # A forked process needs a new lock: a thread of the parent may have held the inherited lock for ever.
-            self._pid, self._lock = os.getpid(), threading.Lock()
-        with self._lock:
+        with self._own_lock():
             self.counts[f"{how}:{verdict.code}"] += 1
-            total, now = sum(self.counts.values()), self._clock()
+            total = sum(self.counts.values())
+        if self._may_log():
+            log.warning("no verdict (%s), failed %s; %d so far: %s", verdict.code, how, total, verdict.message)
+
+    def _own_lock(self) -> threading.Lock:
+        """Returns this process' lock: a thread of the parent may have held the lock that a forked process inherits, for ever."""
+        if self._pid != os.getpid():
+            self._pid, self._lock = os.getpid(), threading.Lock()
+        return self._lock
+
+    def _may_log(self) -> bool:
+        """Tells whether a line is due, and takes it for written if it is."""
+        with self._own_lock():
+            now = self._clock()
             if self._logged_at is not None and now - self._logged_at < LOG_EVERY_SECONDS:
-                return
+                return False
             self._logged_at = now
-        log.warning("no verdict (%s), failed %s; %d so far: %s", verdict.code, how, total, verdict.message)
+            return True
 
 
 def scope_of(thread: Scope | str) -> Scope:
@@ -182,6 +194,9 @@ def result_event(scope: Scope, call: ToolCall, result: Any, failed: bool | None)
         failed=failed,
         **given,
     )
+    if result is None and isinstance(event, dict):
+        # A field that is None is left out, and a result has to be there.
+        event["result"] = None
     return event, was_cut
 
 
