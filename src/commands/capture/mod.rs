@@ -45,7 +45,7 @@ pub(super) struct CaptureArgs {
     /// Go on behind what FILE holds already
     #[arg(long, conflicts_with = "force")]
     resume: bool,
-    /// Write stand-ins in place of arguments, results, texts and user ids, on which every verdict is the same
+    /// Write stand-ins in place of arguments, results, texts and user ids. Passports and policy servers decide otherwise on them
     #[arg(long)]
     redact: bool,
     /// With --redact: a file with the key of the stand-ins; the same key gives the same ones [default: a random key that is thrown away]
