@@ -100,7 +100,7 @@ fn write_found(out: &mut impl Write, found: &RuleFound, screen: Screen) -> io::R
         writeln!(out, "{rule} is paused under {label}: it was about to suspend too many at once, and suspended nobody from then on")?;
     }
     for (what, subjects) in found.examples.lists() {
-        writeln!(out, "\n  {}", screen.paint(DIM, &format!("{}, {what}, for example (`tollgate abuse show SUBJECT`):", found.rule)))?;
+        writeln!(out, "\n  {}", screen.paint(DIM, &format!("{}, {what}, for example:", found.rule)))?;
         subjects.iter().try_for_each(|subject| writeln!(out, "    {subject}"))?;
     }
     Ok(())
