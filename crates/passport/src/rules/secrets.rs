@@ -9,7 +9,7 @@ use super::super::path::{NormalPath, PathSet, Purpose};
 use super::super::shell_glob::{ShellGlob, crossed};
 
 /// Patterns of files that are never read, at any depth unless they start at the root.
-const SECRETS: [&str; 81] = [
+const SECRETS: [&str; 86] = [
     ".env*",
     "*.env",
     ".aws",
@@ -27,6 +27,7 @@ const SECRETS: [&str; 81] = [
     ".local/share/keyrings",
     "library/keychains",
     ".kube",
+    "kubeconfig",
     ".docker/config.json",
     ".dockercfg",
     ".netrc",
@@ -38,6 +39,11 @@ const SECRETS: [&str; 81] = [
     ".npmrc",
     ".pypirc",
     ".terraformrc",
+    "terraform.tfstate*",
+    ".m2/settings.xml",
+    // What was typed holds passwords and tokens.
+    ".bash_history",
+    ".zsh_history",
     ".htpasswd",
     ".vault-token",
     "credentials",

@@ -29,6 +29,11 @@ fn words_that_hold_a_secret_place_are_found() {
         "etc/shadow",
         "/ETC/Shadow-",
         "/proc/1/environ",
+        "~/.bash_history",
+        "/home/u/.zsh_history",
+        "infra/terraform.tfstate.backup",
+        "--config=kubeconfig",
+        "~/.m2/settings.xml",
     ] {
         assert!(secret_word(word), "{word}");
     }
@@ -45,6 +50,9 @@ fn words_that_hold_a_secret_place_are_found() {
         "HEAD~1",
         "user@host:dir",
         "/etc/hosts",
+        "--kubeconfig",
+        "settings.xml",
+        "main.tf",
     ] {
         assert!(!secret_word(word), "{word}");
     }
