@@ -182,6 +182,9 @@ impl Construct {
             Self::Read => "write while read -r line; do …; done",
             Self::Argument(tables::COMPUTED) => "put -- in front of it, or begin it with ./",
             Self::Argument(tables::LITERAL) => "write its text, or begin it with ./",
+            Self::Argument(tables::NAMED) => {
+                "have the list of allowed commands name it, with {word}, {path} or {any} in the place of what changes"
+            }
             Self::Argument(_) => "leave it out, or have the list of allowed commands name it",
         }
     }

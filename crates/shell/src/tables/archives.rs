@@ -8,32 +8,10 @@
 use std::sync::LazyLock;
 
 use super::options::Options;
-use super::reading::{COMPUTED, MISSING, OPERAND, OPTION, Scan, literal, nothing, scan};
-use super::{Operands, PROGRAM, Program, Started, Style, Touch, Unlisted};
+use super::reading::{COMPUTED, MISSING, OPERAND, OPTION, Scan, literal, scan};
+use super::{Started, Style, Touch, Unlisted};
 use crate::argument::{Argument, Certainty};
 use crate::grammar::Access;
-
-/// TABLE: the programs.
-pub const PROGRAMS: &[Program] = &[
-    Program {
-        names: &["7z", "7za", "7zr", "ar", "bsdcpio", "cpio", "pax", "rar", "shar", "unar", "unrar"],
-        operands: Operands::Own(nothing),
-        ..PROGRAM
-    },
-    Program { names: &["bzip2", "gunzip", "gzip", "pigz", "unxz", "unzstd", "xz", "zstd"], operands: Operands::Own(compress), ..PROGRAM },
-    // They print what is compressed.
-    Program { names: &["bzcat", "gzcat", "lz4cat", "xzcat", "zcat", "zstdcat"], options: "-f", ..PROGRAM },
-    Program { names: &["bsdtar", "gtar", "tar"], operands: Operands::Own(tar), ..PROGRAM },
-    Program { names: &["unzip"], operands: Operands::Own(unzip), ..PROGRAM },
-    Program { names: &["zip"], options: "-r -q -j -y -x -i -9 -NUM", ..PROGRAM },
-    Program {
-        names: &["zipinfo"],
-        options: "-1 -2 -h -l -m -s -t -v",
-        style: Style::First,
-        operands: Operands::Checked(members),
-        ..PROGRAM
-    },
-];
 
 static COMPRESS: LazyLock<Options> = LazyLock::new(|| {
     Options::new(
@@ -42,7 +20,7 @@ static COMPRESS: LazyLock<Options> = LazyLock::new(|| {
 });
 
 /// It writes to its output, nothing at all, or files beside those that it is given.
-fn compress(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub(super) fn compress(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     let scan = scan(arguments, &COMPRESS, Style::Gnu)?;
     let is_known = |index: &usize| arguments.get(*index).is_some_and(Argument::is_literal);
     match scan.operands.iter().find(|index| !is_printed(&scan) && !is_known(index)) {
@@ -88,7 +66,7 @@ const TAR: &str = "ctxvzjJ";
 const TAR_LONG: [&str; 10] =
     ["--create", "--extract", "--list", "--verbose", "--gzip", "--bzip2", "--xz", "--zstd", "--wildcards", "--numeric-owner"];
 
-fn tar(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub(super) fn tar(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     let (mut lists, mut makes, mut takes, mut names) = (false, false, false, false);
     let mut folder = None;
     let mut at = 0;
@@ -181,7 +159,7 @@ const UNZIP: [&str; 11] = ["-Z", "-Z1", "-l", "-lq", "-lv", "-p", "-ql", "-qt", 
 /// TABLE: its options where it extracts.
 static EXTRACTING: LazyLock<Options> = LazyLock::new(|| Options::new("-o -n -q -j -L -C -d=NEXT"));
 
-fn unzip(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub(super) fn unzip(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     if !is_only_shown(arguments) {
         // Behind `--` the option for the folder would be a name.
         let is_ended = scan(arguments, &EXTRACTING, Style::Gnu)?.ended;
@@ -215,9 +193,4 @@ pub(super) fn named_by_zip(arguments: &[Argument], operands: &[usize]) -> Option
     let index = *operands.first()?;
     let path = format!("{}.zip", arguments.get(index)?.text);
     Some(Touch::File { index, path, access: Access::Write })
-}
-
-/// Names, without options among them.
-fn members(operands: &[&Argument]) -> Result<(), &'static str> {
-    operands.iter().all(|operand| operand.is_operand()).then_some(()).ok_or(OPERAND)
 }

@@ -10,12 +10,8 @@ use std::sync::LazyLock;
 
 use super::options::Options;
 use super::reading::{COMPUTED, MISSING, OPERAND, scan};
-use super::{Operands, PROGRAM, Program, Started, Style, Unlisted};
+use super::{Started, Style, Unlisted};
 use crate::argument::{Argument, Certainty};
-
-/// TABLE: the program under its names.
-pub const PROGRAMS: &[Program] =
-    &[Program { names: &["awk", "gawk", "mawk", "nawk", "original-awk"], operands: Operands::Own(awk), ..PROGRAM }];
 
 /// TABLE: functions that run, write and connect to nothing, and words that a parenthesis may stand behind.
 const FUNCTIONS: &[&str] = &[
@@ -34,7 +30,7 @@ pub fn options() -> (&'static Options, Style) {
     (&OPTIONS, Style::First)
 }
 
-fn awk(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub(super) fn awk(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     let scan = scan(arguments, &OPTIONS, Style::First)?;
     let (index, files) = match scan.operands.split_first() {
         Some((index, files)) => (*index, files),

@@ -1,58 +1,144 @@
-//! What operands are known to be harmless: checks that several tables share.
+//! What single operands are known to be harmless: checks that `programs.txt` names.
 
-use super::values::is_plain;
-use crate::argument::{Argument, Certainty};
-
-/// What a check says of its operands.
-pub type Checked = Result<(), &'static str>;
+use super::values::{is_below, is_plain};
+use crate::argument::Argument;
 
 /// TABLE: the ends of names that package managers take for files.
 const ARCHIVES: &[&str] =
     &[".whl", ".zip", ".gz", ".bz2", ".xz", ".tgz", ".tbz", ".txz", ".tlz", ".lz", ".lzma", ".tar", ".egg", ".rpm", ".deb", ".rb"];
 
-/// Accepts operands that are written out and have only characters that mean nothing to a shell or a template: names of targets, tasks
-/// and scripts, and what they are given.
-pub fn plain(operands: &[&Argument]) -> Checked {
-    let is_fine = |operand: &&Argument| operand.as_known().is_some_and(|text| is_plain(text) && !text.starts_with(['-', '@', '+']));
-    accept(operands.iter().all(is_fine), "an operand that is not plain")
+/// Accepts whatever it is.
+pub fn anything(_operand: &Argument) -> bool {
+    true
+}
+
+/// Accepts nothing.
+pub fn nothing(_operand: &Argument) -> bool {
+    false
+}
+
+/// Accepts what is written out.
+pub fn known(operand: &Argument) -> bool {
+    operand.as_known().is_some()
+}
+
+/// Accepts what is written out and has only characters that mean nothing to a shell or a template: names of targets, tasks and scripts, and what
+/// they are given.
+pub fn plain(operand: &Argument) -> bool {
+    operand.as_known().is_some_and(|text| is_plain(text) && !text.starts_with(['-', '@', '+']))
 }
 
 /// As [`plain`], and options for what is run: they are its own.
-pub fn plain_with_options(operands: &[&Argument]) -> Checked {
-    let is_fine = |operand: &&Argument| {
-        operand
-            .as_known()
-            .is_some_and(|text| text.split_once('=').map_or(is_plain(text), |(name, value)| is_plain(name) && is_plain(value)))
+pub fn plain_option(operand: &Argument) -> bool {
+    let is_pair = |text: &str| text.split_once('=').map_or(is_plain(text), |(name, value)| is_plain(name) && is_plain(value));
+    operand.as_known().is_some_and(is_pair)
+}
+
+/// Accepts what is written out, or found by a glob below a folder that is: no option and no file of arguments (`@file`).
+pub fn file(operand: &Argument) -> bool {
+    operand.is_literal() && !operand.text.starts_with(['-', '@', '+'])
+}
+
+/// As [`file`], but no address.
+pub fn local(operand: &Argument) -> bool {
+    file(operand) && !operand.text.contains(':')
+}
+
+/// Accepts packages and files of a Go module: none has a version (`name@v1`).
+pub fn module(operand: &Argument) -> bool {
+    file(operand) && !operand.text.contains('@')
+}
+
+/// Accepts a package of a Go module by its path.
+pub fn own_program(operand: &Argument) -> bool {
+    operand.as_known().is_some_and(|text| !text.contains('@') && (text.starts_with('.') || text.ends_with(".go")))
+}
+
+/// Accepts a project's file or folder. To `dotnet`, what begins with a slash is an option for the build.
+pub fn project(operand: &Argument) -> bool {
+    plain(operand) && !operand.text.starts_with('/')
+}
+
+/// Accepts a word that is no path and no option.
+pub fn word(operand: &Argument) -> bool {
+    let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._:+-".contains(&byte));
+    operand.as_known().is_some_and(|text| is_plain(text) && !text.starts_with('-'))
+}
+
+/// Accepts numbers, branches and tags, and no address of another host.
+pub fn name(operand: &Argument) -> bool {
+    operand.as_known().is_some_and(|text| !text.starts_with('-') && !text.contains([':', '@', '\\']))
+}
+
+/// Accepts a name of a package with versions, from the index that is configured: no address, path or archive.
+pub fn package(operand: &Argument) -> bool {
+    operand.as_known().is_some_and(is_package)
+}
+
+/// Accepts a package, or the project itself: `.`, `.[extra]`, a folder below.
+pub fn project_or_package(operand: &Argument) -> bool {
+    let is_project = |text: &str| {
+        let (folder, extras) = text.split_once('[').unwrap_or((text, "]"));
+        let is_extra = |byte: u8| byte.is_ascii_alphanumeric() || b",_-".contains(&byte);
+        folder.starts_with('.') && is_below(folder) && extras.strip_suffix(']').is_some_and(|extras| extras.bytes().all(is_extra))
     };
-    accept(operands.iter().all(is_fine), "an operand that is not plain")
+    match operand.as_known() {
+        Some(text) => is_project(text) || is_package(text),
+        // Without quotes the extras are a glob, which finds them or a folder beside the project.
+        None => operand.text.starts_with(".[") && is_project(&operand.text),
+    }
 }
 
-/// Accepts operands that are written out, or found by a glob below a folder that is: none is an option or a file of arguments (`@file`).
-pub fn files(operands: &[&Argument]) -> Checked {
-    let is_fine = |operand: &&Argument| {
-        matches!(operand.certainty, Certainty::Known | Certainty::Operand) && !operand.text.starts_with(['-', '@', '+'])
-    };
-    accept(operands.iter().all(is_fine), "an operand that is not a plain name of a file")
+/// Accepts the name of a file that is written, which is held to the rules of files as a redirection's is.
+pub fn written(operand: &Argument) -> bool {
+    operand.as_known().is_some_and(|text| !text.starts_with('-'))
 }
 
-/// Accepts operands that are written out.
-pub fn literal(operands: &[&Argument]) -> Checked {
-    accept(operands.iter().all(|operand| operand.as_known().is_some()), "an operand that is computed")
+/// Accepts files of programs that replace `@file` by the arguments in it.
+pub fn no_argument_file(operand: &Argument) -> bool {
+    operand.is_operand() && !operand.text.starts_with(['@', '*', '?', '['])
 }
 
-/// Accepts names of packages with versions, from the index that is configured: no addresses, paths or archives.
-pub fn packages(operands: &[&Argument]) -> Checked {
-    accept(operands.iter().all(|operand| operand.as_known().is_some_and(is_package)), "a package that is not a plain name")
+/// Accepts a format of `date`: without a plus it is a time that is set.
+pub fn date(operand: &Argument) -> bool {
+    operand.is_operand() && operand.text.starts_with('+')
 }
 
-/// Accepts no operands.
-pub fn none(operands: &[&Argument]) -> Checked {
-    accept(operands.is_empty(), "an operand that is not known to be harmless")
+/// Accepts a folder that is written out, or begins so.
+pub fn place(operand: &Argument) -> bool {
+    !operand.many && operand.is_literal()
+}
+
+/// Returns whether an operand is one of the words, perhaps with a value behind `=`; or any word that is no option, where `NAME` is one.
+pub fn is_of(words: &str, operand: &Argument) -> bool {
+    let is_word = |text: &str| words.split(' ').any(|word| word == text);
+    let is_one = |text: &str| is_word(text.split('=').next().unwrap_or(text)) || is_word("NAME") && !text.starts_with('-');
+    operand.as_known().is_some_and(is_one)
+}
+
+/// Returns the first argument for the compiler that sets no level of a lint.
+pub fn lints(operands: &[&Argument]) -> Option<usize> {
+    const LEVELS: &[&str] = &["-D", "-W", "-A", "-F", "--deny", "--warn", "--allow", "--forbid"];
+    let is_lint = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-:".contains(&byte)) && !text.starts_with('-');
+    let text = |at: usize| operands.get(at).and_then(|operand| operand.as_known()).unwrap_or_default();
+    let mut at = 0;
+    while at < operands.len() {
+        let (attached, next) = (text(at).get(2..).unwrap_or_default(), text(at + 1));
+        let lint = if LEVELS.contains(&text(at)) { next } else { attached };
+        if !LEVELS.iter().any(|level| text(at) == *level || level.len() == 2 && text(at).starts_with(level))
+            || lint.is_empty()
+            || !is_lint(lint)
+        {
+            return Some(at);
+        }
+        at += if LEVELS.contains(&text(at)) { 2 } else { 1 };
+    }
+    None
 }
 
 /// Returns whether a text is a package's name, with extras or versions: `name`, `name[extra]>=1.2`, `@scope/name@^2`.
-#[must_use]
-pub fn is_package(text: &str) -> bool {
+fn is_package(text: &str) -> bool {
+    let is_word = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
     let name = match text.strip_prefix('@').and_then(|scoped| scoped.split_once('/')) {
         Some((scope, name)) if is_word(scope) => name,
         Some(_) => return false,
@@ -65,56 +151,4 @@ pub fn is_package(text: &str) -> bool {
         && name.bytes().all(is_part)
         && !name.contains("@.")
         && ![lower.as_str(), name].iter().any(|name| ARCHIVES.iter().any(|end| name.ends_with(end)))
-}
-
-/// Returns whether a text is a word of letters, digits and a few marks.
-fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
-}
-
-/// Returns the objection unless what is asked holds.
-pub fn accept(holds: bool, objection: &'static str) -> Checked {
-    if holds { Ok(()) } else { Err(objection) }
-}
-
-/// The most operands of which every number is tried.
-const TRIED_MAX: usize = 16;
-
-/// Returns how many of the first operands a check accepts, if it does not accept all: behind them stands the first with which it does not hold
-/// any more. Each try looks at all of them, so that of many operands only some numbers are tried.
-pub fn held(operands: &[&Argument], check: fn(&[&Argument]) -> Checked) -> usize {
-    let holds = |count: usize| operands.get(..count).is_some_and(|some| check(some).is_ok());
-    if operands.len() <= TRIED_MAX {
-        return (0..operands.len()).rev().find(|count| holds(*count)).unwrap_or_default();
-    }
-    let (mut held, mut refused) = (0, operands.len());
-    while refused - held > 1 {
-        let middle = usize::midpoint(held, refused);
-        if holds(middle) { held = middle } else { refused = middle }
-    }
-    held
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use super::*;
-
-    static TRIES: AtomicUsize = AtomicUsize::new(0);
-
-    fn no_x(operands: &[&Argument]) -> Checked {
-        TRIES.fetch_add(1, Ordering::Relaxed);
-        accept(operands.iter().all(|operand| operand.text != "x"), "an x")
-    }
-
-    #[test]
-    fn the_first_refused_of_many_operands_is_found_by_few_tries() {
-        for place in [0, 1, 9_000, 29_999] {
-            let words: Vec<Argument> = (0..30_000).map(|at| Argument::known(if at == place { "x" } else { "a" })).collect();
-            assert_eq!(held(&words.iter().collect::<Vec<_>>(), no_x), place);
-        }
-        let tries = TRIES.load(Ordering::Relaxed);
-        assert!(tries <= 4 * 15, "{tries}");
-    }
 }

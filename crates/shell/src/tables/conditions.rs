@@ -5,15 +5,8 @@
 
 use super::reading::{COMPUTED, MISSING, OPERAND};
 use super::shell::is_decimal;
-use super::{Operands, PROGRAM, Program, Started, Unlisted};
+use super::{Started, Unlisted};
 use crate::argument::Argument;
-
-/// TABLE: the program under its names.
-pub const PROGRAMS: &[Program] = &[
-    Program { names: &["["], operands: Operands::Own(bracket), ..PROGRAM },
-    Program { names: &["[["], operands: Operands::Own(double_bracket), ..PROGRAM },
-    Program { names: &["test"], operands: Operands::Own(test), ..PROGRAM },
-];
 
 /// TABLE: operators in front of one operand, of which nothing is evaluated.
 const UNARY: [&str; 20] =
@@ -25,7 +18,7 @@ const BINARY: [&str; 5] = ["!=", "-ef", "-nt", "-ot", "="];
 /// TABLE: operators between two numbers.
 const NUMBERS: [&str; 6] = ["-eq", "-ge", "-gt", "-le", "-lt", "-ne"];
 
-fn bracket(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub(super) fn bracket(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     match arguments.split_last() {
         Some((last, rest)) if last.as_known() == Some("]") => test(rest),
         _ => Err(Unlisted { index: arguments.len(), what: MISSING }),
@@ -33,14 +26,14 @@ fn bracket(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
 }
 
 /// Reads `[[ … ]]`, which is a command of its own to dash. Where the grammar lets it stand it has words only.
-fn double_bracket(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub(super) fn double_bracket(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     match arguments.split_last() {
         Some((last, rest)) if last.as_known() == Some("]]") => test(rest),
         _ => Err(Unlisted { index: arguments.len(), what: MISSING }),
     }
 }
 
-fn test(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub(super) fn test(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     if let Some(index) = arguments.iter().position(|argument| argument.many) {
         return Err(Unlisted { index, what: COMPUTED });
     }

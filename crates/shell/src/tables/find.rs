@@ -4,11 +4,8 @@
 //! `-fprintf`, `-fls` (write), `-files0-from`, `-f` (starting points that are not seen), `-D`, `-O`. A `+` that does not end a command to every version, and words of a command that may turn out to be its end.
 
 use super::reading::{COMPUTED, MISSING, OPERAND, OPTION};
-use super::{Operands, PROGRAM, Program, Started, Unlisted};
+use super::{Started, Unlisted};
 use crate::argument::{Argument, Certainty};
-
-/// TABLE: the program.
-pub const PROGRAMS: &[Program] = &[Program { names: &["find", "gfind"], operands: Operands::Own(find), ..PROGRAM }];
 
 /// TABLE: options in front of the starting points.
 const LEADING: [&str; 4] = ["-E", "-H", "-L", "-P"];
@@ -28,7 +25,7 @@ fn is_in(table: &str, word: &str) -> bool {
     table.split_whitespace().any(|known| known == word)
 }
 
-fn find(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub(super) fn find(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     let mut started = Vec::new();
     let mut at = arguments.iter().take_while(|argument| argument.as_known().is_some_and(|text| LEADING.contains(&text))).count();
     // A starting point is no option and no operator, whatever the version.

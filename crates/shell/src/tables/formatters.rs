@@ -4,16 +4,26 @@ use super::touches::{Touch, all_words, touched};
 use crate::argument::Argument;
 use crate::grammar::Access;
 
-/// TABLE: their names, with the options by which they write, or by which they only check where they write without one.
-const ROWS: [(&str, bool, &[&str]); 5] = [
-    ("black isort autopep8 yapf", false, &["--check", "--check-only", "--diff", "-c", "-d"]),
-    ("rustfmt", false, &["--check"]),
-    ("ruff", true, &["--fix", "--unsafe-fixes", "--add-noqa", "format"]),
-    ("clang-format gofmt goimports prettier shfmt", true, &["--write", "-i", "-w"]),
-    ("eslint mypy pylint flake8 stylelint", true, &["--fix"]),
+/// TABLE: their names, with what has to stand there so that they only check (an option, or the first word; nothing where they only check or print
+/// by themselves), and the other options that change nothing of that.
+const ROWS: [(&str, &str, &str); 6] = [
+    ("black isort autopep8 yapf", "--check --check-only --diff -c -d", "-q --quiet -v --verbose -l --line-length --profile --exclude -r"),
+    ("rustfmt", "--check", "--edition -q -v -l"),
+    (
+        "ruff",
+        "check --check --diff",
+        "--select --ignore --exclude --quiet -q --no-cache --statistics --preview --output-format --exit-zero",
+    ),
+    ("clang-format gofmt goimports shfmt", "", "-d -e -l -s --dry-run --style"),
+    ("prettier", "", "--check -c --list-different -l --parser --log-level --ignore-unknown -u"),
+    (
+        "eslint mypy pylint flake8 stylelint",
+        "",
+        "--quiet --max-warnings --ext --format -f --strict --ignore-missing-imports --pretty -p -m",
+    ),
 ];
 
-fn row(program: &str) -> Option<&'static (&'static str, bool, &'static [&'static str])> {
+fn row(program: &str) -> Option<&'static (&'static str, &'static str, &'static str)> {
     ROWS.iter().find(|(names, ..)| names.split(' ').any(|name| name == program))
 }
 
@@ -28,27 +38,24 @@ pub fn expands_patterns(program: &str) -> bool {
     matches!(program, "git" | "npx" | "bunx") || is_formatter(program)
 }
 
-/// The files that it is given.
+/// The files that it is given. They count as written unless it is known to only check.
 pub(super) fn of_formatter(program: &str, arguments: &[Argument]) -> Vec<Touch> {
-    let Some((_, writes, options)) = row(program) else { return Vec::new() };
-    let is_given = arguments.iter().any(|argument| options.contains(&argument.text.as_str()));
-    // One of the words is the report, then, or what is attached to its option.
-    let is_report = |text: &str| text.starts_with("--") && ["output", "report", "xml", "out-file"].iter().any(|word| text.contains(word));
-    let reports = arguments.iter().any(|argument| reported(&argument.text).is_some() || is_report(&argument.text));
-    let mut touched = all_words(arguments, if reports || is_given == *writes { Access::Write } else { Access::Read });
-    touched.extend(arguments.iter().enumerate().filter_map(|(index, argument)| {
-        let path = reported(&argument.text).filter(|path| !path.is_empty())?;
-        Some(Touch::File { index, path: path.to_owned(), access: Access::Write })
+    let Some((_, needed, harmless)) = row(program) else { return Vec::new() };
+    let is_in = |table: &str, text: &str| table.split(' ').any(|word| word == text);
+    let texts = || arguments.iter().map(|argument| argument.text.as_str()).enumerate();
+    let is_needed = |(index, text): (usize, &str)| is_in(needed, text) && (index == 0 || text.starts_with('-'));
+    let is_harmless = |text: &str| is_in(harmless, text.split('=').next().unwrap_or(text)) || is_in(needed, text);
+    let is_doubtful = |(_, text): &(usize, &str)| text.starts_with('-') && !is_harmless(text);
+    let checks = (needed.is_empty() || texts().any(is_needed)) && !texts().any(|word| is_doubtful(&word));
+    let mut touched = all_words(arguments, if checks { Access::Read } else { Access::Write });
+    // What is attached to an option that is not known may be a file too.
+    touched.extend(texts().filter(is_doubtful).filter_map(|(index, text)| {
+        let path = text.split_once('=').map(|(_, path)| path).or_else(|| text.get(2..).filter(|_| !text.starts_with("--")))?;
+        (!path.is_empty()).then(|| Touch::File { index, path: path.to_owned(), access: Access::Write })
     }));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     touched.retain(|touch| !matches!(touch, Touch::File { index, path, .. } if is_number(path) || *index == 0 && program == "ruff"));
     touched
-}
-
-/// Returns what is attached to `-o`, perhaps behind other letters: the report, unless it stands in the next word.
-fn reported(text: &str) -> Option<&str> {
-    let letters = text.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
-    letters.split_once('o').map(|(_, path)| path)
 }
 
 /// The files of a tool that another program starts, of which the name stands in front of its arguments.

@@ -137,7 +137,7 @@ fn is_not(word: &str) -> bool {
 /// What `fd` enters and looks for: a regular expression, or a glob with `-g`; with `-e` an extension.
 pub(super) fn of_fd(arguments: &[Argument]) -> Vec<Touch> {
     let Some(compiled) = table("fd") else { return Vec::new() };
-    let Ok(scan) = scan(arguments, &compiled.options, compiled.program.style) else { return Vec::new() };
+    let Ok(scan) = scan(arguments, &compiled.options, compiled.style) else { return Vec::new() };
     let extensions = scan.given.iter().filter(|(name, _)| matches!(*name, "e" | "extension")).filter_map(|(_, value)| value.as_ref());
     let mut touched: Vec<Touch> = extensions.map(|value| Touch::Pattern(format!("*.{}", value.text.trim_start_matches('.')))).collect();
     let is_hidden = scan.has(&["H", "hidden", "I", "no-ignore"]);

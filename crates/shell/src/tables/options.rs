@@ -52,21 +52,29 @@ pub struct Options {
     pub is_needing: bool,
     /// Whether the value of one of them is a file or folder.
     pub has_files: bool,
+    /// The options as they are written.
+    pub words: Vec<&'static str>,
 }
 
 impl Options {
-    /// Reads options as [`super::Program::options`] writes them.
+    /// Reads options as `programs.txt` writes them.
     #[must_use]
     pub fn new(text: &'static str) -> Self {
         let mut options = Self::default();
-        for word in text.split_whitespace() {
+        options.extend(text.split_whitespace());
+        options
+    }
+
+    /// Adds options.
+    pub fn extend(&mut self, words: impl IntoIterator<Item = &'static str>) {
+        for word in words {
+            self.words.push(word);
             match word {
-                "-NUM" => options.has_numbers = true,
-                "?" => options.is_needing = true,
-                _ => options.add(word),
+                "-NUM" => self.has_numbers = true,
+                "?" => self.is_needing = true,
+                _ => self.add(word),
             }
         }
-        options
     }
 
     fn add(&mut self, word: &'static str) {

@@ -5,13 +5,10 @@
 
 use super::reading::{COMPUTED, MISSING, OPERAND};
 use super::shell::is_decimal;
-use super::{Operands, PROGRAM, Program, Started, Unlisted};
+use super::{Started, Unlisted};
 use crate::argument::Argument;
 
-/// TABLE: the program.
-pub const PROGRAMS: &[Program] = &[Program { names: &["printf"], operands: Operands::Own(printf), ..PROGRAM }];
-
-fn printf(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub(super) fn printf(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     let index = usize::from(arguments.first().and_then(Argument::as_known) == Some("--"));
     let format = arguments.get(index).ok_or(Unlisted { index, what: MISSING })?;
     let format = format.as_known().ok_or(Unlisted { index, what: COMPUTED })?;

@@ -1,88 +1,47 @@
 //! Reads the arguments of a command by its program's table.
 
-use super::checks::held;
+use super::checks::is_of;
 use super::movers::{is_mover, movable};
 use super::options::{Known, Options, Role, Takes};
-use super::{Operands, Style, Value, builtins, plain, sed, values};
+pub use super::unlisted::{
+    ASSIGNMENT, COMPUTED, COMPUTED_NAME, LITERAL, MISSING, NAMED, NEEDED, OPERAND, OPTION, REFUSED, SUBCOMMAND, Started, Unlisted, VALUE,
+};
+use super::{Operands, Program, Style, Subcommand, Value, sed, values};
 use crate::argument::{Argument, Certainty};
-
-/// What a command starts beside itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Started {
-    /// A command.
-    Command(Vec<Argument>),
-    /// A text that a shell executes. It is always known.
-    Text(Argument),
-}
-
-/// An argument that is not in the program's table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unlisted {
-    /// Its place among the arguments, from 0; as many as there are arguments if one is missing.
-    pub index: usize,
-    /// What it is, as the end of a sentence that begins with the program's name: "… has an option that is not known to be harmless".
-    pub what: &'static str,
-}
-
-/// Says of an option that is not in the table.
-pub const OPTION: &str = "an option that is not known to be harmless";
-/// Says of a word that may be an option.
-pub const COMPUTED: &str = "an argument that is computed and may be an option";
-/// Says of a name of a file that the line computes.
-pub const COMPUTED_NAME: &str = "a name of a file that is computed, and could be any";
-/// Says of a subcommand that is not in the table.
-pub const SUBCOMMAND: &str = "a subcommand that is not known to be harmless";
-/// Says of an operand that is not in the table.
-pub const OPERAND: &str = "an operand that is not known to be harmless";
-/// Says of a word in front of a command that sets a variable.
-pub const ASSIGNMENT: &str = "a variable that is not known to be harmless";
-/// Says of a word that is missing, without which a program does more than with it.
-pub const MISSING: &str = "too few arguments: without them it does what is not known to be harmless";
-/// Says of the value of an option that is not in the table.
-pub const VALUE: &str = "a value of an option that is not known to be harmless";
-/// Says of a command that lacks an option without which the program asks, or reads what it does.
-pub const NEEDED: &str = "no option that says that it asks for nothing";
-/// Says of a program without a table whose arguments are not literal.
-pub const LITERAL: &str = "an argument that is computed, and is not known to programs that read it";
 
 /// Reads the arguments of a program: what they start.
 ///
 /// # Errors
 /// [`Unlisted`] says which argument is not in the program's table.
 pub fn read(program: &str, arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
-    if plain::is_plain(program) {
-        return Ok(Vec::new());
-    }
-    if builtins::is_refused(program) {
-        return Err(Unlisted { index: arguments.len(), what: builtins::REFUSED });
-    }
     let Some(table) = super::table(program) else {
         return if is_mover(program) { movable(program, arguments) } else { literal(arguments) };
     };
-    if let Operands::Own(reads) = table.program.operands {
-        return reads(arguments);
+    match table.operands {
+        Operands::Open => return Ok(Vec::new()),
+        Operands::Refused => return Err(Unlisted { index: arguments.len(), what: REFUSED }),
+        Operands::Nothing => return Err(Unlisted { index: 0, what: NAMED }),
+        Operands::Version => {
+            let is_asked = matches!(arguments, [only] if only.as_known() == Some("--version"));
+            return if is_asked { Ok(Vec::new()) } else { Err(Unlisted { index: 0, what: NAMED }) };
+        }
+        Operands::Own(reads) => return reads(arguments),
+        _ => {}
     }
     let mut reader = Reader::new(arguments);
     if table.subcommands.is_empty() {
-        let operands = reader.options(&table.options, table.program.style)?;
-        reader.operands(&operands, table.program.operands)?;
+        let operands = reader.options(&table.options, table.style)?;
+        reader.operands(&operands, table.operands)?;
         reader.needs(&table.options)?;
         return Ok(reader.started);
     }
-    let style = if table.program.style.has_words() { Style::Words } else { Style::First };
-    reader.options(&table.options, style)?;
-    let Some(name) = reader.arguments.get(reader.at) else {
+    let Some(subcommand) = reader.subcommand(table)? else {
         reader.needs(&table.options)?;
         return Ok(reader.started);
     };
     reader.is_met = false;
-    let unlisted = Unlisted { index: reader.at, what: SUBCOMMAND };
-    let name = name.as_known().filter(|name| !name.contains('.')).ok_or(unlisted)?;
-    let second = reader.arguments.get(reader.at + 1).and_then(Argument::as_known);
-    let pair = second.and_then(|second| table.subcommands.get(format!("{name}.{second}").as_str()));
-    let (options, subcommand) = pair.or_else(|| table.subcommands.get(name)).ok_or(unlisted)?;
-    reader.at += if pair.is_some() { 2 } else { 1 };
-    let style = match (table.program.style, subcommand.operands) {
+    let options = &subcommand.options;
+    let style = match (table.style, subcommand.operands) {
         // What stands behind the command is the command's.
         (Style::Gnu, Operands::Command { .. }) => Style::First,
         (style, _) => style,
@@ -97,9 +56,8 @@ pub fn read(program: &str, arguments: &[Argument]) -> Result<Vec<Started>, Unlis
 #[must_use]
 pub fn subcommand_behind_options(program: &str, arguments: &[Argument]) -> Option<usize> {
     let table = super::table(program).filter(|table| !table.subcommands.is_empty())?;
-    let style = if table.program.style.has_words() { Style::Words } else { Style::First };
     let mut reader = Reader::new(arguments);
-    reader.options(&table.options, style).ok()?;
+    reader.globals(table).ok()?;
     (reader.at > 0 && reader.at < arguments.len()).then_some(reader.at)
 }
 
@@ -107,15 +65,9 @@ pub fn subcommand_behind_options(program: &str, arguments: &[Argument]) -> Optio
 #[must_use]
 pub fn scan_subcommand(program: &str, arguments: &[Argument]) -> Option<Scan> {
     let table = super::table(program).filter(|table| !table.subcommands.is_empty())?;
-    let style = if table.program.style.has_words() { Style::Words } else { Style::First };
     let mut reader = Reader::new(arguments);
-    reader.options(&table.options, style).ok()?;
-    let name = reader.arguments.get(reader.at)?.as_known()?;
-    let second = reader.arguments.get(reader.at + 1).and_then(Argument::as_known);
-    let pair = second.and_then(|second| table.subcommands.get(format!("{name}.{second}").as_str()));
-    let (options, _) = pair.or_else(|| table.subcommands.get(name))?;
-    reader.at += if pair.is_some() { 2 } else { 1 };
-    let mut operands = reader.options(options, table.program.style).ok()?;
+    let options = &reader.subcommand(table).ok()??.options;
+    let mut operands = reader.options(options, table.style).ok()?;
     operands.extend(reader.at..arguments.len());
     Some(Scan { given: reader.given, places: reader.places, files: reader.files, operands, ended: reader.ended })
 }
@@ -128,14 +80,6 @@ pub fn scan_subcommand(program: &str, arguments: &[Argument]) -> Option<Scan> {
 pub fn literal(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     let computed = arguments.iter().position(|argument| matches!(argument.certainty, Certainty::Nothing | Certainty::Value));
     computed.map_or(Ok(Vec::new()), |index| Err(Unlisted { index, what: LITERAL }))
-}
-
-/// Reads the arguments of a program of which nothing is harmless.
-///
-/// # Errors
-/// [`Unlisted`] is always the first argument.
-pub fn nothing(_arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
-    Err(Unlisted { index: 0, what: OPERAND })
 }
 
 /// Arguments that are told apart, for programs whose table has a function of its own.
@@ -203,6 +147,23 @@ impl<'a> Reader<'a> {
     fn new(arguments: &'a [Argument]) -> Self {
         let (given, places, files, started) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { arguments, at: 0, given, places, files, ended: false, started, is_met: false, is_needing: false }
+    }
+
+    /// Reads the options in front of a subcommand.
+    fn globals(&mut self, table: &Program) -> Result<(), Unlisted> {
+        self.options(&table.options, if table.style.has_words() { Style::Words } else { Style::First }).map(drop)
+    }
+
+    /// Reads the options in front of a subcommand, and its name; `None` if none stands there.
+    fn subcommand(&mut self, table: &'static Program) -> Result<Option<&'static Subcommand>, Unlisted> {
+        self.globals(table)?;
+        let Some(name) = self.arguments.get(self.at) else { return Ok(None) };
+        let unlisted = Unlisted { index: self.at, what: SUBCOMMAND };
+        let name = name.as_known().filter(|name| !name.contains('.')).ok_or(unlisted)?;
+        let second = self.arguments.get(self.at + 1).and_then(Argument::as_known);
+        let pair = second.and_then(|second| table.subcommand(&format!("{name}.{second}")));
+        self.at += if pair.is_some() { 2 } else { 1 };
+        pair.or_else(|| table.subcommand(name)).map(Some).ok_or(unlisted)
     }
 
     /// Reads options: the places of the operands among them. Unless they stand anywhere, it stops in front of the first operand.
@@ -349,7 +310,8 @@ impl<'a> Reader<'a> {
         // Where options end at the first operand, the rest has not been looked at.
         let all: Vec<usize> = operands.iter().copied().chain(self.at..self.arguments.len()).collect();
         match kind {
-            Operands::Inert | Operands::Own(_) => Ok(()),
+            Operands::Open | Operands::Inert => Ok(()),
+            Operands::Refused | Operands::Nothing | Operands::Version | Operands::Own(_) => self.refuse(all.first().copied()),
             Operands::AtMost(most) => {
                 let several = all.iter().take(most).find(|at| self.arguments.get(**at).is_some_and(|argument| argument.many));
                 match several.or(all.get(most)) {
@@ -374,11 +336,25 @@ impl<'a> Reader<'a> {
                 self.started.push(Started::Command(command));
                 Ok(())
             }
+            Operands::Of(words) => self.refuse(all.iter().copied().find(|at| !self.accepts(*at, |operand| is_of(words, operand)))),
+            Operands::Each(first, rest) => {
+                let refused = |(place, at): &(usize, &usize)| !self.accepts(**at, if *place == 0 { first } else { rest });
+                self.refuse(all.iter().enumerate().find(refused).map(|(_, at)| *at))
+            }
             Operands::Checked(check) => {
                 let found: Vec<&'a Argument> = all.iter().filter_map(|at| self.arguments.get(*at)).collect();
-                check(&found).map_err(|what| Unlisted { index: all.get(held(&found, check)).copied().unwrap_or(self.at), what })
+                self.refuse(check(&found).map(|place| all.get(place).copied().unwrap_or(self.at)))
             }
         }
+    }
+
+    fn accepts(&self, at: usize, check: impl Fn(&Argument) -> bool) -> bool {
+        self.arguments.get(at).is_some_and(check)
+    }
+
+    /// Refuses an operand, if there is one to refuse.
+    fn refuse(&self, index: Option<usize>) -> Result<(), Unlisted> {
+        index.map_or(Ok(()), |index| Err(Unlisted { index, what: OPERAND }))
     }
 
     fn is_assignment(&self, at: usize) -> bool {

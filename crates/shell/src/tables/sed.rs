@@ -9,11 +9,8 @@ use std::sync::LazyLock;
 
 use super::options::Options;
 use super::reading::{COMPUTED, MISSING, OPERAND, scan};
-use super::{Operands, PROGRAM, Program, Started, Style, Unlisted};
+use super::{Started, Style, Unlisted};
 use crate::argument::Argument;
-
-/// TABLE: the program.
-pub const PROGRAMS: &[Program] = &[Program { names: &["sed", "gsed"], operands: Operands::Own(sed), ..PROGRAM }];
 
 static OPTIONS: LazyLock<Options> = LazyLock::new(|| {
     Options::new(
@@ -35,7 +32,7 @@ pub fn all_options() -> (&'static Options, Style) {
     (&ALL_OPTIONS, Style::First)
 }
 
-fn sed(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub(super) fn sed(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     // BSD's takes no options behind the script, GNU's does.
     let scan = scan(arguments, &OPTIONS, Style::First)?;
     scan.no_late_option(arguments)?;

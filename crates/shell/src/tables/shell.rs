@@ -4,18 +4,8 @@
 //! Left out: `wait -p` (sets), `cd -e`, `-@`, all options of `set` but those below, its operands, and its listing.
 
 use super::reading::{MISSING, OPERAND};
-use super::{Operands, PROGRAM, Program, Started, Style, Unlisted};
-use crate::argument::{Argument, Certainty};
-
-/// TABLE: the builtins.
-pub const PROGRAMS: &[Program] = &[
-    Program { names: &["break", "continue", "exit", "return"], operands: Operands::Own(number), ..PROGRAM },
-    Program { names: &["cd"], options: "-L -P", style: Style::First, operands: Operands::Checked(place), ..PROGRAM },
-    Program { names: &["export"], operands: Operands::Own(export), ..PROGRAM },
-    Program { names: &["kill"], operands: Operands::Own(kill), ..PROGRAM },
-    Program { names: &["set"], operands: Operands::Own(set), ..PROGRAM },
-    Program { names: &["wait"], operands: Operands::Own(numbers), ..PROGRAM },
-];
+use super::{Started, Unlisted};
+use crate::argument::Argument;
 
 /// TABLE: what `set -o` may be followed by.
 pub const NAMED: [&str; 4] = ["errexit", "nounset", "pipefail", "xtrace"];
@@ -34,11 +24,11 @@ fn first_not(arguments: &[Argument], is_harmless: impl Fn(&str) -> bool) -> Resu
     }
 }
 
-fn numbers(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub(super) fn numbers(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     first_not(arguments, |text| is_decimal(text) && !text.starts_with('-'))
 }
 
-fn number(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub(super) fn number(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     if arguments.len() > 1 {
         return Err(Unlisted { index: 1, what: OPERAND });
     }
@@ -46,7 +36,7 @@ fn number(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
 }
 
 /// Variables that may be set, with their values. Without any it prints them all.
-fn export(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub(super) fn export(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     if arguments.is_empty() {
         return Err(Unlisted { index: 0, what: MISSING });
     }
@@ -54,7 +44,7 @@ fn export(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
 }
 
 /// Signals and process ids. Behind the signal a number with a dash is a group of processes, or all of them.
-fn kill(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub(super) fn kill(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     if let Some(at) = arguments.iter().skip(1).position(|argument| argument.text.starts_with('-')) {
         return Err(Unlisted { index: at + 1, what: OPERAND });
     }
@@ -64,13 +54,7 @@ fn kill(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     })
 }
 
-/// One folder that is written out, or begins so. With two operands zsh makes another one of them.
-fn place(operands: &[&Argument]) -> Result<(), &'static str> {
-    let is_place = |place: &&Argument| !place.many && matches!(place.certainty, Certainty::Known | Certainty::Operand);
-    (operands.len() <= 1 && operands.iter().all(is_place)).then_some(()).ok_or(OPERAND)
-}
-
-fn set(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub(super) fn set(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     if arguments.is_empty() {
         return Err(Unlisted { index: 0, what: MISSING });
     }

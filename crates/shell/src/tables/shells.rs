@@ -6,18 +6,10 @@
 
 use super::reading::{COMPUTED, MISSING, OPERAND, OPTION, literal};
 use super::shell::{NAMED, letters};
-use super::{Operands, PROGRAM, Program, Started, Unlisted};
+use super::{Started, Unlisted};
 use crate::argument::Argument;
 
-/// TABLE: the shells that read command lines alike.
-pub const PROGRAMS: &[Program] = &[Program {
-    names: &["ash", "bash", "dash", "ksh", "ksh93", "mksh", "sh", "zsh"],
-    operands: Operands::Own(shell),
-    runs: Some("the script that it is given"),
-    ..PROGRAM
-}];
-
-fn shell(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub(super) fn shell(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     let mut at = 0;
     let mut is_text = false;
     while let Some(argument) = arguments.get(at) {

@@ -106,11 +106,19 @@ fn a_refused_argument_is_told_by_its_place() {
 }
 
 #[test]
-fn options_are_written_as_tables_write_them() {
-    for program in PROGRAMS.iter().flat_map(|programs| programs.iter()) {
-        let options = std::iter::once(program.options).chain(program.subcommands.iter().map(|subcommand| subcommand.options));
-        for word in options.flat_map(str::split_whitespace).map(|word| word.trim_start_matches(['!', '?'])).filter(|word| !word.is_empty())
-        {
+fn the_tables_are_written_as_they_are_read() {
+    for line in
+        include_str!("programs.txt").lines().filter(|line| line.starts_with("* ") || line.starts_with("  ") && !line.starts_with("   "))
+    {
+        let words = line.split_once(" / ").map_or("any", |(_, words)| words);
+        let style = ["first ", "words ", "anywhere "].iter().find_map(|style| words.strip_prefix(style));
+        let word = style.unwrap_or(words);
+        assert!(operands::known(word).is_some() || ["first", "words", "anywhere"].contains(&word), "{line}");
+    }
+    for program in PROGRAMS.iter() {
+        let options = std::iter::once(&program.options).chain(program.subcommands.iter().map(|subcommand| &subcommand.options));
+        let words = options.flat_map(|options| &options.words).map(|word| word.trim_start_matches(['!', '?']));
+        for word in words.filter(|word| !word.is_empty()) {
             let name = word.split(['=', '[']).next().unwrap();
             let value = word.strip_prefix(name).unwrap();
             let is_value = |value: &str| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_uppercase());
@@ -122,46 +130,6 @@ fn options_are_written_as_tables_write_them() {
             assert!(letters.is_some_and(|letters| !letters.is_empty()), "{:?}: {word}", program.names);
             let is_short = name.starts_with("--") || name.chars().count() == 2 || name == "-NUM";
             assert!(is_short || program.style.has_words(), "{:?}: {word}", program.names);
-        }
-    }
-}
-
-#[test]
-fn no_table_has_an_option_that_is_known_to_do_harm() {
-    const HARMFUL: &[(&str, &str)] = &[
-        ("sort", "-T --compress-program --temporary-directory --files0-from"),
-        ("sed", "-i -I -f -l --in-place --file"),
-        ("rg", "-z --pre --search-zip --hostname-bin"),
-        ("ag", "--pager"),
-        ("fd", "-x -X -l --exec --exec-batch --list-details"),
-        ("tree", "-o -R -H"),
-        ("date", "-s -f --set"),
-        ("file", "-C -z -Z -m --compile --uncompress"),
-        ("diff", "-l -D --paginate"),
-        ("shuf", "-o --output"),
-        ("iconv", "-o --output"),
-        ("base64", "-o -i -D"),
-        ("env", "-S -i -u -C -P --split-string --chdir"),
-        ("sudo", "-e -i -s -A -D -R -C --edit --shell --login --askpass --chdir --chroot"),
-        ("doas", "-C -s"),
-        ("jq", "-f -i -L --from-file"),
-        ("yq", "-i -s --inplace --in-place"),
-        ("zip", "-T -m -b -O --unzip-command"),
-        ("install", "-s -D -t -S --strip --strip-program"),
-        ("split", "--filter --additional-suffix"),
-        ("man", "-P -H -l -p --pager"),
-        ("less", "-o -O -k --log-file"),
-        ("nm", "--plugin"),
-        ("time", "-o -a -f"),
-    ];
-    for (name, options) in HARMFUL {
-        let table = TABLES.get(name).unwrap_or_else(|| panic!("{name} has no table"));
-        for option in options.split_whitespace() {
-            let found = match option.strip_prefix("--") {
-                Some(long) => table.options.long(long),
-                None => table.options.short(option.trim_start_matches('-')),
-            };
-            assert!(found.is_none(), "{name} {option}");
         }
     }
 }
@@ -179,8 +147,52 @@ fn what_runs_code_is_told_whatever_its_version() {
 #[test]
 fn a_name_has_one_table() {
     let mut seen = std::collections::BTreeSet::new();
-    for name in PROGRAMS.iter().flat_map(|programs| programs.iter()).flat_map(|program| program.names) {
+    for name in PROGRAMS.iter().flat_map(|program| &program.names) {
         assert!(seen.insert(name), "{name} has two tables");
-        assert!(!plain::is_plain(name) && !is_refused(name), "{name} is plain, or refused, and has a table");
     }
+}
+
+/// The page that shows the tables, and the heading behind which they stand.
+const PAGE: &str = "../../docs/command-lines.md";
+const HEADING: &str = "### The programs\n\n";
+
+/// Returns the programs as the page shows them.
+fn page() -> String {
+    let code = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" ");
+    let all = |is_one: fn(&Program) -> bool| {
+        let mut names: Vec<&str> = PROGRAMS.iter().filter(|program| is_one(program)).flat_map(|program| program.names.clone()).collect();
+        names.sort_unstable();
+        code(&names)
+    };
+    let subcommands = PROGRAMS.iter().filter(|program| !program.subcommands.is_empty()).map(|program| {
+        let known = program.subcommands.iter().filter(|subcommand| !matches!(subcommand.operands, Operands::Refused));
+        let names: Vec<&str> = known.flat_map(|subcommand| subcommand.names.clone()).collect();
+        format!("| {} | {} |\n", code(&program.names), code(&names).replace('.', " "))
+    });
+    let rows = [
+        ("may be given anything", all(|program| matches!(program.operands, Operands::Open))),
+        (
+            "are held to their options and operands",
+            all(|program| {
+                program.subcommands.is_empty() && !matches!(program.operands, Operands::Open | Operands::Refused | Operands::Version)
+            }),
+        ),
+        ("may be given nothing that an entry does not name", all(|program| matches!(program.operands, Operands::Nothing))),
+        ("may tell their version; an entry has to name all else", all(|program| matches!(program.operands, Operands::Version))),
+        ("are refused, listed or not", all(|program| matches!(program.operands, Operands::Refused))),
+    ];
+    let rows = rows.into_iter().map(|(what, names)| format!("| {names} | {what} |\n"));
+    format!("| programs | what they may be given |\n|---|---|\n{}{}", subcommands.collect::<String>(), rows.collect::<String>())
+}
+
+#[test]
+fn the_page_shows_the_programs() {
+    let text = std::fs::read_to_string(PAGE).unwrap();
+    let (before, rest) = text.split_once(HEADING).unwrap();
+    let after: String = rest.lines().skip_while(|line| line.starts_with('|')).map(|line| format!("{line}\n")).collect();
+    let wanted = format!("{before}{HEADING}{}{after}", page().replace("`|`", "`\\|`"));
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(PAGE, &wanted).unwrap();
+    }
+    assert!(text == wanted, "{PAGE} is stale; UPDATE_DOCS=1 cargo test -p bash-commands writes it anew");
 }

@@ -259,10 +259,10 @@ pub(super) fn scan_of(program: &str, arguments: &[Argument]) -> Option<Scan> {
     let (options, style) = match program {
         "sed" | "gsed" => super::sed::all_options(),
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => super::awk::options(),
-        "grep" | "egrep" | "fgrep" => table("ggrep").map(|compiled| (&compiled.options, compiled.program.style))?,
+        "grep" | "egrep" | "fgrep" => table("ggrep").map(|compiled| (&compiled.options, compiled.style))?,
         _ => {
             let compiled = table(program).filter(|compiled| compiled.subcommands.is_empty())?;
-            (!matches!(compiled.program.operands, Operands::Own(_))).then_some((&compiled.options, compiled.program.style))?
+            (!matches!(compiled.operands, Operands::Own(_))).then_some((&compiled.options, compiled.style))?
         }
     };
     scan(arguments, options, style).ok()

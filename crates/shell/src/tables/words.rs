@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 
 use super::looking::HIDDEN_ONES;
-use super::reading::scan_subcommand;
+use super::reading::{read, scan_subcommand};
 use super::touches::{Touch, in_rows, scan_of, words};
 use super::{formatters, is_known, program, runs, table};
 use crate::argument::Argument;
@@ -24,6 +24,14 @@ const NO_FILES: &str = ": [ [[ apk apt apt-cache apt-get apt-mark arch basename 
 /// TABLE: programs that are given targets, packages and scripts by their names. A file has a slash or a dot in its name to them.
 const TARGETS: &str = "bundle bundler cargo composer ctest dotnet gmake go gradle just make mix mvn ninja ninja-build nox npm pip pip3 pipenv pnpm \
      poetry rake samu tox uv yarn yarnpkg";
+
+/// TABLE: programs of these that an entry may have take files of the machine to another place, or a container.
+const SENDERS: &str = "apt apt-get brew crontab dnf docker docker-compose gem gh helm kubectl microdnf nerdctl podman podman-compose rpm ssh systemctl tmux yum";
+
+/// Returns whether a program takes files by its words where its table does not know them.
+fn is_sender(program: &str) -> bool {
+    SENDERS.split_ascii_whitespace().any(|name| name == program)
+}
 
 /// What the words of a program are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +56,7 @@ fn words_of(program: &str) -> Option<Words> {
 /// Returns whether the files of a program are those of its words that may be files, as nothing says more of it.
 #[must_use]
 pub fn is_worded(program: &str) -> bool {
-    matches!(words_of(program), None | Some(Words::Targets)) && !formatters::is_formatter(program)
+    (matches!(words_of(program), None | Some(Words::Targets)) || is_sender(program)) && !formatters::is_formatter(program)
 }
 
 /// Returns whether nothing says what a program does with the files that it is given, so that it may write them too.
@@ -59,8 +67,10 @@ pub(super) fn is_unsaid(program: &str) -> bool {
 /// The words of a program that may be files. What a program that runs code is given by the line counts only where the line writes it out.
 pub(super) fn of_words(name: &str, arguments: &[Argument]) -> Vec<Touch> {
     let is_target = match words_of(name) {
-        Some(Words::OfRow | Words::NoFiles) => return Vec::new(),
-        words => words.is_some(),
+        Some(Words::OfRow) => return Vec::new(),
+        // What an entry allows beyond the table may be given files.
+        Some(Words::NoFiles) if !is_sender(name) || read(name, arguments).is_ok() => return Vec::new(),
+        words => words == Some(Words::Targets),
     };
     let runs = runs(name).is_some();
     let is_file = |text: &str| !text.is_empty() && (!runs || is_plain(text)) && (!is_target || text.contains(['/', '.']));
@@ -77,7 +87,7 @@ pub(super) fn of_words(name: &str, arguments: &[Argument]) -> Vec<Touch> {
             Some(path) => path,
             None if words.binary_search(&index).is_ok() => text,
             // A value may be attached to an option: `--config=PATH`, `-cPATH`.
-            None if runs || !is_known(name) => {
+            None if runs || !is_known(name) || is_sender(name) => {
                 text.split_once('=').map_or_else(|| text.get(2..), |(_, value)| Some(value)).unwrap_or_default()
             }
             None => continue,
@@ -112,7 +122,7 @@ fn is_plain(text: &str) -> bool {
 
 /// The files and folders that are values of options, as a program's table says. `cmake` writes into them.
 pub(super) fn of_values(program: &str, arguments: &[Argument]) -> Vec<Touch> {
-    if table(program).is_none_or(|table| !table.has_files) {
+    if table(program).is_none_or(|table| !table.has_files()) {
         return Vec::new();
     }
     let scan = scan_of(program, arguments).or_else(|| scan_subcommand(program, arguments));

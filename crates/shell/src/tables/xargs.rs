@@ -7,11 +7,8 @@ use std::sync::LazyLock;
 use super::find::filled;
 use super::options::Options;
 use super::reading::{COMPUTED, scan};
-use super::{Operands, PROGRAM, Program, Started, Style, Unlisted};
+use super::{Started, Style, Unlisted};
 use crate::argument::{Argument, Certainty};
-
-/// TABLE: the program.
-pub const PROGRAMS: &[Program] = &[Program { names: &["gxargs", "xargs"], operands: Operands::Own(xargs), ..PROGRAM }];
 
 static OPTIONS: LazyLock<Options> = LazyLock::new(|| {
     Options::new(
@@ -20,7 +17,7 @@ static OPTIONS: LazyLock<Options> = LazyLock::new(|| {
     )
 });
 
-fn xargs(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub(super) fn xargs(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     let scan = scan(arguments, &OPTIONS, Style::First)?;
     let mut command: Vec<Argument> = scan.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
     for (name, value) in &scan.given {

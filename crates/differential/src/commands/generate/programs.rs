@@ -241,9 +241,10 @@ const PROGRAMS: &[Fragments] = &[
     },
 ];
 
-/// Returns arguments for a program: of its fragments, or else by its table. Nothing for a program that has neither, or by chance.
+/// Returns arguments for a program: of its fragments, or by its table. Nothing for a program that has neither, or by chance.
 pub(super) fn arguments(rng: &mut Rng, program: &str) -> String {
-    let Some(fragments) = PROGRAMS.iter().find(|fragments| fragments.program == program) else {
+    let fragments = PROGRAMS.iter().find(|fragments| fragments.program == program);
+    let Some(fragments) = fragments.filter(|_| rng.u8(..3) > 0) else {
         return tabled::arguments(rng, program).unwrap_or_default();
     };
     let mut words = String::new();

@@ -29,11 +29,10 @@ const HOSTILE: &[&str] = &[
 pub(super) fn arguments(rng: &mut Rng, name: &str) -> Option<String> {
     let program = tables::program(name)?;
     let mut words: Vec<String> = Vec::new();
-    let mut options: Vec<&str> = program.options.split_whitespace().collect();
-    if let Some(subcommand) = rng.choice(program.subcommands) {
-        let names: Vec<&str> = subcommand.names.split_whitespace().collect();
-        words.extend(rng.choice(names).map(|name| name.replace('.', " ")));
-        options.extend(subcommand.options.split_whitespace());
+    let mut options = program.options.words.clone();
+    if let Some(subcommand) = rng.choice(&program.subcommands) {
+        words.extend(rng.choice(&subcommand.names).map(|name| name.replace('.', " ")));
+        options.extend(&subcommand.options.words);
     }
     for _ in 0..=rng.usize(..4) {
         let word = match rng.u8(..10) {

@@ -1,0 +1,46 @@
+//! What is said of arguments that no table has, and of what a command starts.
+
+use crate::argument::Argument;
+
+/// What a command starts beside itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Started {
+    /// A command.
+    Command(Vec<Argument>),
+    /// A text that a shell executes. It is always known.
+    Text(Argument),
+}
+
+/// An argument that is not in the program's table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unlisted {
+    /// Its place among the arguments, from 0; as many as there are arguments if one is missing.
+    pub index: usize,
+    /// What it is, as the end of a sentence that begins with the program's name: "… has an option that is not known to be harmless".
+    pub what: &'static str,
+}
+
+/// Says of an option that is not in the table.
+pub const OPTION: &str = "an option that is not known to be harmless";
+/// Says of a program of which a list has to say what it may do.
+pub const NAMED: &str = "an argument, and is a program that may do nothing that its entry does not name";
+/// Says of a word that may be an option.
+pub const COMPUTED: &str = "an argument that is computed and may be an option";
+/// Says of a name of a file that the line computes.
+pub const COMPUTED_NAME: &str = "a name of a file that is computed, and could be any";
+/// Says of a subcommand that is not in the table.
+pub const SUBCOMMAND: &str = "a subcommand that is not known to be harmless";
+/// Says of an operand that is not in the table.
+pub const OPERAND: &str = "an operand that is not known to be harmless";
+/// Says of a word in front of a command that sets a variable.
+pub const ASSIGNMENT: &str = "a variable that is not known to be harmless";
+/// Says of a word that is missing, without which a program does more than with it.
+pub const MISSING: &str = "too few arguments: without them it does what is not known to be harmless";
+/// Says of the value of an option that is not in the table.
+pub const VALUE: &str = "a value of an option that is not known to be harmless";
+/// Says of a command that lacks an option without which the program asks, or reads what it does.
+pub const NEEDED: &str = "no option that says that it asks for nothing";
+/// Says of a builtin that is refused always.
+pub const REFUSED: &str = "effects inside the shell that no list of commands holds";
+/// Says of a program without a table whose arguments are not literal.
+pub const LITERAL: &str = "an argument that is computed, and is not known to programs that read it";
