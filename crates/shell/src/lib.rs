@@ -19,7 +19,7 @@
 //! | `touch`, `files` | the files that redirections open, and those that programs are given |
 //! | `template` | an entry with typed places: `gh pr view {number}` |
 //! | `entry` | what an entry of the list says of the arguments |
-//! | [`tables`] | a file for each program: the arguments that are known to be harmless |
+//! | [`tables`] | a row of `programs.txt` for each program: the arguments that are known to be harmless |
 //! | `assignments` | the variables that may be set |
 //! | `allow` | the list |
 //! | `deny`, `flags`, `text`, `paths`, `loose` | the patterns |

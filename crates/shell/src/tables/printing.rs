@@ -10,6 +10,7 @@
 use std::borrow::Cow;
 
 use super::printers::{COMMANDS, OPTIONS};
+use super::{Operands, table};
 use crate::argument::{Argument, Certainty};
 
 /// TABLE: variables of the environment that hold no secret.
@@ -93,7 +94,11 @@ fn prints_settings(program: &str, texts: &[&str], words: &[&str]) -> bool {
             given.copied().chain(attached).any(|filter| filter.contains(UNKNOWN) || reads_environment(filter))
         }
         "yq" => words.iter().any(|text| text.contains("strenv") || text.contains("envsubst") || reads_environment(text)),
-        _ if words.contains(&"exec") && words.iter().any(|word| may_be(word, "env") || may_be(word, "printenv")) => true,
+        _ if (words.contains(&"exec") || starts_others(program))
+            && words.iter().any(|word| may_be(word, "env") || may_be(word, "printenv")) =>
+        {
+            true
+        }
         "docker" | "podman" | "nerdctl" => inspects(texts, words) || shows_project(texts, words.strip_prefix(&["compose"])),
         "docker-compose" | "podman-compose" => shows_project(texts, Some(words)),
         "kubectl" | "oc" => gets_secrets(texts, words),
@@ -107,6 +112,11 @@ fn prints_settings(program: &str, texts: &[&str], words: &[&str]) -> bool {
         "terraform" | "tofu" => words.split_first().is_some_and(|(first, rest)| *first == "output" && !rest.is_empty()),
         _ => false,
     }
+}
+
+/// Returns whether a program starts what it is given, in a way that no table reads.
+fn starts_others(program: &str) -> bool {
+    table(program).is_some_and(|row| matches!(row.operands, Operands::Version) && row.runs.is_some_and(|what| what.contains("program")))
 }
 
 fn is_in(table: &str, word: &str) -> bool {
