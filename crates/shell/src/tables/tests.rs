@@ -174,7 +174,8 @@ fn page() -> String {
         (
             "are held to their options and operands",
             all(|program| {
-                program.subcommands.is_empty() && !matches!(program.operands, Operands::Open | Operands::Refused | Operands::Version)
+                let is_other = matches!(program.operands, Operands::Open | Operands::Refused | Operands::Version | Operands::Nothing);
+                program.subcommands.is_empty() && !is_other
             }),
         ),
         ("may be given nothing that an entry does not name", all(|program| matches!(program.operands, Operands::Nothing))),
@@ -190,7 +191,7 @@ fn the_page_shows_the_programs() {
     let text = std::fs::read_to_string(PAGE).unwrap();
     let (before, rest) = text.split_once(HEADING).unwrap();
     let after: String = rest.lines().skip_while(|line| line.starts_with('|')).map(|line| format!("{line}\n")).collect();
-    let wanted = format!("{before}{HEADING}{}{after}", page().replace("`|`", "`\\|`"));
+    let wanted = format!("{before}{HEADING}{}\n{}", page().replace("`|`", "`\\|`"), after.trim_start());
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(PAGE, &wanted).unwrap();
     }
