@@ -233,7 +233,7 @@ fn a_policy_is_compared_with_what_was_published() {
     };
     assert_eq!(against("a.yaml")["flips"], 0);
     let (found, expected) = (against("b.yaml"), summary(&trial.diff(&[])));
-    for part in ["flips", "verdicts", "changes", "tools", "threads", "cut_off_calls"] {
+    for part in ["flips", "verdicts", "changes", "tools", "threads", "refused_calls", "cut_off_calls"] {
         assert_eq!(found[part], expected[part], "{part}");
     }
     // What was never answered is on one side only.
@@ -269,6 +269,11 @@ fn work_that_would_be_cut_off_is_counted() {
     assert_eq!((&summary["cut_off_calls"], &summary["cut_off_turns"]), (&json!(2), &json!(1)), "{summary:#}");
     assert_eq!(ran.exit, Some(1));
     assert_says(&ran.stderr, &["--fail-on 'cut_off>1': found 2"]);
+    // A list of tools stops no turn. Of each thread two of the three calls that it refuses have succeeded.
+    trial.write("b.yaml", b"guardrails: {enabled: true, providers: [{use: allowlist, config: {denied_tools: [query]}}]}");
+    let ran = trial.diff(&["--fail-on", "refused>3"]);
+    assert_eq!(self::summary(&ran)["refused_calls"], 4);
+    assert_says(&ran.stderr, &["--fail-on 'refused>3': found 4"]);
 }
 
 #[test]

@@ -22,7 +22,8 @@ pub(super) fn page(summary: &Summary) -> String {
 }
 
 fn write_page(out: &mut String, summary: &Summary) -> fmt::Result {
-    let Summary { records, verdicts, flips, first_flips, threads_with_flips, unmatched, cut_off_calls, cut_off_turns, .. } = summary;
+    let Summary { records, verdicts, flips, first_flips, threads_with_flips, unmatched, .. } = summary;
+    let Summary { refused_calls, cut_off_calls, cut_off_turns, .. } = summary;
     write!(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>tollgate diff</title>")?;
     write!(out, "<meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>")?;
     write!(out, "<h1><span id=\"flips\">{flips}</span> of {verdicts} verdicts differ ({})</h1>", percent(*flips, *verdicts))?;
@@ -36,7 +37,10 @@ fn write_page(out: &mut String, summary: &Summary) -> fmt::Result {
     for (reason, records) in &summary.unreadable {
         write!(out, "; {records} cannot be read: <code>{reason}</code>")?;
     }
-    write!(out, ".</p><p>{cut_off_calls} calls that succeeded came after B would have stopped their turn, in {cut_off_turns} turns.</p>")?;
+    write!(
+        out,
+        ".</p><p>B would have refused {refused_calls} calls that succeeded. {cut_off_calls} calls that succeeded came after B would have stopped their turn, in {cut_off_turns} turns.</p>"
+    )?;
     write!(out, "<table><tr><th></th><th>from</th><th>policy</th><th>verdicts</th></tr>")?;
     for (label, side) in ["A", "B"].into_iter().zip(&summary.sides) {
         write_side(out, label, side)?;
@@ -213,6 +217,7 @@ mod tests {
             threads_with_flips: 1,
             unmatched: 0,
             unreadable: [("value_not_json", 2)].into(),
+            refused_calls: 0,
             cut_off_calls: 0,
             cut_off_turns: 0,
             abuse: None,

@@ -34,6 +34,7 @@ pub(super) fn write(out: &mut impl Write, summary: &Summary, screen: Screen, for
     for (reason, records) in &summary.unreadable {
         writeln!(out, "{records} records cannot be read: {reason}")?;
     }
+    writeln!(out, "B would have refused {} calls that succeeded", summary.refused_calls)?;
     writeln!(
         out,
         "{} calls that succeeded came after B would have stopped their turn, in {} turns",

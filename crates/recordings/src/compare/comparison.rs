@@ -72,6 +72,7 @@ impl<'t> Comparison<'t> {
         let loss = turns.note(facts, &from, &to);
         tally.lost.calls += loss.calls;
         tally.lost.turns += loss.turns;
+        tally.lost.refused += loss.refused;
         if !tally.note(facts, &from, &to) {
             return Ok(());
         }
@@ -91,7 +92,7 @@ impl Visitor for Comparison<'_> {
         let offset = i64::try_from(number - 1)?;
         let said = captured.with_record(topic, offset, |record, is_readable| {
             facts.place(record);
-            let said = sides.ask(record, is_readable, |event| facts.event(event, |thread| turns.is_stopped(thread)))?;
+            let said = sides.ask(record, is_readable, |event| facts.event(event, |thread| turns.asks(thread)))?;
             if let Some(rejection) = said.rejection.as_ref().filter(|_| facts.thread_id.is_empty()) {
                 facts.unreadable(&rejection.event, record.coordinates());
             }

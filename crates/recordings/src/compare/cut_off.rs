@@ -1,7 +1,9 @@
-//! Work that the second policy would have cut off: tools that succeeded after it would have stopped their turn.
+//! Work that the second policy would have prevented: tools that succeeded although it would have refused their call, or after it would have
+//! stopped their turn.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tollgate_core::decide::ruling::Action;
+use tollgate_core::event::decode::EventType;
 
 use super::flip::{Facts, Side};
 
@@ -9,6 +11,8 @@ use super::flip::{Facts, Side};
 #[derive(Debug, Default)]
 pub(super) struct StoppedTurns {
     threads: FxHashMap<Box<str>, Stopped>,
+    /// The threads with a call that only the second policy would have refused, until their turn ends.
+    refused: FxHashSet<Box<str>>,
 }
 
 #[derive(Debug)]
@@ -27,17 +31,24 @@ pub(super) struct Loss {
     pub(super) calls: u64,
     /// The first such call of its turn.
     pub(super) turns: u64,
+    /// A tool call that succeeded, and that the second policy alone would have refused.
+    pub(super) refused: u64,
 }
 
 impl StoppedTurns {
-    /// Returns whether a turn of this thread is stopped.
-    pub(super) fn is_stopped(&self, thread_id: &str) -> bool {
+    /// Returns whether it matters if a tool of this thread has succeeded.
+    pub(super) fn asks(&self, thread_id: &str) -> bool {
+        self.is_stopped(thread_id) || !self.refused.is_empty() && self.refused.contains(thread_id)
+    }
+
+    fn is_stopped(&self, thread_id: &str) -> bool {
         !self.threads.is_empty() && self.threads.contains_key(thread_id)
     }
 
     /// Notes that a turn begins or ends.
     pub(super) fn boundary(&mut self, facts: &Facts) {
         self.threads.remove(facts.thread_id.as_str());
+        self.refused.remove(facts.thread_id.as_str());
     }
 
     /// Notes what both sides say of an event, and returns the loss.
@@ -52,7 +63,13 @@ impl StoppedTurns {
             if stopped.is_stopped_by_both || !facts.succeeded || from.code == NOT_EXECUTED {
                 return Loss::default();
             }
-            return Loss { calls: 1, turns: u64::from(!std::mem::replace(&mut stopped.has_lost_work, true)) };
+            return Loss { calls: 1, turns: u64::from(!std::mem::replace(&mut stopped.has_lost_work, true)), refused: 0 };
+        }
+        if to.action == Action::Block && from.action != Action::Block && facts.event_type == EventType::ToolCall.as_str() {
+            self.refused.insert(facts.thread_id.as_str().into());
+        }
+        if facts.succeeded && to.code == NOT_EXECUTED && from.code != NOT_EXECUTED {
+            return Loss { refused: 1, ..Loss::default() };
         }
         if to.action == Action::Halt && from.action != Action::Halt {
             let stopped = Stopped { turn_id: facts.turn_id.clone(), has_lost_work: false, is_stopped_by_both: false };
@@ -85,8 +102,8 @@ mod tests {
         assert_eq!(turns.note(&facts("1", true), &allow, &allow), Loss::default());
         assert_eq!(turns.note(&facts("1", true), &allow, &halt), Loss::default());
         assert!(turns.is_stopped("t") && !turns.is_stopped("u"));
-        assert_eq!(turns.note(&facts("1", true), &allow, &halt), Loss { calls: 1, turns: 1 });
-        assert_eq!(turns.note(&facts("1", true), &allow, &halt), Loss { calls: 1, turns: 0 });
+        assert_eq!(turns.note(&facts("1", true), &allow, &halt), Loss { calls: 1, turns: 1, refused: 0 });
+        assert_eq!(turns.note(&facts("1", true), &allow, &halt), Loss { calls: 1, turns: 0, refused: 0 });
         assert_eq!(turns.note(&facts("1", false), &allow, &halt), Loss::default());
         assert_eq!(turns.note(&facts("1", true), &side(Action::Allow, "not_executed"), &halt), Loss::default());
         assert_eq!(turns.note(&facts("2", true), &allow, &allow), Loss::default());
@@ -97,11 +114,27 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_succeeds_and_that_only_the_second_side_refuses_is_refused_work() {
+        let (allow, block) = (side(Action::Allow, "allow"), side(Action::Block, "tool_denied"));
+        let (done, none) = (side(Action::Allow, "allow"), side(Action::Allow, NOT_EXECUTED));
+        let mut turns = StoppedTurns::default();
+        assert!(!turns.asks("t"));
+        turns.note(&Facts { event_type: EventType::ToolCall.as_str(), ..facts("1", false) }, &allow, &block);
+        assert!(turns.asks("t") && !turns.asks("u"));
+        let refused = Loss { refused: 1, ..Loss::default() };
+        assert_eq!(turns.note(&facts("1", true), &done, &none), refused);
+        assert_eq!(turns.note(&facts("1", false), &done, &none), Loss::default(), "it failed");
+        assert_eq!(turns.note(&facts("1", true), &none, &none), Loss::default(), "nobody ran it");
+        turns.boundary(&facts("1", false));
+        assert!(!turns.asks("t"));
+    }
+
+    #[test]
     fn what_comes_after_both_have_stopped_is_lost_by_both() {
         let (allow, halt) = (side(Action::Allow, "allow"), side(Action::Halt, "same_tool_failing"));
         let mut turns = StoppedTurns::default();
         turns.note(&facts("1", false), &allow, &halt);
-        assert_eq!(turns.note(&facts("1", true), &allow, &halt), Loss { calls: 1, turns: 1 });
+        assert_eq!(turns.note(&facts("1", true), &allow, &halt), Loss { calls: 1, turns: 1, refused: 0 });
         assert_eq!(turns.note(&facts("1", false), &halt, &halt), Loss::default());
         assert_eq!(turns.note(&facts("1", true), &allow, &halt), Loss::default());
     }

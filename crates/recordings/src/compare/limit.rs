@@ -6,8 +6,8 @@ use tollgate_core::decide::ruling::Action;
 
 use super::tally::Tally;
 
-const FIX: &str = "write FROM->TO>LIMIT with actions or *, such as 'allow->block>0.1%', or flips>LIMIT, or cut_off>LIMIT, or \
-                   suspended>LIMIT; a limit is a count or a percentage of all verdicts, and of all calls for suspended";
+const FIX: &str = "write FROM->TO>LIMIT with actions or *, such as 'allow->block>0.1%', or flips>LIMIT, or refused>LIMIT, or \
+                   cut_off>LIMIT, or suspended>LIMIT; a limit is a count or a percentage of all verdicts, and of all calls for suspended";
 
 /// A limit of what may differ.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +22,8 @@ pub struct Limit {
 enum What {
     /// Differences from an action to an action; `None` is any.
     Change(Option<Action>, Option<Action>),
+    /// Calls that succeeded and would have been refused.
+    Refused,
     /// Calls that succeeded and would have been cut off.
     CutOff,
     /// Calls that a suspension blocks on the second side and not on the first.
@@ -44,6 +46,7 @@ impl FromStr for Limit {
         let (what, most) = (what.trim(), most.trim());
         let what = match what {
             "flips" => What::Change(None, None),
+            "refused" => What::Refused,
             "cut_off" => What::CutOff,
             "suspended" => What::Suspended,
             change => {
@@ -97,6 +100,7 @@ impl Limit {
     /// Returns what is wrong if more differs than the limit allows.
     pub(super) fn exceeded(&self, tally: &Tally) -> Option<String> {
         let found = match self.what {
+            What::Refused => tally.lost.refused,
             What::CutOff => tally.lost.calls,
             What::Suspended => tally.abuse.as_ref().map_or(0, |abuse| abuse.suspended),
             What::Change(from, to) => {
@@ -107,7 +111,7 @@ impl Limit {
         };
         let (all, of) = match self.what {
             What::Suspended => (tally.abuse.as_ref().map_or(0, |abuse| abuse.calls), "calls"),
-            What::Change(..) | What::CutOff => (tally.total.verdicts, "verdicts"),
+            What::Change(..) | What::CutOff | What::Refused => (tally.total.verdicts, "verdicts"),
         };
         let is_exceeded = match self.most {
             Most::Count(most) => found > most,
@@ -147,6 +151,7 @@ mod tests {
             ("block->allow>0", 5, false),
             ("*->halt>0", 5, false),
             ("cut_off>0", 5, false),
+            ("refused>0", 5, false),
             // 0.7 times 1,000 is a little less in binary fractions.
             ("flips>0.7%", 7, false),
             ("flips > 0.700001 %", 8, true),

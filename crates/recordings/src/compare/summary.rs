@@ -32,6 +32,8 @@ pub struct Summary {
     pub unmatched: u64,
     /// Records that cannot be read, by the reason.
     pub unreadable: BTreeMap<&'static str, u64>,
+    /// Calls that succeeded, and that the second side would have refused and the first would not.
+    pub refused_calls: u64,
     /// Calls that succeeded after the second side would have stopped their turn, and the first would not.
     pub cut_off_calls: u64,
     /// The turns of these calls.
@@ -124,6 +126,7 @@ impl Summary {
             threads_with_flips: tally.threads.len() as u64,
             unmatched: tally.unmatched,
             unreadable: tally.unreadable.clone(),
+            refused_calls: tally.lost.refused,
             cut_off_calls: tally.lost.calls,
             cut_off_turns: tally.lost.turns,
             abuse: tally.abuse.clone(),

@@ -136,6 +136,7 @@ impl Tally {
         other.unreadable.into_iter().for_each(|(reason, records)| *self.unreadable.entry(reason).or_default() += records);
         self.lost.calls += other.lost.calls;
         self.lost.turns += other.lost.turns;
+        self.lost.refused += other.lost.refused;
         self.abuse = self.abuse.take().or(other.abuse);
         for (change, found) in other.changes {
             self.changes.entry(change).or_default().add(found.flips, found.examples);
