@@ -40,7 +40,7 @@ pub(super) const RULE_SETS: [RuleSet; 7] = [
     RuleSet {
         name: "tables",
         listed: &[
-            "apt-cache", "ar", "arch", "b2sum", "base64", "bzcat", "cal", "cmp", "column", "comm", "cut", "date", "df", "diff",
+            "date", "apt-cache", "ar", "arch", "b2sum", "base64", "bzcat", "cal", "cmp", "column", "comm", "cut", "df", "diff",
             "dpkg-query", "du", "echo", "expr", "fd", "file", "gawk", "grep", "hexdump", "hostname", "iconv", "join", "jq", "lsof", "man",
             "mawk", "md5sum", "nm", "objdump", "od", "openssl", "pgrep", "ps", "readelf", "readlink", "realpath", "rev", "rg", "rpm",
             "sdiff", "seq", "sha256sum", "shuf", "sort", "ssh-keygen", "stat", "strings", "tac", "tree", "uniq", "unzstd", "wc",
