@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tollgate_fixtures::checks::{self, check_each};
+use tollgate_fixtures::events::rows::ROWS;
 use tollgate_fixtures::gate::{self, Gate, default_policy, policy};
 use tollgate_fixtures::measure::processor_time;
 
@@ -30,6 +31,18 @@ fn ask_again(gate: &mut Gate, thread_id: &str) -> Value {
 
 fn threads_max(threads_max: usize) -> Gate {
     Gate::new(policy(&json!({"limits": {"threads_per_partition_max": threads_max}})))
+}
+
+/// Of a result the text is decoded, and of a response the arguments that stand in a text. A store and a list of calls grow now and then.
+#[test]
+fn an_ordinary_event_takes_hardly_any_memory_anew() {
+    for (name, most) in [("tool_call", 0.1), ("tool_call, sent again", 0.1), ("tool_result", 1.1), ("model_response", 1.5)] {
+        let row = ROWS.iter().map(|make| make()).find(|row| row.name == name).unwrap();
+        let mut feed = row.prepare();
+        let counted = mockalloc::record_allocs(|| feed.apply_all(&row.measured));
+        let each = counted.num_allocs() as f64 / row.measured.len() as f64;
+        assert!(each <= most, "{name}: {each} allocations an event");
+    }
 }
 
 #[test]

@@ -25,6 +25,14 @@
 //! little.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+use std::alloc::System;
+
+use mockalloc::Mockalloc;
+
+/// Counts allocations where a test asks for it.
+#[global_allocator]
+static ALLOCATOR: Mockalloc<System> = Mockalloc(System);
+
 mod bounds;
 mod checkpoints;
 mod controls;

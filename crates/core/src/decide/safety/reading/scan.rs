@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
+use smallvec::SmallVec;
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Value};
 
 use super::ending::Ending;
@@ -41,7 +42,7 @@ pub struct Scan<'d> {
     /// Whether there is a call or a text, empty or not.
     has_output: bool,
     /// The words for the end that are no stops.
-    pub endings: Vec<Cow<'d, str>>,
+    pub endings: SmallVec<[Cow<'d, str>; 1]>,
 }
 
 impl<'d> Scan<'d> {
