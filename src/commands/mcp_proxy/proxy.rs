@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use tokio::runtime::Handle;
@@ -13,6 +14,10 @@ use super::End;
 use super::lines::Line;
 use super::server::Input;
 use crate::commands::shared::server::Server;
+
+/// For how long a server is asked again that takes no events now or cannot be reached, and the pause between two questions.
+const AGAIN_FOR: Duration = Duration::from_secs(2);
+const AGAIN_PAUSE: Duration = Duration::from_millis(100);
 
 /// The server of Tollgate.
 pub(super) struct Gate {
@@ -30,7 +35,14 @@ impl Gate {
         }
         let unanswered = |code, message: String| Unanswered { code, message };
         let body = serde_json::to_vec(event).map_err(|error| unanswered("event_unsendable", error.to_string()))?;
-        let answer = self.runtime.block_on(self.poster.post(body));
+        let began = Instant::now();
+        let answer = loop {
+            // The event keeps its id, so that it counts once however often it is asked about.
+            match self.runtime.block_on(self.poster.post(body.clone())) {
+                Err(fault) if fault.may_pass && began.elapsed() < AGAIN_FOR => std::thread::sleep(AGAIN_PAUSE),
+                answer => break answer,
+            }
+        };
         let answer = answer.map_err(|fault| unanswered("gate_unreachable", self.server.fault(&fault.cause).to_string()))?;
         let is_of_this = |of: &Of| event.get("event_id").and_then(|id| id.as_str()) == Some(&of.event_id);
         let of = serde_json::from_slice::<Of>(&answer).ok().filter(is_of_this);
