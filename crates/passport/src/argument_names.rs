@@ -273,8 +273,8 @@ impl<'c> ArgumentNames<'c> {
             _ if is_web_search => Some(Table::SearchedDomains),
             _ => None,
         };
-        let tables = [Some(table(self.pack)), Some(Table::AnyTool), others];
-        let (_, role, name) = tables.into_iter().flatten().find_map(|table| known(folded).iter().find(|(of, ..)| *of == table))?;
+        let (tables, names) = ([Some(table(self.pack)), Some(Table::AnyTool), others], known(folded));
+        let (_, role, name) = tables.into_iter().flatten().find_map(|table| names.iter().find(|(of, ..)| *of == table))?;
         Some((*role, name))
     }
 }

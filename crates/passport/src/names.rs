@@ -26,9 +26,14 @@ impl NameSet {
     pub(super) fn new(entries: Vec<String>) -> Self {
         let (patterns, exact): (Vec<String>, Vec<String>) = entries.into_iter().partition(|entry| glob::has_wildcards(entry));
         let beginning = |pattern: &str| pattern.strip_suffix('*').filter(|rest| !glob::has_wildcards(rest)).map(str::to_owned);
-        let beginnings: FxHashSet<String> = patterns.iter().filter_map(|pattern| beginning(pattern)).collect();
+        let (mut beginnings, mut others) = (FxHashSet::default(), Vec::new());
+        for pattern in patterns {
+            match beginning(&pattern) {
+                Some(beginning) => _ = beginnings.insert(beginning),
+                None => others.push(pattern),
+            }
+        }
         let lengths = beginnings.iter().map(String::len).collect();
-        let others: Vec<String> = patterns.into_iter().filter(|pattern| beginning(pattern).is_none()).collect();
         let index = || GlobIndex::new(others.iter().map(|pattern| (pattern.as_str(), 0)), Wildcards::Anywhere, Case::Sensitive);
         let patterns = (!others.is_empty()).then(|| Box::new(index()));
         let folded = exact.iter().filter_map(|name| fold(name)).collect();
