@@ -217,6 +217,17 @@ impl Arguments {
         Self { text: "{}".to_owned(), canonical: b"{}".to_vec() }
     }
 
+    /// Returns the arguments with one more, a text. If the argument is there already, whatever it is, they stay as they are.
+    pub(crate) fn or_text(self, name: &str, text: &str) -> Self {
+        let mut parser = Parser::new();
+        let Ok(value) = parser.parse(self.text.as_bytes(), DEPTH_MAX) else { return self };
+        let Some(open) = self.text.trim_end().strip_suffix('}').filter(|_| value.get(name).is_none()) else { return self };
+        let comma = if value.members().next().is_some() { "," } else { "" };
+        let longer = format!("{open}{comma}{}:{}}}", serde_json::Value::from(name), serde_json::Value::from(text));
+        let mut parser = Parser::new();
+        parser.parse(longer.as_bytes(), DEPTH_MAX).map(Self::of).unwrap_or(self)
+    }
+
     fn of(value: Value<'_>) -> Self {
         let mut bytes = Vec::new();
         canonical::write(value, &mut bytes);

@@ -33,6 +33,9 @@ pub(crate) struct Dialect {
     pub agent: Option<&'static str>,
     pub tool: &'static str,
     pub arguments: &'static str,
+    /// The tools that search a folder, each with the argument that names the folder. Without the argument such a tool searches the folder that
+    /// the event's `cwd` names.
+    pub searches: &'static [(&'static str, &'static str)],
     pub call: CallId,
 }
 
@@ -196,12 +199,22 @@ impl Dialect {
             // Such a host may write the arguments as a text.
             CallId::Time(_) => body.arguments_or_text(self.arguments)?,
         };
+        let arguments = self.with_folder(body, &tool, arguments)?;
         let id = self.call_id(body, place, &tool, &arguments)?;
         let turn = self.turn_of_ids(body)?;
         let call = Call { id, tool, arguments };
         Ok(match finished {
             Some(Finished { result, failed }) => call.answered(place, turn.as_deref(), result, failed),
             None => call.asked(place, turn.as_deref()),
+        })
+    }
+
+    /// Returns the arguments of a call with the folder that the tool searches, which file rules are about, where the call leaves it to the host.
+    fn with_folder(&self, body: &Members<'_>, tool: &str, arguments: Arguments) -> Result<Arguments, Fault> {
+        let Some((_, argument)) = self.searches.iter().find(|(name, _)| *name == tool) else { return Ok(arguments) };
+        Ok(match body.optional_text("cwd")? {
+            Some(folder) => arguments.or_text(argument, &folder),
+            None => arguments,
         })
     }
 
