@@ -60,6 +60,7 @@ where
             metrics: parts.metrics.clone(),
             health: Arc::clone(&parts.health),
             reports: sender,
+            readers: Arc::default(),
         };
         // A member that has lost a partition learns it from the group with the answer to its next heartbeat.
         let pauses = Pauses { fenced: parts.heartbeat_interval() * 2, lost: LOST_PAUSE };

@@ -60,7 +60,7 @@ impl LostTransactionEnds<'_, '_> {
     ) -> Result<bool, RestoreError> {
         let RestoreParts { topics, partition, .. } = self.parts;
         let mut search = CheckpointSearch::<K>::new(seen, committed);
-        let asker = &self.clients.asker;
+        let asker = &self.clients.readers.asker;
         let read = read_messages(asker, &topics.state, *partition, KafkaOffset::Beginning, |message| {
             search.take(Offset(message.offset()), message.key(), message.payload());
             is_wanted()
@@ -92,8 +92,8 @@ impl LostTransactionEnds<'_, '_> {
         let RestoreParts { topics, partition, .. } = self.parts;
         let deadline = Instant::now() + time;
         loop {
-            let (_, committed) = ends(&self.clients.reader, &topics.state, *partition)?;
-            let (_, end) = ends(&self.clients.asker, &topics.state, *partition)?;
+            let (_, committed) = ends(&self.clients.readers.reader, &topics.state, *partition)?;
+            let (_, end) = ends(&self.clients.readers.asker, &topics.state, *partition)?;
             if committed >= end {
                 return Ok(None);
             }

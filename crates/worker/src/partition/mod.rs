@@ -20,6 +20,7 @@
 //! | `reports` | what checkpoint writers report |
 //! | `restore` | fences the last owner, reads the state to its end, and checks that it fits the committed offset |
 //! | `restore_clients` | the Kafka clients of a takeover |
+//! | `readers` | the readers among them, which takeovers share |
 //! | `restore_error` | why a restore failed |
 //! | `reading` | reading a partition to its end |
 //! | `lost_transaction_ends` | what to do where the brokers have lost the mark that ends a transaction |
@@ -34,6 +35,7 @@ mod offset_commit;
 mod own_records;
 mod phase;
 mod progress;
+mod readers;
 mod reading;
 mod reports;
 mod restore;
@@ -47,6 +49,7 @@ mod writer;
 pub use offset_commit::Job;
 pub use own_records::read_own_records;
 pub use phase::{AtWork, Effect, Phase, Retry};
+pub use readers::SharedReaders;
 pub use reading::{ends, read_messages, read_to_end};
 pub use reports::{Report, WriterReport};
 pub use restore::Takeover;

@@ -15,6 +15,7 @@ use tollgate_core::event::record::{Offset, Partition};
 use super::lost_transaction_ends::LostTransactionEnds;
 use super::offset_commit::COMMIT_MARK;
 use super::progress::Progress;
+use super::readers::Readers;
 use super::reading::{QUESTION_TIMEOUT, read_to_end};
 use super::restore_clients::{Clients, RestoreParts};
 use super::restore_error::{ASKING_FOR_END, ASKING_FOR_OFFSET, RestoreError};
@@ -77,7 +78,7 @@ fn read<K: KeyedState>(
 ) -> Result<Option<Takeover<K>>, RestoreError> {
     let failed = |doing| move |error| RestoreError::Kafka { doing, error };
     let RestoreParts { kafka, topics, partition, .. } = parts;
-    let Clients { reader, asker, .. } = clients;
+    let Readers { reader, asker } = &*clients.readers;
     let mut restore = Restore::<K>::default();
     let mut progress = Progress::new(parts);
     let read = read_to_end(reader, &topics.state, *partition, |offset, end, key, value| {

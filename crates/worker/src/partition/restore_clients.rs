@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rdkafka::consumer::BaseConsumer;
-
 use tollgate_config::settings::KafkaSettings;
 use tollgate_core::event::record::Partition;
 
-use crate::kafka::{PlainContext, StageTopics, asker_config, make_consumer, reader_config};
+use crate::kafka::StageTopics;
 use crate::metrics::Metrics;
 
+use super::readers::{Lent, SharedReaders};
 use super::restore_error::RestoreError;
 use super::transaction::Transactions;
 
@@ -22,15 +21,14 @@ pub(super) struct RestoreParts<'p> {
     pub(super) partition: Partition,
     pub(super) batch_bytes_max: u64,
     pub(super) metrics: &'p Metrics,
+    /// The readers that the member's takeovers share.
+    pub(super) readers: &'p Arc<SharedReaders>,
 }
 
 /// The clients of a takeover. They outlive a failed attempt, because connections and coordinators that were found need not be found again.
 pub(super) struct Clients {
     pub(super) transactions: Transactions,
-    /// Reads what is committed.
-    pub(super) reader: BaseConsumer<PlainContext>,
-    /// Asks for offsets, and reads what is not committed too.
-    pub(super) asker: BaseConsumer<PlainContext>,
+    pub(super) readers: Lent,
     /// Whether the earlier owners are fenced already.
     has_fenced: bool,
     /// Whether a transaction failed, so that the next attempt needs another producer.
@@ -42,22 +40,13 @@ pub(super) struct Clients {
 impl Clients {
     /// Makes the clients. They connect by themselves.
     pub(super) fn new(parts: &RestoreParts<'_>) -> Result<Self, RestoreError> {
-        let RestoreParts { kafka, topics, partition, batch_bytes_max, .. } = parts;
-        let failed = |doing| move |error| RestoreError::Kafka { doing, error };
-        let reader = make_consumer(&reader_config(kafka, &topics.group_id), PlainContext::default());
-        let asker = make_consumer(&asker_config(kafka, &topics.group_id), PlainContext::default());
-        let transactions = Transactions::new(kafka, topics, *partition, *batch_bytes_max);
-        Ok(Self {
-            transactions: transactions.map_err(failed("making the producer of the state"))?,
-            reader: reader.map_err(failed("making the reader of the state"))?,
-            asker: asker.map_err(failed("making the client that asks for offsets"))?,
-            has_fenced: false,
-            is_spent: false,
-            slow_marks: 0,
-        })
+        let RestoreParts { kafka, topics, partition, batch_bytes_max, readers, .. } = parts;
+        let failed = |error| RestoreError::Kafka { doing: "making the producer of the state", error };
+        let transactions = Transactions::new(kafka, topics, *partition, *batch_bytes_max).map_err(failed)?;
+        Ok(Self { transactions, readers: readers.lend(kafka, topics)?, has_fenced: false, is_spent: false, slow_marks: 0 })
     }
 
-    /// Returns the producer of checkpoints. The others end, for which librdkafka takes a tenth of a second: nobody should wait any more.
+    /// Returns the producer of checkpoints, and gives the readers back.
     pub(super) fn into_transactions(self) -> Transactions {
         self.transactions
     }
@@ -67,8 +56,8 @@ impl Clients {
     pub(super) fn serve(&self) {
         self.transactions.serve();
         // The next attempt reads from the beginning, so a record that comes now is not missed.
-        let _event = self.reader.poll(Duration::ZERO);
-        let _event = self.asker.poll(Duration::ZERO);
+        let _event = self.readers.reader.poll(Duration::ZERO);
+        let _event = self.readers.asker.poll(Duration::ZERO);
     }
 
     /// Returns whether another attempt can be made with these clients.

@@ -15,6 +15,7 @@ use tollgate_core::engine::checkpoint::KeyedState;
 use tollgate_core::event::record::Partition;
 
 use super::offset_commit::Job;
+use super::readers::SharedReaders;
 use super::reports::{Report, WriterReport};
 use super::restore::{Takeover, take_over};
 use super::restore_clients::{Clients, RestoreParts};
@@ -43,6 +44,8 @@ pub struct WriterParts<K: KeyedState> {
     pub health: Arc<Health>,
     /// The channel for reports.
     pub reports: Sender<WriterReport<K>>,
+    /// What the takeovers of the member read with.
+    pub readers: Arc<SharedReaders>,
 }
 
 impl<K: KeyedState> std::fmt::Debug for WriterParts<K> {
@@ -61,6 +64,7 @@ impl<K: KeyedState> Clone for WriterParts<K> {
             metrics: self.metrics.clone(),
             health: Arc::clone(&self.health),
             reports: self.reports.clone(),
+            readers: Arc::clone(&self.readers),
         }
     }
 }
@@ -149,8 +153,8 @@ impl<K: KeyedState> Work<K> {
 
     /// Takes the state over, with as many attempts as it needs. It returns `None` once the state is not wanted any more.
     fn restore(&self) -> Option<Transactions> {
-        let WriterParts { kafka, topics, limits, batch_bytes_max, metrics, .. } = &self.parts;
-        let parts = RestoreParts { kafka, topics, partition: self.partition, batch_bytes_max: *batch_bytes_max, metrics };
+        let WriterParts { kafka, topics, limits, batch_bytes_max, metrics, readers, .. } = &self.parts;
+        let parts = RestoreParts { kafka, topics, partition: self.partition, batch_bytes_max: *batch_bytes_max, metrics, readers };
         let (mut clients, mut failures) = (None, Failures::new(FAILURE_REPORT_INTERVAL));
         loop {
             let started = Instant::now();
