@@ -8,7 +8,7 @@ use tollgate_config::topics::TopicSettings;
 
 use super::{Reader, Session, Subject, Worker};
 
-/// The share of a run that does not count.
+/// The share of a run that does not count. What a worker does before it has taken over all its partitions does not count either.
 const WARM_UP: f64 = 0.5;
 
 /// One run over the topic.
@@ -40,6 +40,7 @@ struct Sample {
     elapsed: Duration,
     verdicts: u64,
     cpu_seconds: f64,
+    is_ready: bool,
 }
 
 /// A worker at work, and what was seen of it: one sample for each look that found new verdicts.
@@ -47,6 +48,7 @@ pub(super) struct Watched {
     worker: Worker,
     counter: Reader,
     samples: Vec<Sample>,
+    is_ready: bool,
 }
 
 impl Session {
@@ -63,15 +65,17 @@ impl Watched {
     pub(super) fn start(session: &Session, subject: &Subject, topics: &TopicSettings, name: &str) -> Result<Self> {
         let counter = Reader::counter(&session.kafka, &topics.decisions)?;
         let worker = Worker::start(&session.invocation, subject, topics, name)?;
-        Ok(Self { worker, counter, samples: Vec::new() })
+        Ok(Self { worker, counter, samples: Vec::new(), is_ready: false })
     }
 
     /// Looks at the worker, `start` being when watching began, and returns how many verdicts it has given.
     pub(super) fn look(&mut self, start: Instant) -> Result<u64> {
         self.worker.check()?;
+        // To ask costs the worker a little, so it is asked until it is ready and no longer.
+        self.is_ready = self.is_ready || self.worker.is_ready();
         let (verdicts, cpu_seconds) = (self.counter.count()?, self.worker.usage()?.cpu_seconds);
         if self.samples.last().is_none_or(|last| verdicts > last.verdicts) {
-            self.samples.push(Sample { elapsed: start.elapsed(), verdicts, cpu_seconds });
+            self.samples.push(Sample { elapsed: start.elapsed(), verdicts, cpu_seconds, is_ready: self.is_ready });
         }
         Ok(verdicts)
     }
@@ -95,7 +99,7 @@ impl Watched {
 /// Returns the figures of a run, behind its warm-up.
 fn measured_round(samples: &[Sample], preloaded: &Preloaded) -> Result<DrainRound> {
     let verdicts = samples.last().map_or(0, |last| last.verdicts);
-    let is_warm = |sample: &&Sample| sample.verdicts as f64 >= verdicts as f64 * WARM_UP;
+    let is_warm = |sample: &&Sample| sample.is_ready && sample.verdicts as f64 >= verdicts as f64 * WARM_UP;
     // Verdicts may come in leaps: then the last look but one has to do.
     let before = samples.split_last().and_then(|(_, before)| before.iter().find(is_warm).or(before.last()));
     let (from, to) = (before, samples.last());
@@ -118,11 +122,14 @@ mod tests {
     #[test]
     fn the_first_half_of_a_run_does_not_count() {
         let preloaded = |events, awaited| Preloaded { stem: String::new(), topic: String::new(), partitions: 1, events, awaited };
-        let sample = |ms, verdicts, cpu_seconds| Sample { elapsed: Duration::from_millis(ms), verdicts, cpu_seconds };
+        let sample = |ms, verdicts, cpu_seconds| Sample { elapsed: Duration::from_millis(ms), verdicts, cpu_seconds, is_ready: true };
         let samples = [sample(0, 0, 0.0), sample(9_000, 300, 8.0), sample(9_500, 600, 8.5), sample(10_000, 1_000, 9.0)];
         // 2,000 events got 1,000 verdicts; 400 of these count.
         let found = measured_round(&samples, &preloaded(2_000, 1_000)).unwrap();
         assert_eq!(found, DrainRound { events_per_second: 1_600.0, events_per_cpu_second: 1_600.0, verdicts: 1_000 });
+        // It took its last partition over while it drained.
+        let starting = [Sample { is_ready: false, ..samples[2] }, sample(9_800, 800, 8.8), samples[3]];
+        assert_eq!(measured_round(&starting, &preloaded(2_000, 1_000)).unwrap().events_per_second, 2_000.0);
         // It was cut when it had decided on a quarter.
         assert_eq!(measured_round(&samples, &preloaded(8_000, 4_000)).unwrap(), found);
         // It answers what others do not.

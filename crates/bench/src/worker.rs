@@ -148,7 +148,8 @@ impl Worker {
         Ok(())
     }
 
-    fn is_ready(&self) -> bool {
+    /// Returns whether `/readyz` says that it is ready; a baseline always is.
+    pub fn is_ready(&self) -> bool {
         if matches!(self.subject, Subject::Baseline { .. }) {
             return true;
         }
