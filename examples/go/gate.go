@@ -188,8 +188,9 @@ func denied(code, message string) Verdict {
 // read takes an answer for a verdict only if it is the verdict of this event and can be read in one way.
 func read(status int, text []byte, event map[string]any) Verdict {
 	unreadable := denied("verdict_unreadable", fmt.Sprintf("the answer (status %d) is no verdict of this event", status))
-	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
-		return denied("gate_overloaded", "the gate takes no event now")
+	isBusy := status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests
+	if isBusy {
+		unreadable = denied("gate_overloaded", "the gate takes no event now")
 	}
 	if !isObject(text) {
 		return unreadable
@@ -198,7 +199,7 @@ func read(status int, text []byte, event map[string]any) Verdict {
 	if json.Unmarshal(text, &verdict) != nil {
 		return unreadable
 	}
-	if status >= 400 && status < 500 && verdict.Action == "block" && verdict.Code != "" {
+	if (isBusy || status >= 400 && status < 500) && verdict.Action == "block" && verdict.Code != "" {
 		return denied(verdict.Code, verdict.Message)
 	}
 	runs := verdict.Action == "allow" || verdict.Action == "warn"

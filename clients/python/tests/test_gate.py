@@ -312,6 +312,17 @@ def test_an_overloaded_gate_is_asked_again_with_the_same_event(fake):
     assert len({event["event_id"] for event in fake.events}) == 1 and len(fake.events) == 2
 
 
+@pytest.mark.parametrize("status", [503, 504])
+def test_a_call_that_a_verdict_stops_never_fails_open_beside_a_call_without_a_verdict(fake, status):
+    code = "kafka_unreachable" if status == 503 else "deadline_exceeded"
+    absent = {"action": "block", "allows_execution": False, "code": code, "message": "m", "decided_by": "envelope"}
+    fake.answer = lambda events: (status, {"retry-after": "9"}, json.dumps([blocked(events[0]), allowed(events[1]), absent]))
+    with Gate(fake.url, on_failure="open", deadline=0.5) as gate:
+        verdicts = gate.tool_calls("t", [ToolCall("rm", {}), ToolCall("ls", {}), ToolCall("cat", {})])
+    assert [verdict.allows_execution for verdict in verdicts] == [False, True, True]
+    assert (verdicts[0].code, verdicts[2].code) == ("tool_denied", code)
+
+
 def test_faults_are_counted_each_and_logged_once_a_minute(fake, caplog):
     fake.server.server_close()
     with Gate(fake.url, on_failure="open") as gate:

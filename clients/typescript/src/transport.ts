@@ -104,9 +104,9 @@ function membersOf(value: unknown): number {
   return Array.isArray(value) ? inner : inner + Object.keys(value).length;
 }
 
-/** Returns the gate's own code and message from the body of an error, where it has the shape of a verdict. */
+/** Returns the gate's own code and message from the body of an error, where it has the shape of a verdict. Of a list no verdict is one. */
 function said(answer: unknown): { code: string; message: string } | undefined {
-  const first: unknown = Array.isArray(answer) ? answer.find((item) => isObject(item)) : answer;
+  const first: unknown = Array.isArray(answer) ? answer.find((item) => isObject(item) && item["verdict_id"] === undefined) : answer;
   // An error that allows is no answer of the gate.
   if (!isObject(first) || first["allows_execution"] === true || typeof first["code"] !== "string" || typeof first["message"] !== "string") return undefined;
   return { code: first["code"].slice(0, 128), message: first["message"].slice(0, MESSAGE_UNITS_MAX) };
@@ -121,8 +121,10 @@ function isBusy(status: number): boolean {
 function failureOf(status: number, answer: unknown): Failure {
   const own = said(answer);
   const text = own?.message ?? `the answer has the HTTP status ${status} and no verdict.`;
-  if (status === 504) return new Failure("deadline_exceeded", text);
-  if (isBusy(status)) return new Failure("gate_overloaded", text);
+  // A call that a verdict of the list stops never fails open.
+  const mayOpen = ![answer].flat().some((item: unknown) => isObject(item) && item["verdict_id"] !== undefined && item["allows_execution"] !== true);
+  if (status === 504) return new Failure("deadline_exceeded", text, mayOpen);
+  if (isBusy(status)) return new Failure(own?.code ?? "gate_overloaded", text, mayOpen);
   return new Failure(own?.code ?? "verdict_unreadable", text, false, takenIn(answer));
 }
 

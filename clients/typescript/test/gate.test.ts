@@ -38,6 +38,21 @@ test("calls of a response that share an id are decided each for itself", async (
   assert.deepEqual(await gate.toolCalls(calls), verdicts);
 });
 
+for (const status of [503, 504]) {
+  test(`a call that a verdict stops never fails open beside a call without a verdict: ${status}`, async () => {
+    await using server = await FakeGate.start();
+    const absent = { action: "block", allows_execution: false, code: "kafka_unreachable", message: "m" };
+    server.fault = (response, { body }) => {
+      const stopped = verdictOf((body as Received[])[0] as Received, { action: "block", code: "no" });
+      return json(response, status, [stopped, absent], { "retry-after": "60" });
+    };
+    const gate = gateTo(server, { onFailure: "open", deadlineMs: 300 });
+    const verdicts = await gate.toolCalls([CALL, { ...CALL, tool_call_id: "c2" }]);
+    assert.deepEqual(verdicts.map(({ allows_execution }) => allows_execution), [false, false]);
+    assert.equal(verdicts[1]?.code, status === 503 ? "kafka_unreachable" : "deadline_exceeded");
+  });
+}
+
 test("verdicts in another order, or too few, block every call they do not name", async () => {
   await using server = await FakeGate.start();
   const gate = gateTo(server);

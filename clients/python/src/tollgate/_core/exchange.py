@@ -75,7 +75,7 @@ def exchange(events: list[Event], deadline: float) -> Steps:
                 break
         elif came is not None:
             if came.status in (429, 503):
-                last = [Fault("gate_overloaded", f"the gate answered {came.status}: it takes no more events now")] * len(events)
+                last = _busy(came, events)
                 wait = _seconds(came.headers.get("retry-after"))
             else:
                 last = read_answer(came, events)
@@ -99,6 +99,31 @@ def _seconds(text: str | None) -> float:
         return RETRY_DEFAULT_SECONDS
 
 
+def _bodies(value: Any, events: list[Event]) -> list[Any]:
+    """Returns the body of each event: its own of a list, or the one body of all."""
+    return value if isinstance(value, list) and len(value) == len(events) else [value] * len(events)
+
+
+def _busy(answer: Answer, events: list[Event]) -> list[Ruling]:
+    """Returns what came of events of which the gate takes none now, with the gate's own code where it gives one."""
+    fault = Fault("gate_overloaded", f"the gate answered {answer.status}: it takes no more events now")
+    try:
+        bodies = _bodies(parse_json(answer.body), events)
+    except UnreadableVerdict:
+        return [fault] * len(events)
+    return [_busy_event(body, event, fault) for body, event in zip(bodies, events, strict=True)]
+
+
+def _busy_event(body: Any, event: Event, fault: Fault) -> Ruling:
+    if not isinstance(body, dict) or body.get("action") in ALLOWING:
+        return fault
+    code, message = body.get("code"), body.get("message")
+    if not isinstance(code, str) or not isinstance(message, str):
+        return fault
+    # Beside an event that was not taken, a list has the verdicts of the others. A call that a verdict stops never fails open.
+    return denial(event, code, message) if "verdict_id" in body else Fault(code, message)
+
+
 def _named(answer: Answer, events: list[Event]) -> list[Event]:
     """Returns the events, each under a new id if the answer says that its id is that of another event."""
     if answer.status == 200:
@@ -107,7 +132,7 @@ def _named(answer: Answer, events: list[Event]) -> list[Event]:
         value = parse_json(answer.body)
     except UnreadableVerdict:
         return events
-    bodies = value if isinstance(value, list) and len(value) == len(events) else [value] * len(events)
+    bodies = _bodies(value, events)
     taken = [isinstance(body, dict) and (body.get("action"), body.get("code")) == ("block", "event_id_taken") for body in bodies]
     return distinct([apart(event) if is_taken else event for event, is_taken in zip(events, taken, strict=True)])
 
@@ -130,9 +155,8 @@ def read_answer(answer: Answer, events: list[Event]) -> list[Ruling]:
 
 
 def _refused(status: int, value: Any, events: list[Event]) -> list[Ruling]:
-    is_list = isinstance(value, list) and len(value) == len(events)
-    bodies = value if is_list else [value] * len(events)
-    return [_refused_event(status, body, event, is_list) for body, event in zip(bodies, events, strict=True)]
+    bodies = _bodies(value, events)
+    return [_refused_event(status, body, event, bodies is value) for body, event in zip(bodies, events, strict=True)]
 
 
 def _refused_event(status: int, body: Any, event: Event, is_list: bool) -> Ruling:
