@@ -100,6 +100,7 @@ def check(expect, seen, fake, host):
     for name in ("replies", "text"):
         if name in expect:
             assert getattr(seen, name) == expect[name]
+    assert expect.get("says", "") in seen.text
     for ident, texts in expect.get("read", {}).items():
         assert all(text in seen.read[ident] for text in texts)
     if "asked" in expect:

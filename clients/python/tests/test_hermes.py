@@ -10,7 +10,7 @@ from fake_gate import allowed, blocked
 from hermes_cli import plugins
 from hosts.hermes import Provider, add_tool, asks, call, load, said, talk, work_on
 
-from tollgate.hermes import KEPT_MAX, TollgatePlugin, _Kept, _without_calls
+from tollgate.hermes import KEPT_MAX, TollgatePlugin, _has_calls, _Kept, _without_calls
 
 
 @pytest.fixture
@@ -43,6 +43,11 @@ def test_settings_without_meaning_deny_every_call_though_hermes_would_go_on_with
     plugin = TollgatePlugin()
     assert "neither http" in plugin.tool_execution("work", {}, work_on(ran), session_id="s") and ran == []
     assert plugin.counts == {"closed:settings_invalid": 1}
+
+
+@pytest.mark.parametrize("body", [None, "x", {}, {"choices": [7]}, {"choices": [{}]}, {"content": "x"}, {"output": [{"type": "new_call"}]}])
+def test_a_response_that_is_not_known_for_text_may_have_calls(body):
+    assert _has_calls(body)
 
 
 HALT = {"action": "halt", "allows_execution": False, "should_halt": True, "code": "stuck_halt", "message": "stuck"}

@@ -9,6 +9,7 @@
 
 import { wrapLanguageModel, type LanguageModelMiddleware, type Tool, type ToolSet } from "ai";
 
+import { losesCalls } from "./sanitise.js";
 import type { Turn } from "./turn.js";
 import { isObject, type Verdict } from "./wire.js";
 
@@ -61,7 +62,7 @@ export function gateMiddleware(turn: Turn): LanguageModelMiddleware {
       const calls = result.content.filter((part) => part.type === "tool-call").filter((part) => part.providerExecuted !== true);
       note(turn, result.response?.id, calls);
       const verdict = await report(turn, text, calls, result.finishReason, params.abortSignal);
-      if (verdict.allows_execution) return result;
+      if (!losesCalls(verdict, calls.length > 0)) return result;
       const content = result.content.filter((part) => part.type !== "tool-call" || part.providerExecuted === true || isKept(part.toolCallId, verdict));
       const finishReason = finishOf(verdict, result.finishReason);
       return { ...result, content: [...content, { type: "text", text: textOf(verdict, text) }], finishReason };
@@ -253,7 +254,7 @@ function holdingCalls(turn: Turn, signal: AbortSignal | undefined): TransformStr
       const calls = held.filter((each) => each.type === "tool-call");
       note(turn, responseId, calls);
       const verdict = await report(turn, text, calls, part.finishReason, signal);
-      const isAllowed = verdict.allows_execution;
+      const isAllowed = !losesCalls(verdict, held.length > 0);
       for (const each of held) if (isAllowed || isKept(callOf(each) ?? "", verdict)) controller.enqueue(each);
       if (!isAllowed) for (const each of textParts(textOf(verdict, text))) controller.enqueue(each);
       controller.enqueue(isAllowed ? part : { ...part, finishReason: finishOf(verdict, part.finishReason) });

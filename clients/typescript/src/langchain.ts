@@ -10,7 +10,7 @@ import { ToolInvocationError, createMiddleware } from "langchain";
 import { z } from "zod";
 
 import type { Gate } from "./gate.js";
-import { sanitiseMessage } from "./sanitise.js";
+import { losesCalls, sanitiseMessage } from "./sanitise.js";
 import { childThread } from "./turn.js";
 import { isObject, type Attribution, type EventBase, type Safety, type Verdict } from "./wire.js";
 
@@ -85,7 +85,8 @@ export function tollgateMiddleware(gate: Gate, options: TollgateOptions = {}) {
       const event = about(state, runtime);
       const stored = last.toDict();
       const verdict = note(event.turn_id, await gate.modelResponse({ ...event, message: stored }, signalOf(runtime)));
-      if (verdict.allows_execution) return undefined;
+      const { tool_calls = [], invalid_tool_calls = [] } = last;
+      if (!losesCalls(verdict, tool_calls.length + invalid_tool_calls.length > 0)) return undefined;
       return { messages: [withoutCalls(stored, verdict)] };
     },
     wrapToolCall: async (request, handler) => {

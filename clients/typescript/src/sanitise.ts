@@ -4,7 +4,7 @@
  */
 
 import { MESSAGES, RESPONSES, steps, type CallsAt, type Shape, type Step } from "./readers.js";
-import { isObject, type Safety } from "./wire.js";
+import { isObject, type Safety, type Verdict } from "./wire.js";
 
 type Members = Record<string, unknown>;
 type IsCall = (value: unknown) => boolean;
@@ -44,6 +44,15 @@ const RECORDED = [
   "suppressed_tool_call_names",
   "extras",
 ] as const satisfies readonly (keyof Safety)[];
+
+/**
+ * Returns whether a response has to be rewritten. A verdict on a response decides about its calls alone. So a response that the gate gave no
+ * verdict on loses its calls, and a response without calls stays as the model gave it.
+ */
+export function losesCalls({ allows_execution, decided_by }: Verdict, hasCalls: boolean): boolean {
+  const isUnread = decided_by === "client" || decided_by === "envelope";
+  return !allows_execution && (hasCalls || !isUnread);
+}
 
 /** Returns a member of its own: `__proto__` and what an object inherits are none. */
 function own(value: unknown, name: string): unknown {

@@ -199,6 +199,14 @@ for (const [failure, server] of [
   });
 }
 
+test("an answer without calls stays as it is when no gate listens, or when the gate cannot read it", async () => {
+  assert.equal((await run("http://127.0.0.1:1", modelOf({ text: "hello" }), {})).text, "hello");
+  await using server = await FakeGate.start();
+  server.rule = () => ({ action: "block", code: "invalid_event", decided_by: "envelope" });
+  assert.equal((await run(server, modelOf({ text: "hello" }), {})).text, "hello");
+  assert.equal((await streamed(server, modelOf({ text: "hello" }), {})).text, "hello");
+});
+
 test("no tool runs when only its own question fails", async () => {
   await using server = await FakeGate.start();
   server.fault = (response, { body }) => (body as { type: string }).type === "tool_call" && json(response, 200, { allows_execution: true });

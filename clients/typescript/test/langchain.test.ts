@@ -244,6 +244,15 @@ for (const failure of ["absent", "html", "reset", "hang"] as const) {
   });
 }
 
+test("an answer without calls stays as it is when no gate listens, or when the gate cannot read it", async () => {
+  await using server = await FakeGate.start();
+  server.rule = () => ({ action: "block", code: "invalid_event", decided_by: "envelope" });
+  for (const gate of ["http://127.0.0.1:1", server]) {
+    const messages = await run(gate, { model: fakeModel().respond(new AIMessage("hello")), tools: [] });
+    assert.equal(messages.at(-1)?.content, "hello");
+  }
+});
+
 test("no tool runs when only its own question fails, and the model reads why", async () => {
   await using server = await FakeGate.start();
   server.fault = (response, { body }) => (body as { type: string }).type === "tool_call" && json(response, 200, { allows_execution: true });

@@ -27,6 +27,15 @@ def guided(text: Any, verdict: Verdict) -> Any:
     return f"{text}\n\n{verdict.guidance}"
 
 
+def loses_calls(verdict: Verdict, has_calls: bool) -> bool:
+    """Returns whether a response has to be rewritten: one that the gate suppresses, and one with calls that the gate gave no verdict on.
+
+    A verdict on a response decides about its calls alone, so a response without calls stays as the model gave it.
+    """
+    is_unread = verdict.decided_by in ("client", "envelope")
+    return not verdict.allows_execution and (has_calls or not is_unread)
+
+
 def stop_text(verdict: Verdict) -> str:
     """Returns the text for the user whose response, call or run was stopped."""
     text = (verdict.safety or {}).get("user_message")

@@ -13,7 +13,7 @@ from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 
 from ._adapter import Adapter, Asker, AskerSettings, Unaskable, child_name, enter, outer_turn
-from ._answers import plain, safety_of, stop_text
+from ._answers import loses_calls, plain, safety_of, stop_text
 from ._core.events import Scope
 from ._core.sanitise import sanitise_response
 from ._core.verdict import Verdict
@@ -66,7 +66,7 @@ class TollgatePlugin(Adapter, BasePlugin):
             return None
         body = _native(llm_response)
         verdict = await self._asker.aask("model_response", lambda: self._scope(callback_context), response=body, provider="gemini")
-        if verdict.allows_execution:
+        if not loses_calls(verdict, bool(llm_response.get_function_calls())):
             return None
         safety = {name: value for name, value in safety_of(verdict).items() if name != "user_message"}
         kept = types.Content.model_validate(sanitise_response(body, safety)["candidates"][0].get("content") or {})

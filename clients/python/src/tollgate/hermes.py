@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._adapter import Adapter, Asker, AskerSettings, Unaskable, child_name
-from ._answers import guided, plain, safety_of, stop_text
+from ._answers import guided, loses_calls, plain, safety_of, stop_text
 from ._core.client import DEFAULT_URL
 from ._core.events import Scope
 from ._core.sanitise import sanitise_response
@@ -22,6 +22,8 @@ from ._core.verdict import Verdict, denial
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+TEXTS = ("message", "reasoning", "text", "thinking", "redacted_thinking")
+"""The types of what is no call in a response of the Responses or the Messages API."""
 KEPT_MAX = 1024
 """How many turns, responses and subagents are remembered; the oldest is forgotten."""
 
@@ -89,7 +91,7 @@ class TollgatePlugin(Adapter):
         self._last[turn] = response
         body = _readable(response)
         asked = self._ask("model_response", where, response=body, response_id=body.get("id") if isinstance(body, dict) else None)
-        if asked.allows_execution:
+        if not loses_calls(asked, _has_calls(body)):
             return response
         self._stopped[where.get("session_id"), where.get("api_request_id")] = asked
         return _without_calls(response, asked, keeps_text=True)
@@ -185,6 +187,16 @@ def _body(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _body(inner) for name, inner in value.items()}
     return [_body(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+
+
+def _has_calls(body: Any) -> bool:
+    """Returns whether a response may have calls: all that is not known for text may be one."""
+    try:
+        if "choices" in body:
+            return any(choice["message"].get(name) for choice in body["choices"] for name in ("tool_calls", "function_call"))
+        return any(item["type"] not in TEXTS for item in body["output" if "output" in body else "content"])
+    except (AttributeError, KeyError, TypeError):
+        return True
 
 
 def _without_calls(response: Any, verdict: Verdict, keeps_text: bool) -> Any:

@@ -19,7 +19,7 @@ from langgraph.types import Command
 from typing_extensions import NotRequired
 
 from ._adapter import Adapter, Asker, AskerSettings
-from ._answers import guided, safety_of, stop_text
+from ._answers import guided, loses_calls, safety_of, stop_text
 from ._core.events import Scope
 from ._core.sanitise import sanitise_message
 from ._core.verdict import Verdict
@@ -222,7 +222,7 @@ def event_of_answer(last: AIMessage) -> dict[str, Any]:
 
 def kept_answer(last: AIMessage, verdict: Verdict) -> dict[str, Any] | None:
     """Returns the update after a response: without the calls if they must not run."""
-    if verdict.allows_execution:
+    if not loses_calls(verdict, bool(last.tool_calls or last.invalid_tool_calls)):
         return None
     data = message_to_dict(last)
     cleaned = sanitise_message(data, safety_of(verdict))["data"]

@@ -27,7 +27,7 @@ from openai.types.responses import ResponseOutputItem, ResponseOutputMessage, Re
 from pydantic import TypeAdapter
 
 from ._adapter import Adapter, Asker, AskerSettings, Unaskable, open_turn, subagent
-from ._answers import guided, plain, safety_of, stop_text
+from ._answers import guided, loses_calls, plain, safety_of, stop_text
 from ._bodies import Body, collect_bodies, http_client
 from ._core.events import Scope, Who
 from ._core.sanitise import sanitise_response
@@ -164,7 +164,7 @@ class _GatedModel(Model):
                 await self._ask(bodies, {"object": "response", "output": []}, None)
             raise
         verdict = await self._ask(bodies, {"object": "response", "output": _dumped(response.output)}, response.response_id)
-        if not verdict.allows_execution:
+        if loses_calls(verdict, _has_calls(response.output)):
             response.output = _kept(response.output, verdict)
         return response
 
@@ -173,7 +173,7 @@ class _GatedModel(Model):
         async for event in self._inner.stream_response(*args, **fields):
             if event.type in ("response.completed", "response.incomplete"):
                 verdict = await self._ask(bodies, event.response.model_dump(mode="json"), event.response.id)
-                if not verdict.allows_execution:
+                if loses_calls(verdict, _has_calls(event.response.output)):
                     response = event.response.model_copy(update={"output": _kept(event.response.output, verdict)})
                     event = event.model_copy(update={"response": response})
             yield event
@@ -185,6 +185,12 @@ class _GatedModel(Model):
 
 def _dumped(output: list[Any]) -> list[Any]:
     return [item if isinstance(item, dict) else item.model_dump(mode="json", exclude_unset=True) for item in output]
+
+
+def _has_calls(output: list[Any]) -> bool:
+    """Returns whether a response has more than text. The SDK has many kinds of calls, and gets new ones."""
+    kinds = (item.get("type") if isinstance(item, dict) else getattr(item, "type", None) for item in output)
+    return any(kind not in ("message", "reasoning") for kind in kinds)
 
 
 def _kept(output: list[Any], verdict: Verdict) -> list[Any]:

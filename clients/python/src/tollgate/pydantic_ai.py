@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPa
 from pydantic_ai.models import ModelRequestContext
 
 from ._adapter import Adapter, Asker, AskerSettings, inside, outer_turn, subagent
-from ._answers import guided, plain, safety_of, stop_text
+from ._answers import guided, loses_calls, plain, safety_of, stop_text
 from ._core.events import Scope
 from ._core.sanitise import sanitise_response
 from ._core.verdict import Verdict
@@ -64,7 +64,7 @@ class TollgateCapability(Adapter, AbstractCapability[Any]):
             response_id=response.provider_response_id,
             provider=response.provider_name,
         )
-        if verdict.allows_execution:
+        if not loses_calls(verdict, any(isinstance(part, ToolCallPart) for part in response.parts)):
             return response
         safety = {name: value for name, value in safety_of(verdict).items() if name != "user_message"}
         (kept,) = ModelMessagesTypeAdapter.validate_python([sanitise_response(body, safety)])

@@ -44,3 +44,7 @@ class Run:
     calls: list
     thread: str = "t"
     turn: str = "u"
+
+    def script(self, asking, *answers):
+        """Returns the model's responses in order: the one that asks for the calls, if there are calls, and its answers."""
+        return [asking, *answers] if self.calls else list(answers)

@@ -131,7 +131,7 @@ async def talk(api, hooks, ran, **more):
 
 
 def converse_with(run):
-    seen, api = Seen(), Api([call(each["id"], each["value"]) for each in run.calls])
+    seen, api = Seen(), Api(*run.script([call(each["id"], each["value"]) for each in run.calls]))
     seen.text, seen.thread = asyncio.run(talk(api, TollgateHooks(**run.settings).hooks, seen.ran))
     seen.replies, seen.read = len(api.requests), api.read() if len(api.requests) > 1 else {}
     return seen

@@ -62,7 +62,7 @@ def converse_with(run):
     clear_all_global_hooks()
     seen, gate = Seen(), TollgateHooks(**run.settings)
     gate.install()
-    model = model_with([call(each["id"], each["value"]) for each in run.calls], "done")
+    model = model_with(*run.script([call(each["id"], each["value"]) for each in run.calls], "done"))
     try:
         with gate.turn(run.thread, turn_id=run.turn):
             seen.text = crew_of(model, work_on(seen.ran)).kickoff().raw

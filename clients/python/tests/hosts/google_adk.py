@@ -56,7 +56,7 @@ async def talk(agent, plugin, thread="t", message="go"):
 
 def converse_with(run):
     seen = Seen()
-    model = model_with([call(each["id"], each["value"]) for each in run.calls], said("done"))
+    model = model_with(*run.script([call(each["id"], each["value"]) for each in run.calls], said("done")))
     agent = LlmAgent(name="a", model=model, tools=[work_on(seen.ran)])
     events = asyncio.run(talk(agent, TollgatePlugin(**run.settings), run.thread))
     seen.replies = len(model.requests)

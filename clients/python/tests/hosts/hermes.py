@@ -153,7 +153,8 @@ def talk(provider, session="t", toolsets=("work",), api="chat_completions"):
 
 
 def converse_with(run, api="chat_completions"):
-    seen, provider = Seen(), Provider(asks(*[call(each["id"], each["value"]) for each in run.calls]), said("done"))
+    script = run.script(asks(*[call(each["id"], each["value"]) for each in run.calls]), said("done"))
+    seen, provider = Seen(), Provider(*script)
     load(TollgatePlugin(**run.settings))
     add_tool(work_on(seen.ran))
     try:

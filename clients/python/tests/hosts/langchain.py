@@ -33,7 +33,8 @@ def work_on(ran):
 
 def model_that_calls(*calls):
     calls = [{"name": "work", "args": {"value": each["value"]}, "id": each["id"], "type": "tool_call"} for each in calls]
-    return Model(messages=iter([AIMessage("", tool_calls=calls), AIMessage("done")]))
+    asking = [AIMessage("", tool_calls=calls)] if calls else []
+    return Model(messages=iter([*asking, AIMessage("done")]))
 
 
 def converse_with(run, make=TollgateMiddleware, create=create_agent):
@@ -42,7 +43,7 @@ def converse_with(run, make=TollgateMiddleware, create=create_agent):
     agent = create(model, [work_on(seen.ran)], middleware=[make(**run.settings)])
     config = {"configurable": {"thread_id": run.thread}}
     messages = asyncio.run(agent.ainvoke({"messages": [("user", "go")]}, config))["messages"]
-    seen.replies = 2 - len(list(model.messages))
+    seen.replies = 1 + bool(run.calls) - len(list(model.messages))
     seen.read = {message.tool_call_id: message.content for message in messages if isinstance(message, ToolMessage)}
     seen.text = messages[-1].content
     return seen

@@ -42,7 +42,7 @@ def work_on(ran):
 
 async def converse(run, streamed=False):
     seen, gate = Seen(), Tollgate(**run.settings)
-    model = ScriptedModel([[call(each["id"], each["value"]) for each in run.calls], [said("done")]])
+    model = ScriptedModel(run.script([call(each["id"], each["value"]) for each in run.calls], [said("done")]))
     agent = gate.guard(Agent(name="a", model=model, tools=[work_on(seen.ran)]))
     try:
         async with gate.turn(run.thread, turn_id=run.turn):

@@ -39,7 +39,7 @@ def work_on(ran):
 
 def converse_with(run):
     seen, requests = Seen(), []
-    model = script(requests, [call(each["id"], each["value"]) for each in run.calls], [TextPart("done")])
+    model = script(requests, *run.script([call(each["id"], each["value"]) for each in run.calls], [TextPart("done")]))
     agent = Agent(model, tools=[work_on(seen.ran)], capabilities=[TollgateCapability(**run.settings)])
     try:
         seen.text = asyncio.run(agent.run("go", conversation_id=run.thread)).output
