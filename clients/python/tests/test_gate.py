@@ -202,38 +202,6 @@ def test_an_answer_that_drips_for_ever_ends_at_the_deadline():
         thread.join()
 
 
-def test_a_resolver_that_hangs_holds_nobody_beyond_the_deadline(fake, monkeypatch):
-    lookups, released, resolve = [], threading.Event(), socket.getaddrinfo
-
-    def slow(host, port, *more, flags=0, **options):
-        if host != "gate.test":
-            return resolve(host, port, *more, flags=flags, **options)
-        if flags & socket.AI_NUMERICHOST:
-            raise socket.gaierror
-        lookups.append(host)
-        released.wait(30)
-        return resolve("127.0.0.1", port, *more, flags=flags, **options)
-
-    monkeypatch.setattr(socket, "getaddrinfo", slow)
-    url = f"http://gate.test:{fake.server.server_port}"
-    with Gate(url, deadline=0.2) as gate:
-        assert [gate.tool_call("t", "bash", {}).code for _ in range(2)] == ["deadline_exceeded"] * 2
-        # No thread is begun for each call that waits.
-        assert lookups == ["gate.test"]
-    with Gate(url, deadline=20) as gate:
-        released.set()
-        assert gate.tool_call("t", "bash", {}).code == "allow"
-
-
-def test_a_name_that_nobody_knows_denies(monkeypatch):
-    def unknown(*_, **__):
-        raise socket.gaierror
-
-    monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with Gate("http://gate.test", deadline=20) as gate:
-        assert [gate.tool_call("t", "bash", {}).code for _ in range(2)] == ["gate_unreachable"] * 2
-
-
 def test_waiting_for_a_place_counts_into_the_deadline(fake, monkeypatch):
     class Places:
         def acquire(self, timeout):

@@ -27,6 +27,8 @@ from ._names import Names
 
 CHUNK_BYTES = 65_536
 IDLE_MAX = 64
+FIRST_SECONDS = 0.25
+"""How long a loop tries an address before the next one, if a host has several."""
 Came = Answer | Fault
 Headers = list[tuple[str, str]]
 
@@ -173,12 +175,39 @@ class _Stream(httpcore.NetworkStream):
         return _Stream(self._inner.start_tls(ssl_context, server_hostname, self._clock.left()), self._clock)
 
 
+class _AsyncBackend(httpcore.AnyIOBackend):
+    def __init__(self) -> None:
+        self._names = Names()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        started = time.monotonic()
+        try:
+            addresses = await asyncio.wait_for(self._names.addresses_for_loop(host, port), timeout)
+        except (TimeoutError, asyncio.TimeoutError):
+            raise httpcore.ConnectTimeout from None
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError(type(error).__name__) from None
+        for address in addresses[:-1]:
+            with suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
+                return await super().connect_tcp(address, port, FIRST_SECONDS, local_address, socket_options)
+        left = None if timeout is None else max(0.0, timeout - (time.monotonic() - started))
+        return await super().connect_tcp(addresses[-1], port, left, local_address, socket_options)
+
+
 class AsyncHttpTransport:
     """Requests from tasks. Each event loop has connections of its own, so that the gate outlives a loop that was closed."""
 
     def __init__(self, settings: Settings) -> None:
         self._request = _Request(settings)
         self._connections_max = settings.in_flight_max
+        self._backend = _AsyncBackend()
         self._pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpcore.AsyncConnectionPool] = weakref.WeakKeyDictionary()
         # A loop keeps no task alive.
         self._asking: set[asyncio.Task[Came]] = set()
@@ -210,7 +239,9 @@ class AsyncHttpTransport:
     def _pool(self) -> httpcore.AsyncConnectionPool:
         loop = asyncio.get_running_loop()
         if loop not in self._pools:
-            self._pools[loop] = httpcore.AsyncConnectionPool(max_connections=self._connections_max, max_keepalive_connections=IDLE_MAX)
+            self._pools[loop] = httpcore.AsyncConnectionPool(
+                max_connections=self._connections_max, max_keepalive_connections=IDLE_MAX, network_backend=self._backend
+            )
         return self._pools[loop]
 
     async def _send(self, body: bytes, headers: Headers, seconds: float) -> Came:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from concurrent.futures import Future
+from contextlib import suppress
 
 
 class Names:
@@ -23,6 +25,29 @@ class Names:
             return _found(host, port, socket.AI_NUMERICHOST)
         except socket.gaierror:
             return self._lookup(host, port).result(seconds)
+
+    async def addresses_for_loop(self, host: str, port: int) -> list[str]:
+        """Returns the addresses of a host, as `addresses` does, to a task of a loop. A loop that looks names up itself ends no earlier than
+        its resolver; a lookup here goes on alone.
+
+        Raises `OSError` for a name that nobody knows.
+        """
+        try:
+            return _found(host, port, socket.AI_NUMERICHOST)
+        except socket.gaierror:
+            lookup = self._lookup(host, port)
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
+
+        def wake(_: Future[list[str]]) -> None:
+            # A loop that was closed meanwhile has nobody who waits.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(_wake, waiter)
+
+        # Not `wrap_future`: who gives up there cancels the lookup of all others.
+        lookup.add_done_callback(wake)
+        await waiter
+        return lookup.result()
 
     def _lookup(self, host: str, port: int) -> Future[list[str]]:
         with self._lock:
@@ -53,3 +78,8 @@ def _found(host: str, port: int, flags: int) -> list[str]:
     """Returns the addresses of a host as texts, with the scope that an IPv6 address of the link has."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
     return [socket.getnameinfo(entry[4], socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)[0] for entry in found]
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
