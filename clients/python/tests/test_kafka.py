@@ -251,6 +251,28 @@ def test_closing_ends_what_waits(fake_kafka, kafka):
         gate.tool_call("t", "bash", {})
 
 
+def test_a_client_of_kafka_that_hangs_at_its_end_holds_nobody(fake_kafka, kafka, monkeypatch):
+    class Hanging:
+        def __init__(self, inner):
+            self.poll, self._inner = inner.poll, inner
+
+        def close(self):
+            released.wait(30)
+            self._inner.close()
+
+    released = threading.Event()
+    monkeypatch.setattr("tollgate._link.FLUSH_SECONDS", 0.2)
+    gate = Gate(kafka=kafka, deadline=LONG)
+    gate.tool_call("t", "bash", {})
+    link = gate._transport._link
+    link._consumer = Hanging(link._consumer)
+    gate.close()
+    assert any(thread.is_alive() for thread in link._threads)
+    released.set()
+    for thread in link._threads:
+        thread.join()
+
+
 PROGRAM = """
 import gc, os, sys
 from tollgate import Gate

@@ -162,8 +162,10 @@ class Link:
         self._producer.flush(FLUSH_SECONDS)
         self._stop.set()
         self._waits.fail_all(Fault("client_closed", "the gate was closed while the event waited", is_refusal=True))
+        # A client of Kafka ends no earlier than its lookup of a name, which may hang.
+        until = time.monotonic() + FLUSH_SECONDS
         for thread in self._threads:
-            thread.join()
+            thread.join(max(0.0, until - time.monotonic()))
 
     def _publish(self, wait: Wait) -> None:
         for index, (event, key) in enumerate(zip(wait.events, wait.keys, strict=True)):
