@@ -28,7 +28,7 @@ from ._names import Names
 CHUNK_BYTES = 65_536
 IDLE_MAX = 64
 FIRST_SECONDS = 0.25
-"""How long a loop tries an address before the next one, if a host has several."""
+"""How long an address is tried before the next one, if a host has several."""
 Came = Answer | Fault
 Headers = list[tuple[str, str]]
 
@@ -147,12 +147,10 @@ class _Backend(httpcore.NetworkBackend):
         except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError(type(error).__name__) from None
         for address in addresses[:-1]:
-            with suppress(httpcore.ConnectError):
-                return self._connected(address, port, local_address, socket_options)
-        return self._connected(addresses[-1], port, local_address, socket_options)
-
-    def _connected(self, address: str, port: int, local_address: str | None, socket_options: Iterable[Any] | None) -> _Stream:
-        return _Stream(self._inner.connect_tcp(address, port, self._clock.left(), local_address, socket_options), self._clock)
+            with suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
+                seconds = min(FIRST_SECONDS, self._clock.left())
+                return _Stream(self._inner.connect_tcp(address, port, seconds, local_address, socket_options), self._clock)
+        return _Stream(self._inner.connect_tcp(addresses[-1], port, self._clock.left(), local_address, socket_options), self._clock)
 
 
 class _Stream(httpcore.NetworkStream):
