@@ -120,9 +120,9 @@ def test_hermes_shows_a_blocked_call_as_a_failure(fake, tool, text):
 
 
 def test_hermes_still_reads_a_result_with_guidance(fake):
-    fake.decide = lambda event: allowed(event, **({"guidance": "Look away."} if event["type"] == "tool_result" else {}))
+    fake.decide = lambda event: allowed(event, **({"guidance": "\n\nLook away."} if event["type"] == "tool_result" else {}))
     told = TollgatePlugin(fake.url).tool_execution("terminal", {}, lambda _: '{"output": "", "exit_code": 1}', session_id="s")
-    assert _detect_tool_failure("terminal", told) == (True, " [exit 1]") and json.loads(told)["tollgate_guidance"] == "Look away."
+    assert _detect_tool_failure("terminal", told) == (True, " [exit 1]") and json.loads(told)["tollgate_guidance"].strip() == "Look away."
     told = TollgatePlugin(fake.url).tool_execution("terminal", {}, lambda _: "[1]", session_id="s")
     assert told == "[1]\n\nLook away."
 

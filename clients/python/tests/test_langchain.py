@@ -98,7 +98,7 @@ def test_a_blocked_call_does_not_run_and_the_agent_reads_why(fake, run, work, ra
 
 def test_a_warning_of_a_result_is_appended(fake, run, work):
     fake.decide = lambda event: allowed(
-        event, **({"action": "warn", "guidance": "Try another way."} if event["type"] == "tool_result" else {})
+        event, **({"action": "warn", "guidance": "\n\nTry another way."} if event["type"] == "tool_result" else {})
     )
     messages = run([work], ask(call()), AIMessage("done"))
     assert messages[2].content == "worked on 0\n\nTry another way."

@@ -19,12 +19,12 @@ def plain(value: Any) -> Any:
 
 
 def guided(text: Any, verdict: Verdict) -> Any:
-    """Returns a tool's result with the gate's guidance behind it."""
+    """Returns a tool's result with the gate's guidance behind it, which brings its own blank line."""
     if not verdict.guidance:
         return text
     if isinstance(text, list):
         return [*text, {"type": "text", "text": verdict.guidance}]
-    return f"{text}\n\n{verdict.guidance}"
+    return f"{text}{verdict.guidance}"
 
 
 def loses_calls(verdict: Verdict, has_calls: bool) -> bool:
