@@ -1,6 +1,7 @@
 //! The alerts topic, as commands read it: what the abuse stage has found.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use rdkafka::Message as _;
 use serde_json::Value;
@@ -87,12 +88,34 @@ impl Alert {
         };
         own.saturating_add(self.number("suppressed").unwrap_or_default())
     }
+
+    /// Returns what the copies of an alert share, as docs/guarantees.md says; `None` if the alert has no id.
+    fn identity(&self) -> Option<[String; 4]> {
+        let id = self.text("alert_id");
+        let window_end = self.fields.pointer("/window/to").map(Value::to_string).unwrap_or_default();
+        (!id.is_empty()).then(|| [id.into_owned(), self.text("status").into_owned(), self.text("step").into_owned(), window_end])
+    }
 }
 
-/// Reads the alerts that are wanted, the latest first. It reads the whole topic: some brokers look nothing up by time.
+/// Takes the wanted alerts one after the other, and leaves copies out.
+#[derive(Debug, Default)]
+struct Wanted {
+    alerts: Vec<Alert>,
+    seen: HashSet<[String; 4]>,
+}
+
+impl Wanted {
+    fn take(&mut self, alert: Alert) {
+        if alert.identity().is_none_or(|identity| self.seen.insert(identity)) {
+            self.alerts.push(alert);
+        }
+    }
+}
+
+/// Reads the alerts that are wanted, the latest first and each once. It reads the whole topic: some brokers look nothing up by time.
 pub(super) fn read(topics: &Topics<'_>, mut is_wanted: impl FnMut(&Alert) -> bool) -> anyhow::Result<Alerts> {
     let topic = topics.find(TopicRole::Alerts)?;
-    let mut alerts = Alerts::default();
+    let (mut alerts, mut wanted) = (Alerts::default(), Wanted::default());
     for partition in topic.all()? {
         let (low, high) = topics.ends(topic, partition)?;
         if low == high {
@@ -101,13 +124,14 @@ pub(super) fn read(topics: &Topics<'_>, mut is_wanted: impl FnMut(&Alert) -> boo
         topics.read_from(topic, partition, low, |message| {
             let place = (partition, message.offset());
             match Alert::read(place, message.timestamp().to_millis(), message.key(), message.payload()) {
-                Some(alert) if is_wanted(&alert) => alerts.latest_first.push(alert),
+                Some(alert) if is_wanted(&alert) => wanted.take(alert),
                 Some(_) => {}
                 None => alerts.strangers += 1,
             }
             true
         })?;
     }
+    alerts.latest_first = wanted.alerts;
     alerts.latest_first.sort_by_key(|alert| std::cmp::Reverse((alert.time_ms, alert.partition, alert.offset)));
     if alerts.strangers > 0 {
         say!("tollgate: {} records of {} are no alerts; keep other writers off the topic", alerts.strangers, topic.name);
@@ -118,6 +142,25 @@ pub(super) fn read(topics: &Topics<'_>, mut is_wanted: impl FnMut(&Alert) -> boo
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_copy_of_an_alert_is_taken_once_and_an_escalation_is_no_copy() {
+        let taken = |alerts: &[Value]| {
+            let mut wanted = Wanted::default();
+            for (offset, fields) in (0_i64..).zip(alerts) {
+                let value = fields.to_string();
+                wanted.take(Alert::read((Partition(0), offset), Some(offset), Some(b"k"), Some(value.as_bytes())).unwrap());
+            }
+            wanted.alerts.iter().map(|alert| alert.offset).collect::<Vec<_>>()
+        };
+        let alert = |status: &str, step: u64, end: &str| serde_json::json!({"alert_id": "a", "rule": "r", "status": status, "step": step, "window": {"to": end}});
+        let first = alert("firing", 1, "2026-01-01T00:01:00Z");
+        let later = [alert("firing", 2, "2026-01-01T00:01:00Z"), alert("firing", 1, "2026-01-01T00:02:00Z"), alert("ended", 1, "x")];
+        let [escalated, again, ended] = later;
+        assert_eq!(taken(&[first.clone(), first.clone(), escalated, again, ended, first]), [0, 2, 3, 4]);
+        let nameless = serde_json::json!({"rule": "r"});
+        assert_eq!(taken(&[nameless.clone(), nameless]), [0, 1]);
+    }
 
     #[test]
     fn an_alert_is_read_and_a_stranger_is_none() {
