@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::broker::{Dev, stuck};
 use super::screen::Terminal;
 use crate::brokers::process::Process;
-use crate::support::tollgate;
+use crate::support::{run, tollgate};
 
 /// A worker in a group of its own, on the topics of `dev`.
 #[test]
@@ -36,4 +36,13 @@ fn a_pipe_gets_no_such_line() {
     std::thread::sleep(Duration::from_secs(25));
     worker.interrupt();
     assert!(worker.wait().success() && !worker.said().contains("verdicts/s"), "{}", worker.said());
+}
+
+/// A worker of the group that `dev` works for would decide on every event a second time.
+#[test]
+fn a_worker_beside_dev_is_refused() {
+    let dev = Dev::start(&["--port", "0"]);
+    let ran = run(tollgate().args(["run", "-b", &dev.brokers]).env("TOLLGATE__ADMIN", "null"), b"");
+    assert_eq!(ran.exit, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("`tollgate dev`, which decides for group tollgate itself"), "{ran:?}");
 }

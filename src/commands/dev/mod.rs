@@ -28,7 +28,7 @@ use tollgate_worker::host_time::now_ms;
 use tollgate_worker::logging::start_logging;
 use tollgate_worker::member::Membership;
 use tollgate_worker::metrics::Metrics;
-use tollgate_worker::process::{Needs, Preflight, PreflightError, Worker, WorkerParts, check_configs, check_topics};
+use tollgate_worker::process::{Needs, Preflight, PreflightError, Worker, WorkerParts, check_configs, check_topics, cluster_of_dev};
 use tollgate_worker::stages::abuse::abuse;
 use tollgate_worker::stages::deciding::{SignalTopic, deciding};
 use tollgate_worker::threads::MustRun;
@@ -40,7 +40,7 @@ pub(super) use console::Console;
 pub(super) use sample::{Play, Script};
 use tollgate_operations::{BROKERS_TIMEOUT, reach};
 
-/// Partitions of the embedded topics. The broker holds 5 MiB for each.
+/// Partitions of the embedded topics. The broker holds 5 MiB for each, and takes batches of half of that.
 const PARTITIONS: u32 = 32;
 
 /// Partitions of the embedded topics of signals and of what is known of subjects: a few subjects need no more.
@@ -120,14 +120,16 @@ pub(super) fn execute(args: &DevArgs, mut settings: Settings, context: DevContex
     } else {
         ensure!(args.prefix.is_none(), "--prefix is for real brokers; name them with --brokers");
         let guard = MustRun::new("embedded-broker", health.threads(), &stop);
-        let embedded = EmbeddedBroker::start(embedded_topics(kafka)?, args.port, guard, stop.clone())?;
+        let cluster = (embedded_topics(kafka)?, cluster_of_dev(&kafka.group_id));
+        let embedded = EmbeddedBroker::start(cluster, args.port, guard, stop.clone())?;
         embedded.bootstrap().clone_into(&mut kafka.brokers);
         // Every empty fetch costs some CPU time, and this broker answers at once when there is something.
         kafka.properties.entry("fetch.wait.max.ms".to_owned()).or_insert_with(|| FETCH_WAIT_MS.to_owned());
         broker = Some(embedded);
     }
     let (is_embedded, screen, http) = (broker.is_some(), context.screen, args.http.is_some());
-    let dev = Dev { is_sample: args.sample, is_once: args.once, denies_bash, is_embedded, asks_for_port: http, screen };
+    let is_elsewhere = broker.as_ref().is_some_and(EmbeddedBroker::is_elsewhere);
+    let dev = Dev { is_sample: args.sample, is_once: args.once, denies_bash, is_embedded, is_elsewhere, asks_for_port: http, screen };
     let runtime = process::runtime()?;
     let outcome = runtime.block_on(dev.work(settings, health, stop.clone()));
     // What ends with the runtime ends because of this.
@@ -149,6 +151,8 @@ struct Dev {
     is_once: bool,
     denies_bash: bool,
     is_embedded: bool,
+    /// Whether the embedded broker listens elsewhere because the port of brokers is taken.
+    is_elsewhere: bool,
     /// Whether the command line names the address of the HTTP server.
     asks_for_port: bool,
     screen: Screen,
@@ -282,6 +286,11 @@ impl Dev {
         lines.extend(admin_url.map(|url| format!("  metrics curl -s {url}/metrics | grep ^tollgate")));
         if self.denies_bash {
             lines.push("  policy  the sample's: the defaults, and the tool bash is denied (give --config FILE for your own)".to_owned());
+        }
+        if self.is_elsewhere {
+            lines.push(format!(
+                "  note    another broker has port 9092: give -b {brokers} to every other command that this broker is meant for"
+            ));
         }
         lines.push("Ctrl-C ends it.".to_owned());
         say!("{}", lines.join("\n"));

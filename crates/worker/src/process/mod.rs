@@ -1,5 +1,6 @@
 //! A worker process: group members, each on a thread of its own, restarted when they fail.
 
+mod embedded;
 mod growth;
 mod keying;
 mod needs;
@@ -7,6 +8,7 @@ mod preflight;
 mod preflight_error;
 mod renewal;
 
+pub use embedded::cluster_of_dev;
 pub use growth::{GrowthWatch, watch_growth};
 pub use keying::{check_keying, check_subject_keying};
 pub use needs::Needs;

@@ -19,6 +19,7 @@ use tollgate_config::topics::{Cleanup, Limits, Topic, TopicFault, TopicRole, che
 use crate::stop::Stop;
 
 use super::Needs;
+use super::embedded::cluster_of_dev;
 use super::preflight_error::{PreflightError, RETRY_PAUSE};
 
 /// How long one request to the brokers may take.
@@ -109,6 +110,7 @@ pub fn check_topics(kafka: &KafkaSettings, needs: &Needs, health: &Health, stop:
                 }
                 let found = found(&topics, &counts.into_iter().flatten().collect::<Vec<_>>());
                 if !is_asked_again(&found, &mut missing_since) {
+                    refuse_dev(&inquirer, &group.group_id, kafka, &is_wanted)?;
                     warn_of_leaderless(&inquirer, &topics, &is_wanted);
                     return found;
                 }
@@ -125,6 +127,18 @@ pub fn check_topics(kafka: &KafkaSettings, needs: &Needs, health: &Health, stop:
             // Of a certificate and its key, one may have changed only.
             inquirer = inquire().unwrap_or(inquirer);
         }
+    }
+}
+
+/// Refuses the embedded broker of a `tollgate dev` that does the work of the group itself.
+fn refuse_dev(inquirer: &Inquirer, group_id: &str, kafka: &KafkaSettings, is_wanted: &dyn Fn() -> bool) -> Result<(), PreflightError> {
+    let watch = &mut Watch { is_wanted, say: &mut |_| {} };
+    let cluster = inquirer.ask(watch, |client| Ok(client.client().fetch_cluster_id(METADATA_TIMEOUT)));
+    match cluster {
+        Some(Ok(Some(id))) if id.starts_with(&cluster_of_dev(group_id)) => {
+            Err(PreflightError::Dev { brokers: kafka.shown_brokers(), group_id: group_id.to_owned() })
+        }
+        _ => Ok(()),
     }
 }
 

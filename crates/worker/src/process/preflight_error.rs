@@ -37,6 +37,16 @@ pub enum PreflightError {
         /// What is wrong.
         error: RestoreError,
     },
+    /// The brokers are the embedded broker of a `tollgate dev` that does the work of the group.
+    #[error(
+        "the broker at {brokers} (kafka.brokers) is that of a running `tollgate dev`, which decides for group {group_id} itself: with this worker every event would be decided twice. End that process, name other brokers, or write another kafka.group_id"
+    )]
+    Dev {
+        /// The brokers.
+        brokers: String,
+        /// The group.
+        group_id: String,
+    },
     /// The sign to stop came before the brokers answered.
     #[error("stopped before the brokers at {0} could be reached")]
     Stopped(String),

@@ -13,6 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::produce::{PRODUCE_BYTES_MAX, too_large};
 use super::protocol::{
     API_VERSIONS, FETCH, FIND_COORDINATOR, JOIN_GROUP, METADATA, PRODUCE, Request, SYNC_GROUP, address_bytes, is_empty_fetch,
     name_controller, replace_address,
@@ -32,21 +33,27 @@ const REQUESTS_AHEAD: usize = 1_000;
 /// How long to wait after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// How the mock cluster's own id begins.
+const CLUSTER_ID: &[u8] = b"mockCluster";
+
 /// What every connection needs.
 #[derive(Debug, Clone)]
 struct Forwarding {
     cluster: SocketAddr,
+    /// What stands in place of [`CLUSTER_ID`].
+    cluster_id: String,
     cluster_bytes: Vec<u8>,
     own_bytes: Vec<u8>,
     /// How often something was produced. Fetches that wait look again when it changes.
     produced: watch::Sender<u64>,
 }
 
-/// Forwards connections to the cluster for as long as it is polled.
-pub(super) async fn forward(listener: TcpListener, cluster: SocketAddr) -> std::io::Result<()> {
+/// Forwards connections to the cluster for as long as it is polled. Its id begins with `cluster_id`, of as many bytes as [`CLUSTER_ID`].
+pub(super) async fn forward(listener: TcpListener, cluster: SocketAddr, cluster_id: &str) -> std::io::Result<()> {
     let own = listener.local_addr()?;
     let bytes = |address: SocketAddr| address_bytes(&address.ip().to_string(), address.port());
-    let forwarding = Forwarding { cluster, cluster_bytes: bytes(cluster), own_bytes: bytes(own), produced: watch::Sender::new(0) };
+    let (cluster_bytes, own_bytes, produced) = (bytes(cluster), bytes(own), watch::Sender::new(0));
+    let forwarding = Forwarding { cluster, cluster_id: cluster_id.to_owned(), cluster_bytes, own_bytes, produced };
     loop {
         match listener.accept().await {
             Ok((client, _)) => {
@@ -97,6 +104,16 @@ impl Forwarding {
             let response = match request.kind {
                 API_VERSIONS => request.versions_response(),
                 FETCH => self.fetch(cluster, &request, &frame, &mut patience).await?,
+                PRODUCE if frame.len() > PRODUCE_BYTES_MAX => {
+                    tracing::warn!(
+                        bytes = frame.len(),
+                        bytes_max = PRODUCE_BYTES_MAX,
+                        "the embedded broker takes no batch of that size and refuses it; try larger events on a real broker"
+                    );
+                    // Brokers close the connection of a producer that awaits no answer.
+                    let refusal = request.is_answered().then(|| too_large(&request)).flatten();
+                    refusal.ok_or_else(|| invalid("a batch that is too large"))?
+                }
                 _ => {
                     write_frame(cluster, &frame).await?;
                     if !request.is_answered() {
@@ -120,6 +137,7 @@ impl Forwarding {
         let Some(mut response) = read_frame(cluster).await? else { return Err(invalid("a request that the embedded broker refuses")) };
         if request.kind == METADATA {
             name_controller(request.version, &mut response);
+            replace_address(&mut response, CLUSTER_ID, self.cluster_id.as_bytes());
         }
         match request.kind {
             METADATA | FIND_COORDINATOR => replace_address(&mut response, &self.cluster_bytes, &self.own_bytes),
@@ -219,7 +237,8 @@ mod tests {
         let mut cluster = TcpStream::connect(address).await.unwrap();
         let (mut broker, _) = listener.accept().await.unwrap();
         let (cluster_bytes, own_bytes) = (address_bytes("a", 1), address_bytes("b", 1));
-        let forwarding = Forwarding { cluster: address, cluster_bytes, own_bytes, produced: watch::Sender::new(0) };
+        let produced = watch::Sender::new(0);
+        let forwarding = Forwarding { cluster: address, cluster_id: String::new(), cluster_bytes, own_bytes, produced };
         let wait_ms = i32::try_from(HOUR.as_millis()).unwrap();
         let frame = request(FETCH, 0, &[-1_i32, wait_ms, 1].map(i32::to_be_bytes).concat());
         let (fetch, mut patience) = (Request::read(&frame).unwrap(), HOUR);
@@ -239,7 +258,7 @@ mod tests {
     async fn forwarded() -> (TcpStream, TcpStream) {
         let (cluster, own) = (TcpListener::bind("127.0.0.1:0").await.unwrap(), TcpListener::bind("127.0.0.1:0").await.unwrap());
         let (address, own_address) = (cluster.local_addr().unwrap(), own.local_addr().unwrap());
-        tokio::spawn(forward(own, address));
+        tokio::spawn(async move { forward(own, address, "0123456789a").await });
         let client = TcpStream::connect(own_address).await.unwrap();
         (client, cluster.accept().await.unwrap().0)
     }
@@ -260,6 +279,31 @@ mod tests {
             let ended = ended.expect("the connection to the cluster ends").unwrap_err();
             assert_eq!(ended.kind(), std::io::ErrorKind::ConnectionReset, "kind {kind}");
         }
+    }
+
+    /// The cluster would lose the batch, and nobody would ever read it.
+    #[tokio::test]
+    async fn a_batch_that_the_cluster_would_lose_is_refused() {
+        let (mut client, _broker) = forwarded().await;
+        let records = vec![0; PRODUCE_BYTES_MAX];
+        let batch = [&0_i32.to_be_bytes()[..], &(records.len() as i32).to_be_bytes(), &records].concat();
+        let body = [
+            &(-1_i16).to_be_bytes()[..],
+            &0_i32.to_be_bytes(),
+            &1_i32.to_be_bytes(),
+            &1_i16.to_be_bytes(),
+            b"t",
+            &1_i32.to_be_bytes(),
+            &batch,
+        ];
+        write_frame(&mut client, &request(PRODUCE, 2, &body.concat())).await.unwrap();
+        let answer = timeout_at(Instant::now() + TIME_MAX, read_frame(&mut client)).await.expect("it is answered").unwrap().unwrap();
+        assert_eq!(&answer[15..21], [0, 0, 0, 0, 0, 10], "{answer:?}");
+        // A producer that awaits no answer is cut off.
+        let unanswered = [&0_i16.to_be_bytes()[..], &body[1..].concat()].concat();
+        write_frame(&mut client, &request(PRODUCE, 2, &unanswered)).await.unwrap();
+        let ended = timeout_at(Instant::now() + TIME_MAX, read_frame(&mut client)).await.expect("the connection ends");
+        assert!(!matches!(ended, Ok(Some(_))), "{ended:?}");
     }
 
     /// A producer that awaits no answers may close its connection at once.

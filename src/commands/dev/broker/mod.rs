@@ -1,6 +1,7 @@
 //! The embedded broker: librdkafka's mock cluster, on a thread of its own, behind a forwarder that clients connect to.
 
 mod forwarder;
+mod produce;
 mod protocol;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};
@@ -22,6 +23,8 @@ const PORT: u16 = 9092;
 #[derive(Debug)]
 pub(super) struct EmbeddedBroker {
     bootstrap: String,
+    /// Whether it listens elsewhere because the port of brokers is taken.
+    is_elsewhere: bool,
     /// Given before it ends, for its clients could not go on.
     stop: Stop,
     /// Dropped first, which makes the thread end.
@@ -31,15 +34,21 @@ pub(super) struct EmbeddedBroker {
 
 impl EmbeddedBroker {
     /// Starts a broker with these topics, each of so many partitions, on a thread under the guard. Without a port it takes 9092, or another
-    /// one if that is taken.
-    pub(super) fn start(topics: Vec<(String, i32)>, port: Option<u16>, guard: MustRun, stop: Stop) -> anyhow::Result<Self> {
+    /// one if that is taken. The cluster's id begins with `cluster_id`.
+    pub(super) fn start(
+        (topics, cluster_id): (Vec<(String, i32)>, String),
+        port: Option<u16>,
+        guard: MustRun,
+        stop: Stop,
+    ) -> anyhow::Result<Self> {
         let listener = bind(port)?;
-        let bootstrap = listener.local_addr()?.to_string();
+        let address = listener.local_addr()?;
+        let (bootstrap, is_elsewhere) = (address.to_string(), port.is_none() && address.port() != PORT);
         let (started, wait_started) = channel();
         let (keep_alive, wait_end) = oneshot::channel::<()>();
         // The cluster's handle must stay on the thread that made it.
         let thread = guard.spawn(move || {
-            let served = serve(listener, &topics, &started, wait_end);
+            let served = serve(listener, (&topics, &cluster_id), &started, wait_end);
             if let Err(error) = served {
                 // If the receiver has gone, the broker had been running.
                 if let Err(unsent) = started.send(Err(error)) {
@@ -48,19 +57,24 @@ impl EmbeddedBroker {
             }
         })?;
         wait_started.recv().context("the embedded broker did not start")?.context("the embedded broker did not start")?;
-        Ok(Self { bootstrap, stop, keep_alive: Some(keep_alive), thread: Some(thread) })
+        Ok(Self { bootstrap, is_elsewhere, stop, keep_alive: Some(keep_alive), thread: Some(thread) })
     }
 
     /// Returns the broker's address.
     pub(super) fn bootstrap(&self) -> &str {
         &self.bootstrap
     }
+
+    /// Returns whether the broker listens elsewhere because the port of brokers is taken.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.is_elsewhere
+    }
 }
 
 /// Runs the cluster and the forwarder until the other end of `wait_end` is dropped.
 fn serve(
     listener: StdListener,
-    topics: &[(String, i32)],
+    (topics, cluster_id): (&[(String, i32)], &str),
     started: &Sender<anyhow::Result<()>>,
     wait_end: oneshot::Receiver<()>,
 ) -> anyhow::Result<()> {
@@ -76,7 +90,7 @@ fn serve(
         }
         fail::fail_point!("embedded-broker");
         tokio::select! {
-            forwarded = forwarder::forward(listener, address) => Ok(forwarded?),
+            forwarded = forwarder::forward(listener, address, cluster_id) => Ok(forwarded?),
             _ended = wait_end => Ok(()),
         }
     })

@@ -49,33 +49,33 @@ const UNSUPPORTED_VERSION: i16 = 35;
 pub(super) struct Request<'a> {
     pub(super) kind: i16,
     pub(super) version: i16,
-    correlation_id: i32,
-    body: &'a [u8],
+    pub(super) correlation_id: i32,
+    pub(super) body: &'a [u8],
     /// Where the body begins in the frame.
     body_at: usize,
 }
 
 /// The bytes that are not read yet.
 #[derive(Debug, Clone, Copy)]
-struct Unread<'a>(&'a [u8]);
+pub(super) struct Unread<'a>(pub(super) &'a [u8]);
 
 impl<'a> Unread<'a> {
-    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub(super) fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (read, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(read)
     }
 
-    fn i16(&mut self) -> Option<i16> {
+    pub(super) fn i16(&mut self) -> Option<i16> {
         Some(i16::from_be_bytes(self.bytes(2)?.try_into().ok()?))
     }
 
-    fn i32(&mut self) -> Option<i32> {
+    pub(super) fn i32(&mut self) -> Option<i32> {
         Some(i32::from_be_bytes(self.bytes(4)?.try_into().ok()?))
     }
 
     /// Skips a string, or nothing for null.
-    fn skip_string(&mut self) -> Option<()> {
+    pub(super) fn skip_string(&mut self) -> Option<()> {
         let length = usize::try_from(self.i16()?).unwrap_or(0);
         self.bytes(length).map(|_| ())
     }
@@ -255,7 +255,8 @@ pub(super) fn address_bytes(host: &str, port: u16) -> Vec<u8> {
     [host.as_bytes(), &u32::from(port).to_be_bytes()].concat()
 }
 
-/// Replaces every occurrence of an address by another one of the same length. No name that responses carry holds the zero bytes of a port.
+/// Replaces every occurrence of a text, such as an address, by another one of the same length. No name that responses carry holds the zero
+/// bytes of a port.
 pub(super) fn replace_address(response: &mut [u8], from: &[u8], to: &[u8]) {
     let mut at = 0;
     while let Some(place) = response.get_mut(at..at + from.len()) {
