@@ -62,6 +62,22 @@ pub(crate) fn a_refused_verdict_is_named(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
+/// The brokers refuse the time of a checkpoint: the worker's health says so.
+pub(crate) fn a_refused_checkpoint_is_named(cluster: &Cluster) -> Result<()> {
+    let mut deployment = Deployment::new(cluster, 1)?;
+    deployment.state = cluster.topic("state", 1, &[("cleanup.policy", "compact"), ("message.timestamp.before.max.ms", "0")])?;
+    deployment.configure("/kafka/topics/state", json!(deployment.state));
+    let (worker, events) = (deployment.start()?, conversations(100, 44));
+    cluster.produce(&deployment.events, &events)?;
+    deployment.verdicts(cluster, awaited(&events))?;
+    let refused = format!("the broker refused a checkpoint of partition 0 on topic {}", deployment.state);
+    wait_until("the worker names the refusal", || {
+        let (status, report) = worker.get("/readyz")?;
+        Ok(status == 503 && report.contains(&refused) && report.contains("the time of this worker's clock"))
+    })?;
+    Ok(())
+}
+
 /// Events that are larger than a dead letter or a verdict may be are answered too.
 pub(crate) fn oversized_records_lose_nothing(cluster: &Cluster) -> Result<()> {
     let deployment =

@@ -159,6 +159,19 @@ fn current(producer: &RwLock<Arc<Producer>>) -> Arc<Producer> {
 const CLOCK_WRONG: &str = "the events topic does not take the time of this server's clock (message.timestamp.after.max.ms, \
     message.timestamp.before.max.ms); set the clocks of server and brokers right";
 
+/// What is said where brokers refuse a record of a batch of several, and their code does not say why.
+const CLOCK_LIKELY: &str = "the brokers refused an event of a batch, most often because the events topic does not take the time of this server's \
+    clock (message.timestamp.after.max.ms, message.timestamp.before.max.ms); compare the clocks of server and brokers";
+
+/// Returns what a code says of the server's clock, if it says anything.
+fn clock_fault(code: Option<RDKafkaErrorCode>) -> Option<&'static str> {
+    match code? {
+        RDKafkaErrorCode::InvalidTimestamp => Some(CLOCK_WRONG),
+        RDKafkaErrorCode::InvalidRecord | RDKafkaErrorCode::InvalidDifferentRecord => Some(CLOCK_LIKELY),
+        _ => None,
+    }
+}
+
 /// How brokers call a record that is missing before another.
 const NOT_TAKEN: KafkaError = KafkaError::MessageProduction(RDKafkaErrorCode::OutOfOrderSequenceNumber);
 
@@ -166,11 +179,12 @@ const NOT_TAKEN: KafkaError = KafkaError::MessageProduction(RDKafkaErrorCode::Ou
 fn not_published(error: &KafkaError) -> Refusal {
     let code = error.rdkafka_error_code();
     if matches!(code, Some(RDKafkaErrorCode::MessageSizeTooLarge | RDKafkaErrorCode::MessageBatchTooLarge)) {
-        let message = "the event is larger than the events topic takes; send less, or raise the topic's max.message.bytes";
+        let message = "the event is larger than the events topic takes; send less, or raise the topic's max.message.bytes (the embedded broker \
+            of `tollgate dev` takes 2.5 MiB)";
         return Refusal::new(axum::http::StatusCode::PAYLOAD_TOO_LARGE, "event_too_large", message);
     }
-    if code == Some(RDKafkaErrorCode::InvalidTimestamp) {
-        return Refusal::unavailable("clock_wrong", CLOCK_WRONG);
+    if let Some(fault) = clock_fault(code) {
+        return Refusal::unavailable("clock_wrong", fault);
     }
     Refusal::unavailable("not_published", format!("the event did not reach the events topic: {error}; try again"))
 }
@@ -199,8 +213,7 @@ impl Deliveries for Reports {
             self.has_lost.store(true, Ordering::Relaxed);
         }
         if !matches!(*tag, Tag::Claim) {
-            let is_wrong = code == Some(RDKafkaErrorCode::InvalidTimestamp);
-            self.shared.set_warning("serve clock", is_wrong.then(|| CLOCK_WRONG.to_owned()));
+            self.shared.set_warning("serve clock", clock_fault(code).map(str::to_owned));
         }
         match (*tag, outcome) {
             (Tag::Verdict(_) | Tag::Claim, Ok(())) => {}
@@ -211,5 +224,21 @@ impl Deliveries for Reports {
             }
             (Tag::Claim, Err(error)) => tracing::warn!(%error, "the server's claim on its partition of the replies topic was not written"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a batch of several records the brokers' own code does not say that it is the clock.
+    #[test]
+    fn a_clock_is_named_for_each_code_that_means_one() {
+        let refusal = |code| not_published(&KafkaError::MessageProduction(code)).code;
+        for code in [RDKafkaErrorCode::InvalidTimestamp, RDKafkaErrorCode::InvalidRecord, RDKafkaErrorCode::InvalidDifferentRecord] {
+            assert_eq!(refusal(code), "clock_wrong", "{code:?}");
+        }
+        assert_eq!(refusal(RDKafkaErrorCode::MessageSizeTooLarge), "event_too_large");
+        assert_eq!(refusal(RDKafkaErrorCode::NotEnoughReplicas), "not_published");
     }
 }

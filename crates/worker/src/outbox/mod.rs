@@ -18,7 +18,7 @@ mod tests;
 pub use delivery::{Delivery, DeliveryOutcome, DeliveryQueue, Reduced, Returned, Role, Waiter};
 pub use producers::{ProducerKind, Producers, Publication};
 pub use publications::{Destination, LatePublications, Publications};
-pub use refusal::Refusal;
+pub use refusal::{Refusal, hint};
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -19,8 +19,8 @@ pub struct Refusal {
     pub partition: Option<Partition>,
 }
 
-/// Returns what a code means for the operator where its own name does not say so.
-fn hint(code: RDKafkaErrorCode) -> &'static str {
+/// Returns what a code means for the operator where its own name does not say so; nothing for any other code.
+pub fn hint(code: RDKafkaErrorCode) -> &'static str {
     match code {
         RDKafkaErrorCode::InvalidTimestamp => {
             "; the topic does not take the time of this worker's clock (message.timestamp.after.max.ms, message.timestamp.before.max.ms); \

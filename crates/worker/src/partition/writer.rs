@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use rdkafka::error::KafkaError;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
 use crate::health::Health;
 use crate::kafka::{Right, StageTopics};
 use crate::metrics::Metrics;
+use crate::outbox::hint;
 use tollgate_config::settings::KafkaSettings;
 use tollgate_core::engine::checkpoint::KeyedState;
 use tollgate_core::event::record::Partition;
@@ -96,6 +97,7 @@ impl CheckpointWriter {
                 work.parts.health.threads().panicked(&work.thread());
                 work.report(Report::Lost);
             }
+            work.report_taken();
         };
         std::thread::Builder::new().name(name).spawn(run)?;
         Ok(Self { _owner: owner, jobs })
@@ -252,6 +254,7 @@ impl<K: KeyedState> Work<K> {
                 metrics.checkpoint_duration.observe(started.elapsed().as_secs_f64());
                 Right::write(&self.parts.topics.state).report_granted(&self.parts.health);
                 Right::group(&self.parts.topics.group_id).report_granted(&self.parts.health);
+                self.report_taken();
                 metrics.checkpoint_records.inc_by(job.checkpoint.records.len() as u64);
                 metrics.checkpoint_bytes.inc_by(job.checkpoint.bytes() as u64);
                 ("written", Report::Written)
@@ -292,11 +295,31 @@ impl<K: KeyedState> Work<K> {
         after
     }
 
-    /// Reports the right whose want refused a checkpoint, and returns whether it was one.
+    /// Lets the health report name why a checkpoint was refused: a right that is wanting, or a clock. Returns whether it was one of these.
     fn report_refused(&self, error: &KafkaError) -> bool {
         let WriterParts { kafka, topics, health, .. } = &self.parts;
-        let right = Right::refused_by(error.rdkafka_error_code(), &topics.group_id, || Right::write(&topics.state));
-        right.inspect(|right| right.report_refused(health, kafka)).is_some()
+        let code = error.rdkafka_error_code();
+        if let Some(right) = Right::refused_by(code, &topics.group_id, || Right::write(&topics.state)) {
+            right.report_refused(health, kafka);
+            return true;
+        }
+        let Some(problem) = code.and_then(|code| clock_problem(code, self.partition, &topics.state)) else { return false };
+        if health.set_problem(&self.checkpoints(), Some(problem.clone())) {
+            tracing::error!("{problem}");
+        }
+        true
+    }
+
+    /// Takes a refusal because of a clock out of the health report: a checkpoint was written, or this writer has ended.
+    fn report_taken(&self) {
+        if self.parts.health.has_problems() && self.parts.health.set_problem(&self.checkpoints(), None) {
+            tracing::info!(partition = %self.partition, "the refusal of checkpoints is over");
+        }
+    }
+
+    /// Returns the part of the health report that is about the checkpoints of this writer.
+    fn checkpoints(&self) -> String {
+        format!("checkpoints of {} {}", self.thread(), self.generation)
     }
 
     /// Reports the rights without which no state is taken over.
@@ -317,5 +340,26 @@ impl<K: KeyedState> Work<K> {
     fn report(&self, report: Report<K>) {
         // A member that has given the partition up does not receive reports any more.
         let _receiver_gone = self.parts.reports.send(WriterReport { partition: self.partition, generation: self.generation, report });
+    }
+}
+
+/// Returns what is wrong where the brokers refuse a checkpoint because of its time; `None` for any other code.
+fn clock_problem(code: RDKafkaErrorCode, partition: Partition, topic: &str) -> Option<String> {
+    let hint = hint(code);
+    (!hint.is_empty()).then(|| format!("the broker refused a checkpoint of partition {partition} on topic {topic}: {code}{hint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_because_of_a_clock_is_a_problem_of_its_own() {
+        let problem = |code| clock_problem(code, Partition(3), "tollgate.state");
+        let said = problem(RDKafkaErrorCode::InvalidTimestamp).unwrap();
+        assert!(said.contains("a checkpoint of partition 3 on topic tollgate.state") && said.contains("set the clocks"), "{said}");
+        // A batch of several records is refused with a code that says less.
+        assert!(problem(RDKafkaErrorCode::InvalidRecord).unwrap().contains("compare the clocks"));
+        assert_eq!(problem(RDKafkaErrorCode::NotEnoughReplicas), None);
     }
 }
