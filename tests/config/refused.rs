@@ -115,3 +115,39 @@ fn a_wrong_property_ends_what_it_was_given_to() {
         )
     );
 }
+
+/// What `serve` reads when it starts is read here too.
+#[test]
+fn the_files_of_the_server_are_read() {
+    let tokens = temporary("- {name: ci}\n");
+    let tokens = tokens.path().display().to_string();
+    let broken = temporary("nothing\n");
+    let broken = broken.path().display().to_string();
+    let tls = |certificate: &str| format!("serve: {{tls: {{certificate_file: {certificate}, key_file: /nowhere/key.pem}}}}");
+    let cases = [
+        ("serve: {tokens: /nowhere/tokens.yaml}".to_owned(), "serve.tokens: the file /nowhere/tokens.yaml cannot be read".to_owned()),
+        (format!("serve: {{tokens: {tokens}}}"), format!("serve.tokens: {tokens}: ")),
+        (tls("/nowhere/c.pem"), "serve.tls.certificate_file: the file /nowhere/c.pem cannot be read".to_owned()),
+        (tls(&broken), "serve.tls.key_file: the file /nowhere/key.pem cannot be read".to_owned()),
+    ];
+    for (text, expected) in cases {
+        let ran = check(&yaml(&text));
+        assert!(ran.exit == Some(1) && ran.stderr.contains(&expected), "{expected}: {ran:?}");
+        assert!(ran.stderr.contains("a server (`serve`, `run --serve`) would not"), "{ran:?}");
+    }
+    // A worker's faults and the server's are said at once.
+    let ran = check(&yaml("serve: {tokens: /nowhere/tokens.yaml}\nlog: {filter: verbose}"));
+    check_no_start(&ran, "serve.tokens: ");
+    check_no_start(&ran, "log.filter: ");
+}
+
+#[test]
+fn the_loop_controllers_in_force_are_named() {
+    let said = |text: &str| check(&yaml(text)).stderr;
+    let default = "loop controllers: preset seed, as where tool_loop_guardrails.preset is left out; in force: repetition\n";
+    assert!(said("").contains(default), "{}", said(""));
+    let named = said("tool_loop_guardrails: {preset: tollgate}");
+    assert!(named.contains("loop controllers: preset tollgate; in force: steps\n"), "{named}");
+    let off = said("tool_loop_guardrails: {enabled: false}");
+    assert!(off.contains("; in force: none\n"), "{off}");
+}

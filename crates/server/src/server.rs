@@ -23,8 +23,10 @@ use crate::replies::Replies;
 use crate::routes::{App, router};
 use crate::shared::{Condition, Shared};
 use crate::token_file;
+use crate::tokens::Tokens;
 use crate::waits::Waits;
 use crate::watch::TopicWatch;
+use crate::watched::Watched;
 
 /// What a server is made of.
 #[derive(Debug, Clone)]
@@ -94,11 +96,9 @@ impl Server {
     pub fn start(parts: ServerParts) -> anyhow::Result<Self> {
         let ServerParts { kafka, settings, event_bytes_max, is_alone, ends_process, metrics, health, stop } = parts;
         let must_run = |name: &str| MustRun::new(name, health.threads(), &stop);
-        let guard = match &settings.tokens {
+        let guard = match tokens(&settings)? {
             None => Guard::loopback(),
-            Some(path) => {
-                let verifies_clients = settings.tls.as_ref().is_some_and(|tls| tls.client_ca_file.is_some());
-                let file = token_file::read(path, verifies_clients)?;
+            Some(file) => {
                 let tokens = file.current();
                 file.watch(must_run("serve-tokens"), stop.clone())?;
                 Guard::Tokens(tokens)
@@ -131,6 +131,17 @@ impl Server {
         let connections_max = settings.connections_max;
         let gate = Gate { shared: Arc::clone(&shared), publisher };
         Ok(Self { shared, app: Arc::new(App { gate, guard, settings, event_bytes_max }), ended, transport, connections_max })
+    }
+
+    /// Reads the files that the settings name, as a server does when it starts: tokens, certificate, key and authorities of clients.
+    ///
+    /// # Errors
+    /// Names every fault, one a line, with the setting.
+    pub fn check(settings: &ServeSettings, metrics: &Metrics) -> anyhow::Result<()> {
+        let faults = [tokens(settings).map(drop), check_tls(settings, metrics)].into_iter().filter_map(Result::err);
+        let faults: Vec<_> = faults.map(|error| format!("{error:#}")).collect();
+        anyhow::ensure!(faults.is_empty(), "{}", faults.join("\n"));
+        Ok(())
     }
 
     /// Answers requests until `stopping` is ready, and then those that have begun.
@@ -167,13 +178,30 @@ fn transport(settings: &ServeSettings, metrics: &Metrics, must_run: MustRun, sto
     Ok(Transport::Tls(current))
 }
 
+#[cfg(feature = "tls")]
+fn check_tls(settings: &ServeSettings, metrics: &Metrics) -> anyhow::Result<()> {
+    settings.tls.as_ref().map_or(Ok(()), |tls| crate::tls::read(tls, metrics).map(drop))
+}
+
 #[cfg(not(feature = "tls"))]
-fn transport(settings: &ServeSettings, _: &Metrics, _: MustRun, _: &Stop) -> anyhow::Result<Transport> {
+fn transport(settings: &ServeSettings, metrics: &Metrics, _: MustRun, _: &Stop) -> anyhow::Result<Transport> {
+    check_tls(settings, metrics)?;
+    Ok(plain(settings))
+}
+
+#[cfg(not(feature = "tls"))]
+fn check_tls(settings: &ServeSettings, _: &Metrics) -> anyhow::Result<()> {
     anyhow::ensure!(
         settings.tls.is_none(),
         "serve.tls: this tollgate was built without TLS; end TLS at a proxy, or build it with openssl-vendored"
     );
-    Ok(plain(settings))
+    Ok(())
+}
+
+/// Reads the file of tokens, if the settings name one.
+fn tokens(settings: &ServeSettings) -> anyhow::Result<Option<Watched<Tokens>>> {
+    let verifies_clients = settings.tls.as_ref().is_some_and(|tls| tls.client_ca_file.is_some());
+    settings.tokens.as_deref().map(|path| token_file::read(path, verifies_clients)).transpose()
 }
 
 fn plain(settings: &ServeSettings) -> Transport {

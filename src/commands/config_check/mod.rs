@@ -10,8 +10,10 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use tollgate_config::settings::{KafkaSettings, Settings};
+use tollgate_core::decide::loops::LoopSettings;
 use tollgate_core::decide::policy::Policy;
 use tollgate_operations::BROKERS_TIMEOUT;
+use tollgate_server::server::Server;
 use tollgate_worker::Stop;
 use tollgate_worker::health::Health;
 use tollgate_worker::kafka::check_clients;
@@ -36,7 +38,10 @@ pub(super) fn execute(args: &CheckArgs, settings: &Settings) -> anyhow::Result<E
     settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
     settings.policy.remarks().for_each(|remark| say!("tollgate: {remark}"));
     settings.abuse.ids_without_tenant.iter().for_each(|sentence| say!("tollgate: {sentence}"));
+    say!("tollgate: {}", loop_controllers(&settings.policy.tool_loop_guardrails));
     let mut refused = check_start(settings);
+    // The commands that only work as a worker do not read the files of the HTTP server.
+    let serve = Server::check(&settings.serve, &Metrics::new()?);
     if refused.is_ok() && args.connect {
         let runtime = process::runtime()?;
         let _entered = runtime.enter();
@@ -49,11 +54,26 @@ pub(super) fn execute(args: &CheckArgs, settings: &Settings) -> anyhow::Result<E
     }
     let version = format!("policy_version {}", Policy::new(&settings.policy).version());
     if let Err(error) = refused {
+        serve.err().into_iter().for_each(|error| say!("tollgate: {error:#}"));
         say!("tollgate: {error:#}\na worker would not start with this configuration; {version}");
+        return Ok(ExitCode::FAILURE);
+    }
+    if let Err(error) = serve {
+        say!(
+            "tollgate: {error:#}\na worker would start with this configuration, and a server (`serve`, `run --serve`) would not; {version}"
+        );
         return Ok(ExitCode::FAILURE);
     }
     say!("the configuration is valid; {version}");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says which loop controllers are in force, and by what.
+fn loop_controllers(settings: &LoopSettings) -> String {
+    let by = if settings.preset.is_default() { ", as where tool_loop_guardrails.preset is left out" } else { "" };
+    let names = settings.in_force();
+    let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    format!("loop controllers: preset {}{by}; in force: {names}", settings.preset.name())
 }
 
 /// Checks all that a worker is started with, without connecting anything: the log's filter, the clients and their TLS, and the policy servers.

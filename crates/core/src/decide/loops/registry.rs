@@ -61,6 +61,14 @@ macro_rules! controllers {
                 let (preset, section) = presets::read(section);
                 Self { preset, $($(#[$attribute])* $field: <$controller>::read(&section),)+ }
             }
+
+            /// Returns the names of the controllers that are in force.
+            #[must_use]
+            pub fn in_force(&self) -> Vec<&'static str> {
+                let mut names = Vec::new();
+                $($(#[$attribute])* { names.extend(self.$field.as_ref().map(|_| <$controller>::NAME)); })+
+                names
+            }
         }
 
         /// The loop controllers' memory of one turn. `state show` prints it in its serialised form.
