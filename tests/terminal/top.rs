@@ -110,7 +110,8 @@ fn a_pipe_gets_one_look_at_a_worker_as_json() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let worker = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
-        for answer in [before, after] {
+        // Between the last two nothing has come.
+        for answer in [before, after.clone(), after.clone(), after] {
             let (mut stream, _) = listener.accept().unwrap();
             let mut request = BufReader::new(stream.try_clone().unwrap()).lines();
             while request.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
@@ -123,6 +124,11 @@ fn a_pipe_gets_one_look_at_a_worker_as_json() {
     assert_counted(workers);
     assert_eq!((&workers["workers"][0]["ready"], &workers["workers"][0]["partitions"]), (&json!(true), &json!(32.0)), "{workers}");
     assert!(workers["waits"]["p50_s"].as_f64().unwrap() > 0.0, "{workers}");
+    // What is counted in all is the worker's own count.
+    let quiet = run(tollgate().args(["top", "--once", "--interval", "1", "--worker", &worker]), b"");
+    let quiet = &quiet.json_lines()[0];
+    assert_counted(quiet);
+    assert!(quiet["actions"].as_array().unwrap().iter().all(|rate| rate["per_second"] == 0.0), "{quiet}");
 }
 
 #[test]

@@ -110,7 +110,8 @@ impl WorkerSource {
             window_s: window,
             ..View::default()
         };
-        let mut totals: BTreeMap<String, f64> = ACTIONS.iter().map(|action| ((*action).to_owned(), 0.0)).collect();
+        // Verdicts since the last look, and since the workers were started.
+        let (mut recent, mut totals) = (BTreeMap::<String, f64>::new(), BTreeMap::<String, f64>::new());
         let mut pairs = Vec::new();
         for (worker, answer) in answers {
             match answer {
@@ -118,7 +119,8 @@ impl WorkerSource {
                     // The first time nothing is known of before, and nothing has come since.
                     let before = self.before.insert(worker.clone(), scraped.clone()).unwrap_or_else(|| scraped.clone());
                     let since = scraped.verdicts_since(&before);
-                    since.iter().for_each(|(action, count)| *totals.entry(action.clone()).or_default() += count);
+                    since.iter().for_each(|(action, count)| *recent.entry(action.clone()).or_default() += count);
+                    scraped.verdicts.iter().for_each(|(action, count)| *totals.entry(action.clone()).or_default() += count);
                     let known = state(worker, &scraped, since.values().sum::<f64>() / window, &before);
                     view.workers.push(WorkerState { problems, ..known });
                     pairs.push((scraped, before));
@@ -127,8 +129,13 @@ impl WorkerSource {
             }
         }
         view.waits = Some(Scraped::waits_since(&pairs.iter().map(|(now, before)| (now, before)).collect::<Vec<_>>()));
-        let rate = |action: &str, count: f64| ActionRate { action: action.to_owned(), count, per_second: count / window };
-        view.actions = ACTIONS.iter().map(|action| rate(action, totals.get(*action).copied().unwrap_or(0.0))).collect();
+        let of = |counts: &BTreeMap<String, f64>, action: &str| counts.get(action).copied().unwrap_or(0.0);
+        let rate = |action: &&str| ActionRate {
+            action: (*action).to_owned(),
+            count: of(&totals, action),
+            per_second: of(&recent, action) / window,
+        };
+        view.actions = ACTIONS.iter().map(rate).collect();
         view
     }
 }
