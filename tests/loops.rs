@@ -78,6 +78,15 @@ fn labels_give_precision_and_recall_and_a_bad_label_is_named() {
         json!([ours["threads"], ours["denied"], ours["precision"], ours["recall"], ours["spared"], ours["productive_harmed"]]),
         expected
     );
+    // A call that was refused live has no result, and was spared all the same.
+    let live: Vec<_> =
+        repeated("stuck", 6).lines().enumerate().filter(|(at, _)| *at < 6 || at % 2 == 0).map(|(_, line)| format!("{line}\n")).collect();
+    let live = temporary(&live.concat());
+    let live = live.path().to_str().unwrap();
+    let ran = loops(&["report", live, "--judged", labels.path().to_str().unwrap(), "-o", "json"], "");
+    let rows = ran.json_lines();
+    assert_eq!(rows.iter().find(|row| row["preset"] == "tollgate").unwrap()["spared"], 0.5, "{ran:?}");
+    assert!(ran.stderr.contains("--judged: 1 of 2 labels are of threads without a call in the files, and count nowhere: fine"), "{ran:?}");
     let bad = temporary("{\"thread_id\":\"stuck\",\"verdict\":\"maybe\"}\n");
     let ran = loops(&["report", path, "--judged", bad.path().to_str().unwrap()], "");
     assert_eq!(ran.exit, Some(1));

@@ -10,7 +10,7 @@ use tollgate_config::settings::Settings;
 use tollgate_recordings::loops::{LoopReport, Row, Verdict, read_labels};
 
 use super::{read_conversations, read_events, with_event};
-use crate::commands::shared::{Column, OutputArgs, Screen, Table, number, text};
+use crate::commands::shared::{Column, OutputArgs, Screen, Table, number, shown, text};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
@@ -63,9 +63,25 @@ fn report(args: &ReportArgs, settings: &Settings) -> anyhow::Result<Vec<Row>> {
     if let Some(judged) = &args.judged {
         let unreadable = || format!("{}: cannot be read", judged.display());
         let text = std::fs::read_to_string(judged).with_context(unreadable)?;
-        labels.extend(read_labels(&text).with_context(|| judged.display().to_string())?);
+        let read = read_labels(&text).with_context(|| judged.display().to_string())?;
+        say_unknown(&report.unknown(&read), read.len());
+        labels.extend(read);
     }
     Ok(report.rows(&labels))
+}
+
+/// Says how many labels are of threads that are not among the runs, and names some of these threads.
+fn say_unknown(unknown: &[&str], labels: usize) {
+    const NAMED_MAX: usize = 5;
+    if unknown.is_empty() {
+        return;
+    }
+    let named = unknown.iter().take(NAMED_MAX).map(|thread| shown(thread)).collect::<Vec<_>>().join(", ");
+    let more = if unknown.len() > NAMED_MAX { ", …" } else { "" };
+    say!(
+        "tollgate: --judged: {} of {labels} labels are of threads without a call in the files, and count nowhere: {named}{more}",
+        unknown.len()
+    );
 }
 
 /// Reads the conversations of a folder, with their verdicts.

@@ -108,6 +108,13 @@ impl LoopReport {
         self.threads.iter().map(row).filter(|row| row.outcomes.iter().any(|outcome| outcome.calls > 0)).collect()
     }
 
+    /// Returns the threads with a label of which no call was seen.
+    #[must_use]
+    pub fn unknown<'l>(&self, labels: &'l BTreeMap<String, Verdict>) -> Vec<&'l str> {
+        let has_calls = |thread: &str| self.threads.get(thread).is_some_and(|(_, sides)| sides.iter().any(|side| side.outcome.calls > 0));
+        labels.keys().map(String::as_str).filter(|thread| !has_calls(thread)).collect()
+    }
+
     /// Returns a row for each preset. `labels` are verdicts by thread.
     #[must_use]
     pub fn rows(&self, labels: &BTreeMap<String, Verdict>) -> Vec<Row> {

@@ -151,6 +151,8 @@ impl Sided {
     fn call(&mut self, id: &str, event_id: &str, action: Action, halts: bool) {
         self.outcome.calls += 1;
         let is_stopped = matches!(action, Action::Block | Action::Halt);
+        // A call that was refused live has no result, so that the call itself counts.
+        self.outcome.spared += u32::from(is_stopped || self.is_halted);
         if self.is_halted || !is_stopped {
             return;
         }
@@ -164,10 +166,8 @@ impl Sided {
 
     fn result(&mut self, id: &str, is_new: bool) {
         if self.stopped.remove(id) {
-            self.outcome.spared += 1;
             self.outcome.new_denied += u32::from(is_new);
         } else if self.is_halted {
-            self.outcome.spared += 1;
             self.outcome.new_cut_off += u32::from(is_new);
         }
     }
