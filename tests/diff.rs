@@ -461,3 +461,48 @@ fn a_digest_is_of_what_was_read() {
     assert_eq!((refused.exit, refused.stdout.as_str()), (Some(3), ""));
     assert_says(&refused.stderr, &["there is no digest"]);
 }
+
+/// Each difference has the reason of each side, as its policy gives it, on a terminal too.
+#[test]
+fn a_difference_is_told_with_the_reason_of_each_side() {
+    let mut topic = Topic::new(1);
+    let call = r#"{"type":"tool_call","event_id":"e1","thread_id":"t1","turn_id":"1","tool_call_id":"c1","tool_name":"deploy","tool_input":{"path":"MARKER-7f3a"}}"#;
+    topic.push("t1", call);
+    let trial = Trial::new(&topic.lines);
+    let ran = trial.diff(&["--flips", "flips.jsonl"]);
+    let flip: Value = serde_json::from_str(&trial.read("flips.jsonl")).unwrap();
+    let reason = flip["to_message"].as_str().unwrap().to_owned();
+    assert!(!reason.is_empty() && flip.get("from_message").is_none(), "{flip}");
+    assert_eq!(summary(&ran)["changes"][0]["examples"][0]["to_message"], reason);
+    let table = trial.diff(&["-o", "table"]).stdout;
+    assert_says(&table, &["oap.tool_not_allowed", &format!("B: {reason}")]);
+    assert!(!format!("{table}{}{flip}", ran.stdout).contains("MARKER-7f3a"));
+}
+
+/// A redacted capture has lost what passports judge: this is said once, with how many records it is true of.
+#[test]
+fn redacted_records_are_told_where_arguments_are_read() {
+    let mut topic = Topic::new(1);
+    for number in 0..3 {
+        topic.push(
+            "t1",
+            &format!(
+                r#"{{"type":"tool_call","event_id":"e{number}","thread_id":"t1","turn_id":"1","tool_call_id":"c{number}","tool_name":"deploy","tool_input":{{}}}}"#
+            ),
+        );
+    }
+    let lines: String = topic.lines.lines().map(|line| format!("{},\"redacted\":true}}\n", line.strip_suffix('}').unwrap())).collect();
+    let trial = Trial::new(&lines);
+    let said = "3 records are redacted: their arguments are stand-ins";
+    let plain = trial.diff(&[]);
+    assert!(!plain.stderr.contains("redacted") && summary(&plain)["redacted"] == 0, "lists of tools read no arguments: {plain:?}");
+    trial.write("b.yaml", b"guardrails: {enabled: true, provider: {use: oap_passport}}\n");
+    let ran = trial.diff(&[]);
+    assert_eq!((ran.stderr.matches(said).count(), &summary(&ran)["redacted"]), (1, &json!(3)), "{ran:?}");
+    assert_says(&trial.diff(&["-o", "table"]).stdout, &[said]);
+    for arguments in [&["eval", "-c", "b.yaml", "capture.jsonl"][..], &["eval", "--digest", "-c", "b.yaml", "capture.jsonl"]] {
+        let ran = trial.run(arguments);
+        assert_eq!(ran.stderr.matches(said).count(), 1, "{ran:?}");
+    }
+    assert!(!trial.run(&["eval", "-c", "a.yaml", "capture.jsonl"]).stderr.contains("redacted"));
+}

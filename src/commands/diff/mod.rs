@@ -21,7 +21,7 @@ use super::eval::{report, tell_topics};
 use super::run::read_sample;
 use crate::commands::shared::{Interrupt, LiveLine, OutputArgs, OutputFormat, Screen, check_output, create_output, process};
 use compared::{DiffRequest, diff_request};
-pub(super) use table::{THREADS, short, write_flips};
+pub(super) use table::{THREADS, redacted, short, write_flips};
 use tollgate_operations::capture::{Missing, stream, topic_of};
 
 /// The exit code if a line holds no record.
@@ -101,6 +101,9 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
         flushed.map_err(|error| args.explain_flips(error.into()))?;
     }
     found.faults.iter().try_for_each(|(number, fault)| report(*number, fault))?;
+    if found.summary.redacted > 0 {
+        say!("tollgate: {}", redacted(found.summary.redacted));
+    }
     write_summary(args, &found.summary, screen)?;
     if let Some(code) = interrupt.ended_early() {
         return Ok(code);

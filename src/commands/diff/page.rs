@@ -22,7 +22,7 @@ pub(super) fn page(summary: &Summary) -> String {
 }
 
 fn write_page(out: &mut String, summary: &Summary) -> fmt::Result {
-    let Summary { records, verdicts, flips, first_flips, threads_with_flips, unmatched, .. } = summary;
+    let Summary { records, verdicts, flips, first_flips, threads_with_flips, unmatched, redacted, .. } = summary;
     let Summary { refused_calls, cut_off_calls, cut_off_turns, .. } = summary;
     write!(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>tollgate diff</title>")?;
     write!(out, "<meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>")?;
@@ -30,6 +30,9 @@ fn write_page(out: &mut String, summary: &Summary) -> fmt::Result {
     write!(out, "<p>In {threads_with_flips} threads; {records} records were read")?;
     if flips > first_flips {
         write!(out, "; {first_flips} of the differences are the first of their turn, and the others may follow from these")?;
+    }
+    if *redacted > 0 {
+        write!(out, "; {redacted} records are redacted, on which verdicts of passports and policy servers are not those of the live gate")?;
     }
     if *unmatched > 0 {
         write!(out, "; {unmatched} verdicts are on one side only")?;
@@ -216,6 +219,7 @@ mod tests {
             first_flips: 1,
             threads_with_flips: 1,
             unmatched: 0,
+            redacted: 0,
             unreadable: [("value_not_json", 2)].into(),
             refused_calls: 0,
             cut_off_calls: 0,

@@ -31,6 +31,9 @@ pub(super) fn write(out: &mut impl Write, summary: &Summary, screen: Screen, for
     if summary.unmatched > 0 {
         writeln!(out, "{} verdicts are on one side only", summary.unmatched)?;
     }
+    if summary.redacted > 0 {
+        writeln!(out, "{}", redacted(summary.redacted))?;
+    }
     for (reason, records) in &summary.unreadable {
         writeln!(out, "{records} records cannot be read: {reason}")?;
     }
@@ -107,6 +110,13 @@ fn write_found(out: &mut impl Write, found: &RuleFound, screen: Screen) -> io::R
     Ok(())
 }
 
+/// Says what verdicts on redacted records are not.
+pub(in crate::commands) fn redacted(records: u64) -> String {
+    format!(
+        "{records} records are redacted: their arguments are stand-ins, so that verdicts of passports and policy servers are not those of the live gate"
+    )
+}
+
 fn side_line(side: &SideSummary) -> String {
     let actions: Vec<_> = side.actions.iter().map(|(action, verdicts)| format!("{action} {verdicts}")).collect();
     format!(
@@ -135,6 +145,10 @@ fn write_change(out: &mut impl Write, change: &ChangeSummary, (most, verdicts): 
         let event = if example.event_id.is_empty() { String::new() } else { format!(", event {}", example.event_id) };
         let line = format!("thread {}{event}, at {}/{}/{}", example.thread_id, example.topic, example.partition, example.offset);
         writeln!(out, "                     {}", screen.paint(DIM, &shown(&line)))?;
+        for (label, message) in [("A", &example.from_message), ("B", &example.to_message)].into_iter().filter(|(_, text)| !text.is_empty())
+        {
+            writeln!(out, "                       {}", screen.paint(DIM, &shown(&format!("{label}: {message}"))))?;
+        }
     }
     Ok(())
 }

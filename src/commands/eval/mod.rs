@@ -17,6 +17,7 @@ use tollgate_config::settings::Settings;
 use tollgate_recordings::evaluate::{Counting, Evaluated, Evaluation, digest, fold};
 use tollgate_recordings::{Decider, Format, LineFault, LocalAbuse, ParallelReader, Reader, open};
 
+use super::diff::redacted;
 use crate::commands::shared::{Interrupt, LiveLine, apply_controls, process, shown, wrong};
 use counting::CountingArgs;
 
@@ -67,7 +68,7 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
             say!("tollgate: --controls: {refused} lines hold no control, so that there is no digest of verdicts under them; mend them");
             return Ok(ExitCode::from(REJECTED));
         }
-        print_digest(parallel_reader, new_decider)?
+        print_digest(parallel_reader, new_decider, &policy)?
     } else {
         let counting = args.counting.is_asked_for().then(|| args.counting(settings, &controls)).transpose()?;
         let verdicts: Box<dyn Write> = if args.counting.takes_stdout() {
@@ -75,9 +76,18 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
         } else {
             Box::new(BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()))
         };
-        rejected_by(Evaluation::new(topic, new_decider(), counting).run(lines, reader, verdicts, &mut report)?)
+        let evaluated = Evaluation::new(topic, new_decider(), counting).run(lines, reader, verdicts, &mut report)?;
+        say_redacted(evaluated.redacted, &policy);
+        rejected_by(evaluated)
     };
     Ok(interrupt.ended_early().unwrap_or_else(|| exit_code(refused + rejected)))
+}
+
+/// Says how many records are redacted, if a part of the policy reads what they have lost.
+fn say_redacted(records: u64, policy: &Policy) {
+    if records > 0 && policy.reads_arguments() {
+        say!("tollgate: {}", redacted(records));
+    }
 }
 
 /// Says what was not counted and which threads begin within a turn, and returns how many lines were rejected.
@@ -108,11 +118,12 @@ fn exit_code(rejected: u64) -> ExitCode {
 }
 
 /// Prints one digest over all verdicts, and returns how many lines were rejected.
-fn print_digest(parallel_reader: ParallelReader<'_>, new_decider: impl Fn() -> Decider) -> anyhow::Result<u64> {
+fn print_digest(parallel_reader: ParallelReader<'_>, new_decider: impl Fn() -> Decider, policy: &Policy) -> anyhow::Result<u64> {
     let digested = digest(parallel_reader, new_decider)?;
     tell_topics(&digested.topics);
     digested.faults.iter().try_for_each(|(number, fault)| report(*number, fault))?;
     writeln!(io::stdout(), "{}", digested.verdicts.digest())?;
+    say_redacted(digested.redacted, policy);
     say_cut_turns(digested.cut_threads, &[]);
     if digested.displaced > 0 {
         say!(

@@ -69,6 +69,9 @@ impl<'t> Comparison<'t> {
         if let (Some(fleets), Some(outs)) = (&mut self.fleets, self.sides.outs()) {
             fleets.said(facts.event_type, [&from, &to], outs);
         }
+        if from.differs(&to) {
+            [facts.from_message, facts.to_message] = self.sides.messages();
+        }
         let loss = turns.note(facts, &from, &to);
         tally.lost.calls += loss.calls;
         tally.lost.turns += loss.turns;
@@ -106,6 +109,7 @@ impl Visitor for Comparison<'_> {
             return Ok(());
         }
         self.tally.records += 1;
+        self.tally.redacted += u64::from(captured.is_redacted && self.sides.read_arguments());
         if let Some(rejection) = &said.rejection {
             *self.tally.unreadable.entry(rejection.code.as_str()).or_default() += 1;
         }

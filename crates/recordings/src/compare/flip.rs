@@ -66,6 +66,11 @@ pub(super) struct Facts {
     pub(super) tool_name: Option<String>,
     pub(super) agent_id: Option<String>,
     pub(super) tenant_id: Option<String>,
+    /// The message of each side, where they differ. A message is the policy's, and has nothing of the event's contents.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) from_message: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) to_message: String,
     /// Whether a tool has run and did not fail.
     #[serde(skip)]
     pub(super) succeeded: bool,
@@ -80,8 +85,7 @@ impl Facts {
         self.topic.clear();
         self.topic.push_str(record.topic);
         (self.partition, self.offset, self.time_ms) = (record.partition.0, record.offset.0, record.timestamp_ms);
-        self.thread_id.clear();
-        self.event_id.clear();
+        [&mut self.thread_id, &mut self.event_id, &mut self.from_message, &mut self.to_message].into_iter().for_each(String::clear);
         (self.event_type, self.succeeded) = ("", false);
         for text in [&mut self.tool_name, &mut self.agent_id, &mut self.tenant_id, &mut self.turn_id] {
             *text = None;

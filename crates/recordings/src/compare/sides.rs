@@ -58,6 +58,26 @@ impl Sides {
         }
     }
 
+    /// Returns the messages of the last record's verdicts. Of what was published no message is known.
+    pub(super) fn messages(&self) -> [String; 2] {
+        let message = |out: &VerdictBuffer| {
+            let verdict: serde_json::Value = serde_json::from_slice(&out.json).unwrap_or_default();
+            verdict.get("message").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+        };
+        match self {
+            Self::Policies { outs, .. } => outs.each_ref().map(message),
+            Self::Published { out, .. } => [String::new(), message(out)],
+        }
+    }
+
+    /// Returns whether a policy has a part that reads the arguments of calls: passports, or a policy server.
+    pub(super) fn read_arguments(&self) -> bool {
+        match self {
+            Self::Policies { judges, .. } => judges.iter().any(|judge| judge.policy.reads_arguments()),
+            Self::Published { judge, .. } => judge.policy.reads_arguments(),
+        }
+    }
+
     /// Asks both sides. `look` is given the event first, if it can be read.
     pub(super) fn ask(&mut self, record: &Record<'_>, is_readable: bool, look: impl FnOnce(&Event<'_>)) -> anyhow::Result<BothSides> {
         match self {

@@ -30,6 +30,8 @@ pub struct Summary {
     pub threads_with_flips: u64,
     /// Verdicts that only one side has.
     pub unmatched: u64,
+    /// Records with stand-ins in place of their contents, where a part of the policies reads these.
+    pub redacted: u64,
     /// Records that cannot be read, by the reason.
     pub unreadable: BTreeMap<&'static str, u64>,
     /// Calls that succeeded, and that the second side would have refused and the first would not.
@@ -125,6 +127,7 @@ impl Summary {
             first_flips: tally.first_flips,
             threads_with_flips: tally.threads.len() as u64,
             unmatched: tally.unmatched,
+            redacted: tally.redacted,
             unreadable: tally.unreadable.clone(),
             refused_calls: tally.lost.refused,
             cut_off_calls: tally.lost.calls,

@@ -55,6 +55,12 @@ pub struct Example {
     /// The event; empty where it is not known.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub event_id: String,
+    /// The message of the first side; empty where that side has none, or is what was published.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub from_message: String,
+    /// The message of the second side.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub to_message: String,
 }
 
 /// A change, with examples.
@@ -77,6 +83,8 @@ pub(super) struct Tally {
     pub(super) first_flips: u64,
     /// Verdicts that only one side has.
     pub(super) unmatched: u64,
+    /// Records with stand-ins in place of their contents.
+    pub(super) redacted: u64,
     /// Records that cannot be read, by the reason.
     pub(super) unreadable: BTreeMap<&'static str, u64>,
     pub(super) lost: Loss,
@@ -133,6 +141,7 @@ impl Tally {
         self.total.add(other.total);
         self.first_flips += other.first_flips;
         self.unmatched += other.unmatched;
+        self.redacted += other.redacted;
         other.unreadable.into_iter().for_each(|(reason, records)| *self.unreadable.entry(reason).or_default() += records);
         self.lost.calls += other.lost.calls;
         self.lost.turns += other.lost.turns;
@@ -184,6 +193,8 @@ fn example(facts: &Facts) -> Example {
         offset: facts.offset,
         thread_id: facts.thread_id.clone(),
         event_id: facts.event_id.clone(),
+        from_message: facts.from_message.clone(),
+        to_message: facts.to_message.clone(),
     }
 }
 

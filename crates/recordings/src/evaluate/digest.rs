@@ -23,6 +23,8 @@ pub struct Digested {
     pub displaced: u64,
     /// How many threads begin within a turn.
     pub cut_threads: u64,
+    /// How many records have stand-ins in place of their contents.
+    pub redacted: u64,
 }
 
 /// Decides on every line on all cores, and returns the digest of the verdicts.
@@ -38,15 +40,17 @@ pub fn digest(parallel_reader: ParallelReader<'_>, new_decider: impl Fn() -> Dec
         cut_turns: CutTurns::default(),
         verdicts: Arc::clone(&verdicts),
         faults: Vec::new(),
+        redacted: 0,
     };
     let swept = parallel_reader.run(std::iter::repeat_with(new).take(visitors_max()).collect())?;
     let displaced = swept.visitors.iter().map(|share| share.decider.displaced()).sum();
+    let redacted = swept.visitors.iter().map(|share| share.redacted).sum();
     let cut_threads = CutTurns::count_of(swept.visitors.iter().map(|share| &share.cut_turns));
     let mut faults: Vec<_> = swept.visitors.into_iter().flat_map(|share| share.faults).collect();
     // What stands before it is good, as it is to `eval` without a digest.
     faults.extend(swept.broken.map(|(number, error)| (number, unreadable_from_here(&error))));
     faults.sort_unstable_by_key(|(number, _)| *number);
-    Ok(Digested { verdicts, topics: swept.topics, faults, displaced, cut_threads })
+    Ok(Digested { verdicts, topics: swept.topics, faults, displaced, cut_threads, redacted })
 }
 
 /// The records of some partitions.
@@ -57,10 +61,12 @@ struct Share<'t> {
     cut_turns: CutTurns,
     verdicts: Arc<DistinctVerdicts>,
     faults: Vec<(u64, LineFault)>,
+    redacted: u64,
 }
 
 impl Visitor for Share<'_> {
     fn record(&mut self, number: u64, captured: &Captured<'_>) -> anyhow::Result<()> {
+        self.redacted += u64::from(captured.is_redacted);
         let Self { topic, decider, out, .. } = self;
         let offset = i64::try_from(number - 1)?;
         let outcome = captured.with_record(topic, offset, |record, is_readable| decider.decide(record, is_readable, out))?;

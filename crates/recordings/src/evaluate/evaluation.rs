@@ -24,6 +24,7 @@ pub struct Evaluation<'s> {
     out: VerdictBuffer,
     cut_turns: CutTurns,
     rejected: u64,
+    redacted: u64,
     counting: Option<Counting>,
     /// The topic of the first record, where signals are counted: they are of one topic.
     source: Option<String>,
@@ -49,6 +50,8 @@ impl Counting {
 pub struct Evaluated {
     /// How many lines were rejected.
     pub rejected: u64,
+    /// How many records have stand-ins in place of their contents.
+    pub redacted: u64,
     /// A sentence for everything that was not counted.
     pub uncounted: Vec<String>,
     /// The threads that begin within a turn.
@@ -60,7 +63,7 @@ impl<'s> Evaluation<'s> {
     #[must_use]
     pub fn new(topic: &'s str, decider: Decider, counting: Option<Counting>) -> Self {
         let (order, out, cut_turns) = (Order::default(), VerdictBuffer::default(), CutTurns::default());
-        Self { topic, decider, order, out, cut_turns, rejected: 0, counting, source: None }
+        Self { topic, decider, order, out, cut_turns, rejected: 0, redacted: 0, counting, source: None }
     }
 
     /// Evaluates every line.
@@ -95,13 +98,14 @@ impl<'s> Evaluation<'s> {
             local_abuse.tick(&mut in_force)?;
             uncounted = in_force.sinks.finish()?;
         }
-        Ok(Evaluated { rejected: self.rejected, uncounted, cut_turns: self.cut_turns })
+        Ok(Evaluated { rejected: self.rejected, redacted: self.redacted, uncounted, cut_turns: self.cut_turns })
     }
 
     fn evaluate(&mut self, number: u64, captured: &Captured<'_>, verdicts: &mut impl Write, report: Report<'_>) -> anyhow::Result<()> {
         if let Err(fault) = self.order.note(captured, self.topic) {
             return self.reject(number, &fault, report);
         }
+        self.redacted += u64::from(captured.is_redacted);
         let offset = i64::try_from(number - 1)?;
         let outcome = captured.with_record(self.topic, offset, |record, is_readable| {
             let outcome = self.decider.decide(record, is_readable, &mut self.out)?;

@@ -50,7 +50,7 @@ pub fn fold(mut lines: Input, topic: &str, rules: &Arc<AbuseRules>, mut sinks: S
             report(number, &fault)?;
         }
     }
-    Ok(Evaluated { rejected, uncounted: sinks.finish()?, cut_turns: CutTurns::default() })
+    Ok(Evaluated { redacted: 0, rejected, uncounted: sinks.finish()?, cut_turns: CutTurns::default() })
 }
 
 /// Returns the fault of a record that holds no signals.

@@ -22,7 +22,8 @@ pub(super) fn read<'l>(line: &'l [u8], value: &'l mut Vec<u8>) -> Option<Capture
     let (timestamp_ms, rest) = or_null(rest.strip_prefix(br#","timestamp":"#)?, number)?;
     let (key, rest) = or_null(rest.strip_prefix(br#","key":"#)?, plain_string)?;
     let rest = rest.strip_prefix(br#","headers":[],"value":"#)?;
-    let end = rest.strip_suffix(br#","redacted":true}"#).or_else(|| rest.strip_suffix(b"}"))?;
+    let redacted = rest.strip_suffix(br#","redacted":true}"#);
+    let end = redacted.or_else(|| rest.strip_suffix(b"}"))?;
     let value = match end {
         b"null" => None,
         quoted => Some(text(quoted.strip_prefix(b"\"")?.strip_suffix(b"\"")?, value)?),
@@ -34,6 +35,7 @@ pub(super) fn read<'l>(line: &'l [u8], value: &'l mut Vec<u8>) -> Option<Capture
         timestamp_ms,
         key: key.map(Cow::Borrowed),
         value: value.map(Cow::Borrowed),
+        is_redacted: redacted.is_some(),
         headers: Vec::new(),
     })
 }

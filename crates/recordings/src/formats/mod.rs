@@ -47,6 +47,8 @@ pub struct Captured<'l> {
     pub key: Option<Cow<'l, [u8]>>,
     /// The value; `None` is Kafka's null.
     pub value: Option<Cow<'l, [u8]>>,
+    /// Whether the line says that stand-ins are in place of its contents.
+    pub is_redacted: bool,
     /// The headers, in order. A name that is not UTF-8 is kept as bytes: the worker refuses such a record, and so does `eval`.
     pub headers: Vec<CapturedHeader<'l>>,
 }

@@ -52,6 +52,7 @@ pub(super) fn read_root<'l>(root: Value<'l>, names: &Names) -> Result<Captured<'
         timestamp_ms: time(root, names.timestamp)?,
         key: bytes_of(root, "key", names)?,
         value: bytes_of(root, names.value, names)?,
+        is_redacted: names.has_base64 && root.get("redacted").is_some_and(|redacted| redacted.as_bool() == Some(true)),
         headers: headers(root, names)?,
     })
 }

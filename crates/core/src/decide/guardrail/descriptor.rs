@@ -9,7 +9,7 @@ use super::{GuardrailProvider, HttpSettings, Link};
 use crate::decide::controls::Controls;
 use crate::decide::tools::ToolPatterns;
 use crate::settings::{Named, Section};
-use tollgate_passport::Terms;
+use tollgate_passport::{Passport, Terms};
 
 /// One kind of provider: its names, and how its configuration is read. It stands beside the provider's code.
 #[derive(Debug)]
@@ -82,6 +82,16 @@ pub trait ProviderSettings: std::fmt::Debug + Send + Sync {
     /// Returns the terms that passports are examined under, if the provider examines passports.
     fn passport_terms(&self) -> Option<Terms> {
         None
+    }
+
+    /// Returns the passport of calls whose agent has none of its own, if the provider has loaded one.
+    fn passport(&self) -> Option<&Arc<Passport>> {
+        None
+    }
+
+    /// Returns whether the provider reads the arguments of calls.
+    fn reads_arguments(&self) -> bool {
+        self.passport_terms().is_some() || self.server().is_some()
     }
 }
 

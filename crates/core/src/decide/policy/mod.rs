@@ -35,6 +35,7 @@ pub struct Policy {
     limits: LimitSettings,
     controls: Arc<Controls>,
     signals: Option<Interest>,
+    reads_arguments: bool,
 }
 
 impl Policy {
@@ -52,6 +53,7 @@ impl Policy {
             safety: SafetyChain::new(settings.detectors.iter().map(ConfiguredDetector::detector).collect(), settings.responses.clone()),
             guardrails: settings.guardrails.as_ref().map_or_else(GuardrailChain::none, |guardrails| guardrails.build(&controls)),
             loops: LoopChain::new(&settings.tool_loop_guardrails),
+            reads_arguments: settings.providers().any(|provider| provider.settings.reads_arguments()),
             limits: settings.limits,
             controls,
             signals: None,
@@ -98,6 +100,12 @@ impl Policy {
     #[must_use]
     pub fn loops(&self) -> &LoopChain {
         &self.loops
+    }
+
+    /// Returns whether a configured provider reads the arguments of calls: passports, or a policy server.
+    #[must_use]
+    pub fn reads_arguments(&self) -> bool {
+        self.reads_arguments
     }
 
     /// Returns the sizes and times that decisions depend on.
