@@ -131,6 +131,28 @@ fn a_call_is_explained_check_by_check() {
 }
 
 #[test]
+fn the_nearest_entry_of_a_list_is_named() {
+    let nearest = |tool: &str, input: &str| {
+        let explanation =
+            report(&check(&[RESTRICTIVE, "--at", "2026-01-01T00:00:00Z", "--explain", tool, input], ""))["explanation"].clone();
+        assert_eq!(explanation["allow"], false, "{explanation}");
+        explanation["nearest"][0].as_str().unwrap_or_default().to_owned()
+    };
+    let near = |entry, word, has| {
+        format!(
+            "the nearest entry of allowed_commands is '{entry}', and the command departs from it at word {word}, where the entry has '{has}'"
+        )
+    };
+    assert_eq!(nearest("bash", "ls && git push origin main"), near("git diff", 2, "diff"));
+    assert_eq!(nearest("bash", "/usr/bin/wc x"), near("wc", 1, "wc"));
+    assert_eq!(nearest("bash", "frobnicate"), "no entry of allowed_commands begins with the program of the command");
+    assert_eq!(nearest("bash", "ls $("), "", "what cannot be proven is near to nothing");
+    assert_eq!(nearest("mcp__github__getissue", "{}"), "the nearest entry of allowed_tools is 'get_*'");
+    let text = check(&[RESTRICTIVE, "--format", "text", "--explain", "bash", "git push"], "").stdout;
+    assert!(text.contains("\nthe nearest entry of allowed_commands is 'git diff', "), "{text}");
+}
+
+#[test]
 fn an_explanation_follows_the_configuration() {
     let config = temporary(
         "guardrails: {enabled: true, provider: {use: oap_passport, config: {tool_capabilities: {my_shell: system.command.execute, bash: null}}}}",

@@ -87,6 +87,26 @@ pub(crate) fn it_tells_what_led_to_a_stop(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
+/// A denial by a passport's list of commands is told with the entry that was nearest, and without the command.
+pub(crate) fn it_tells_the_nearest_entry_of_a_list(cluster: &Cluster) -> Result<()> {
+    let mut deployment = keyed_deployment(cluster, 1)?;
+    let passport = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/passports/restrictive.json");
+    let provider = json!({"use": "oap_passport", "config": {"passport_path": passport}});
+    deployment.configure("/guardrails", json!({"enabled": true, "provider": provider}));
+    let worker = deployment.start()?;
+    let input = json!({"command": format!("git push {MARKER}")});
+    let push = json!({"type": "tool_call", "tool_call_id": "c1", "tool_name": "bash", "tool_input": input});
+    cluster.produce(&deployment.events, &[event("t", "push", push)])?;
+    let verdict = parsed(&deployment.verdicts(cluster, 1)?[0]);
+    ensure!(!verdict.to_string().contains("nearest"), "{verdict}");
+    let reason = &why(&deployment, &["c1"])?["reasons"][0];
+    let nearest =
+        "the nearest entry of allowed_commands is 'git diff', and the command departs from it at word 2, where the entry has 'diff'";
+    ensure!(reason["code"] == "oap.command_not_allowed" && reason["nearest"] == nearest, "{reason}");
+    assert!(worker.stop()?.success());
+    Ok(())
+}
+
 /// A suspension is told with who switched it, then and now.
 pub(crate) fn it_tells_who_switched_a_control(cluster: &Cluster) -> Result<()> {
     let deployment = keyed_deployment(cluster, 1)?;

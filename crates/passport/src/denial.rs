@@ -42,6 +42,12 @@ pub trait Report {
     fn policy(&mut self, policy_id: Cow<'static, str>) {
         let _ = policy_id;
     }
+
+    /// Takes a function that says which entry of a list a denied call comes nearest to. Its sentence has words of the passport alone. Those who
+    /// explain a decision call it; a verdict has no such sentence.
+    fn near(&mut self, nearest: &dyn Fn() -> Option<String>) {
+        let _ = nearest;
+    }
 }
 
 /// Reports the result of a check.

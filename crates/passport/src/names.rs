@@ -50,6 +50,15 @@ impl NameSet {
         self.folded.contains(folded)
     }
 
+    /// Returns the name, or the pattern with a `*` at its end, that begins most like another name; `None` if nothing begins like it.
+    pub(super) fn nearest(&self, name: &str) -> Option<String> {
+        let alike = |known: &str| known.chars().zip(name.chars()).take_while(|(one, other)| one.eq_ignore_ascii_case(other)).count();
+        let exact = self.exact.iter().map(|known| (alike(known), known.clone()));
+        let known = exact.chain(self.beginnings.iter().map(|known| (alike(known), format!("{known}*"))));
+        let nearest = known.filter(|(alike, _)| *alike > 0).min_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.cmp(b)));
+        nearest.map(|(_, known)| known)
+    }
+
     pub(super) fn contains(&self, name: &str) -> bool {
         let has_beginning = |length: &usize| name.get(..*length).is_some_and(|beginning| self.beginnings.contains(beginning));
         self.exact.contains(name)
@@ -61,6 +70,15 @@ impl NameSet {
 #[cfg(test)]
 mod tests {
     use super::NameSet;
+
+    #[test]
+    fn the_nearest_name_begins_most_like_another() {
+        let names = NameSet::new(["create_issue", "create_pull", "list_*"].map(str::to_owned).to_vec());
+        assert_eq!(names.nearest("create_issues").as_deref(), Some("create_issue"));
+        assert_eq!(names.nearest("lists").as_deref(), Some("list_*"));
+        assert_eq!(names.nearest("Create").as_deref(), Some("create_issue"));
+        assert_eq!(names.nearest("push"), None);
+    }
 
     #[test]
     fn names_are_exact_and_patterns_are_patterns() {

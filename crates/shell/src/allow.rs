@@ -19,7 +19,7 @@ pub struct Allow {
 }
 
 /// The separator, which stands in no word: a command with a NUL is not parsed.
-const SEPARATOR: char = '\0';
+pub(crate) const SEPARATOR: char = '\0';
 
 impl Allow {
     /// Compiles the list; none is the same as an empty one.
@@ -61,6 +61,16 @@ impl Allow {
     #[must_use]
     pub fn names(&self, program: &str) -> bool {
         self.longest.contains_key(program) || self.templates.iter().any(|template| template.program() == program)
+    }
+
+    /// Returns the entries without places, each with its words joined by [`SEPARATOR`].
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(String::as_str)
+    }
+
+    /// Returns the entries with typed places.
+    pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
+        self.templates.iter()
     }
 
     /// Returns how many words the longest entry has with which a command begins; none if the command is not on the list.

@@ -23,6 +23,7 @@
 //! | `assignments` | the variables that may be set |
 //! | `allow` | the list |
 //! | `deny`, `flags`, `text`, `paths`, `loose` | the patterns |
+//! | `near` | the entry of the list that a refused command comes nearest to |
 //! | `finding` | the objections, with their messages |
 //! | `advice` | what the author of a list should know about its entries |
 //!
@@ -46,6 +47,7 @@ mod found;
 pub mod grammar;
 mod loose;
 mod names;
+mod near;
 mod output;
 mod paths;
 mod reached;
@@ -63,6 +65,7 @@ use deny::Deny;
 pub use files::{Below, FileOperand, FileUse};
 pub use finding::{CommandFinding, Program, Unproven};
 use grammar::{Construct, Refusal};
+pub use near::NearEntry;
 use reached::Doubt;
 use rustc_hash::FxHashSet;
 pub use tables::braces;
@@ -175,6 +178,19 @@ impl CommandRules {
             Err(refusal) => self.unproven(command, refusal, is_list, &mut checked),
         }
         checked
+    }
+
+    /// Returns which entry the first command of a line comes nearest to that is not on the list; `None` if every command is on the list, if no
+    /// entry has the command's program, or if the line cannot be proven. It is for those who ask why a line was refused.
+    #[must_use]
+    pub fn nearest(&self, command: &str) -> Option<NearEntry> {
+        if command.len() > COMMAND_BYTES_MAX || self.allow.allows_any() {
+            return None;
+        }
+        let mut walk = Walk::new(Some(&self.allow));
+        walk.line(command).ok()?;
+        let reached = walk.not_allowed.first().and_then(|index| walk.reached.get(*index))?;
+        self.allow.nearest(&reached.words)
     }
 
     /// Judges a line that is in the grammar.

@@ -4,6 +4,8 @@
 //! command matches it from its first word to its last; what stands in brackets may be left out. Any other entry has no places: its braces
 //! and brackets are the characters that they are.
 
+use std::fmt;
+
 use rustc_hash::FxHashSet;
 
 use super::argument::{Argument, Certainty};
@@ -40,6 +42,14 @@ enum Part {
 pub struct Template {
     program: String,
     parts: Vec<Part>,
+    /// The entry as its author wrote it, with single blanks.
+    text: String,
+}
+
+impl fmt::Display for Template {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
 }
 
 /// Why an entry with places is no template.
@@ -107,7 +117,7 @@ impl Template {
             return Err(TemplateFault::Bracket);
         }
         let Some(Part::Literal(program)) = parts.first().cloned() else { return Err(TemplateFault::Program) };
-        Ok(Self { program, parts: parts.split_off(1) })
+        Ok(Self { program, parts: parts.split_off(1), text: words.join(" ") })
     }
 
     /// Returns the program.
@@ -123,6 +133,24 @@ impl Template {
     /// Returns the places that the arguments of its program fill, each with the argument's place; `None` if they do not match. Each part is
     /// tried at most once at each argument: words that may be left out would double the tries otherwise.
     pub fn matched(&self, arguments: &[Argument]) -> Option<Vec<(usize, Place)>> {
+        self.walk(arguments, &mut |_, _| {})
+    }
+
+    /// Returns the furthest argument at which the arguments depart from the entry, from 0 on, and what the entry has there; `None` if the entry
+    /// ends before.
+    pub fn departure(&self, arguments: &[Argument]) -> (usize, Option<String>) {
+        let mut furthest = (0, None);
+        self.walk(arguments, &mut |at, part| {
+            // What the entry may have there says more than its end.
+            if at > furthest.0 || at == furthest.0 && furthest.1.is_none() {
+                furthest = (at, part.and_then(Part::text));
+            }
+        });
+        furthest
+    }
+
+    /// Matches the arguments. `departs` is called for each try that fails, with its argument and the part that the argument is not.
+    fn walk(&self, arguments: &[Argument], departs: &mut dyn FnMut(usize, Option<&Part>)) -> Option<Vec<(usize, Place)>> {
         let (mut filled, mut seen) = (Vec::new(), FxHashSet::default());
         // What is still to be tried: a part, an argument, and how many places were filled by then.
         let mut open = vec![(0, 0, 0)];
@@ -133,20 +161,35 @@ impl Template {
             filled.truncate(count);
             match self.parts.get(part) {
                 None if at == arguments.len() => return Some(filled),
-                None => {}
+                None => departs(at, None),
                 Some(Part::Optional(skipped)) => open.extend([(part + 1 + skipped, at, count), (part + 1, at, count)]),
                 Some(Part::Literal(text)) => {
                     let is_equal = arguments.get(at).and_then(Argument::as_known) == Some(text);
-                    open.extend(is_equal.then_some((part + 1, at + 1, count)));
+                    if is_equal {
+                        open.push((part + 1, at + 1, count));
+                    } else {
+                        departs(at, self.parts.get(part));
+                    }
                 }
                 Some(Part::Place(place)) if arguments.get(at).is_some_and(|argument| holds(*place, argument)) => {
                     filled.push((at, *place));
                     open.push((part + 1, at + 1, filled.len()));
                 }
-                Some(Part::Place(_)) => {}
+                Some(place @ Part::Place(_)) => departs(at, Some(place)),
             }
         }
         None
+    }
+}
+
+impl Part {
+    /// Returns the part as it stands in an entry; `None` for what opens words that may be left out.
+    fn text(&self) -> Option<String> {
+        match self {
+            Self::Literal(text) => Some(text.clone()),
+            Self::Place(place) => PLACES.iter().find(|(_, known)| known == place).map(|(name, _)| (*name).to_owned()),
+            Self::Optional(_) => None,
+        }
     }
 }
 

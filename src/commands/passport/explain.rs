@@ -20,6 +20,9 @@ pub(super) struct Explanation {
     message: Cow<'static, str>,
     policy_id: Option<Cow<'static, str>>,
     checks: Vec<Check>,
+    /// Which entries of the passport's lists the call comes nearest to, as sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nearest: Vec<String>,
     /// The commands that a shell command line runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     commands: Option<Vec<Reached>>,
@@ -61,6 +64,10 @@ impl Report for Explanation {
 
     fn policy(&mut self, policy_id: Cow<'static, str>) {
         self.policy_id = Some(policy_id);
+    }
+
+    fn near(&mut self, nearest: &dyn Fn() -> Option<String>) {
+        self.nearest.extend(nearest());
     }
 }
 
@@ -117,6 +124,7 @@ impl Explanation {
                 text.push_str(&format!("  {command}{how}\n"));
             }
         }
+        self.nearest.iter().for_each(|sentence| text.push_str(&format!("{sentence}\n")));
         let (said, policy) = (if self.allow { "allowed" } else { "denied" }, self.policy_id.as_deref().unwrap_or("no policy"));
         text.push_str(&format!("{said} by {policy}: {}: {}\n", self.code, self.message));
         text

@@ -85,7 +85,13 @@ fn head(out: &mut impl Write, answer: &Answer, screen: Screen) -> std::io::Resul
 
 fn write_reason(out: &mut impl Write, reason: &Explained) -> std::io::Result<()> {
     writeln!(out, "\n{} ({}): {}", shown(&reason.code), shown(&reason.source), shown(&reason.message))?;
-    let lines = [("policy", &reason.policy_id), ("passport", &reason.passport_digest), ("hit", &reason.hit), ("allowed", &reason.allowed)];
+    let lines = [
+        ("policy", &reason.policy_id),
+        ("passport", &reason.passport_digest),
+        ("hit", &reason.hit),
+        ("allowed", &reason.allowed),
+        ("near", &reason.nearest),
+    ];
     for (title, text) in lines.into_iter().filter_map(|(title, text)| Some((title, text.as_deref()?))) {
         writeln!(out, "  {title}: {}", shown(text))?;
     }

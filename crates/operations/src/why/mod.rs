@@ -10,6 +10,7 @@
 mod again;
 mod controls;
 mod find;
+mod near;
 mod pages;
 mod turn;
 
@@ -92,7 +93,8 @@ pub fn explain(
     let controls = controls.unwrap_or_default();
     let again = again::decide(settings, &records, &history, &found)?;
     let policy = is_own_policy.then(|| serde_json::json!(settings.policy));
-    let reasons = pages::explained(&found.verdict, policy.as_ref());
+    let mut reasons = pages::explained(&found.verdict, policy.as_ref());
+    near::explain(&mut reasons, settings, &records, history.record(found.text("event_id")));
     let next = pages::next_steps(&found, &controls, is_own_policy);
     Ok(Answer {
         published: found.published_ms.map(stamp),

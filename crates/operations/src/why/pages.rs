@@ -32,6 +32,9 @@ pub struct Explained {
     /// What would have been allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed: Option<String>,
+    /// Which entry of the passport's list the call comes nearest to, where the passport and the event are still there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<String>,
 }
 
 /// The codes of the repetition controller, with the threshold of each and what would have been allowed.
@@ -87,6 +90,7 @@ pub(super) fn explained(verdict: &Value, policy: Option<&Value>) -> Vec<Explaine
             page,
             hit,
             allowed,
+            nearest: None,
         }
     };
     reasons.into_iter().flatten().map(explain).collect()

@@ -2,7 +2,7 @@
 //!
 //! Without `allowed_commands` nothing is allowed; `*` in it allows any command. The crate `bash_commands` proves what a command line runs.
 
-use bash_commands::{COMMAND_BYTES_MAX, Checked, CommandRules};
+use bash_commands::{COMMAND_BYTES_MAX, Checked, CommandFinding, CommandRules};
 
 use super::super::argument_names::fold;
 use super::super::argument_role::ArgumentRole;
@@ -74,6 +74,12 @@ impl CommandLimits {
         }
         for finding in &checked.findings {
             report(to, "command", Err(Denial::new(finding.code(), finding.message())));
+        }
+        if checked.findings.iter().any(|finding| matches!(finding, CommandFinding::NotAllowed { .. })) {
+            to.near(&|| {
+                let near = rules.nearest(command).map(|near| near.to_string());
+                near.or_else(|| Some("no entry of allowed_commands begins with the program of the command".to_owned()))
+            });
         }
         if let Err(denial) = budget::check_line(&checked, command, call.files.limits.weight()) {
             return report(to, "budget", Err(denial));

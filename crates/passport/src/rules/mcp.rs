@@ -84,7 +84,9 @@ impl Rules for McpLimits {
         match names(call) {
             Ok(names) => {
                 report(to, "servers", check(&self.allowed_servers, &self.blocked_servers, &names.servers, SERVER_DENIED, "MCP server"));
+                near(&self.allowed_servers, &names.servers, "allowed_servers", to);
                 report(to, "tools", check(&self.allowed_tools, &self.blocked_tools, &names.tools, TOOL_DENIED, "MCP tool"));
+                near(&self.allowed_tools, &names.tools, "allowed_tools", to);
             }
             Err(denial) => report(to, "servers", Err(denial)),
         }
@@ -257,6 +259,14 @@ fn names<'c>(call: &RuleCall<'c>) -> Result<Names<'c>, Denial> {
     let given = call.arguments.text("server")?.ok_or_else(missing)?;
     let tool = call.arguments.text("tool")?.ok_or_else(missing)?;
     Ok(Names { servers: vec![server(&given).into()], tools: vec![tool] })
+}
+
+/// Tells which entry of a list a name comes nearest to that is not on the list.
+fn near(allowed: &Field<NameSet>, readings: &[Cow<'_, str>], list: &str, to: &mut dyn Report) {
+    let (Field::Valid(allowed), Some(name)) = (allowed, readings.first()) else { return };
+    if !allowed.contains(name) {
+        to.near(&|| Some(format!("the nearest entry of {list} is '{}'", allowed.nearest(name)?)));
+    }
 }
 
 /// Checks the readings of a name: the first one has to be allowed, and none may be blocked.

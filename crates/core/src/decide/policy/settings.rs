@@ -13,7 +13,7 @@ use crate::decide::loops::LoopSettings;
 use crate::decide::safety::{ConfiguredDetector, ResponseSettings};
 use crate::decide::tools::read_tools;
 use crate::settings::{self, Collector, Fault, Faults, Section, find};
-use tollgate_passport::Terms;
+use tollgate_passport::{Passport, Terms};
 
 /// The least that a thread may remember whatever is configured, in bytes: a few calls and counters.
 const THREAD_BYTES_MIN: u32 = 4 * 1024;
@@ -172,6 +172,11 @@ impl PolicySettings {
     #[must_use]
     pub fn passport_terms(&self) -> Option<Terms> {
         self.providers().find_map(|provider| provider.settings.passport_terms())
+    }
+
+    /// Returns the passports of configured files.
+    pub fn passports(&self) -> impl Iterator<Item = &Arc<Passport>> {
+        self.providers().filter_map(|provider| provider.settings.passport())
     }
 
     /// Returns the guardrail providers in order; none if `guardrails` is disabled.

@@ -95,6 +95,10 @@ impl ProviderSettings for PassportSettings {
     fn passport_terms(&self) -> Option<Terms> {
         Some(self.terms())
     }
+
+    fn passport(&self) -> Option<&Arc<Passport>> {
+        self.passport.as_ref()?.as_ref().ok()
+    }
 }
 
 /// Reads the provider's configuration. `guardrails` is the block around it, whose `passport` may name the file.
