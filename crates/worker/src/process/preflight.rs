@@ -110,9 +110,8 @@ pub fn check_topics(kafka: &KafkaSettings, needs: &Needs, health: &Health, stop:
                 }
                 let found = found(&topics, &counts.into_iter().flatten().collect::<Vec<_>>());
                 if !is_asked_again(&found, &mut missing_since) {
-                    refuse_dev(&inquirer, &group.group_id, kafka, &is_wanted)?;
                     warn_of_leaderless(&inquirer, &topics, &is_wanted);
-                    return found;
+                    return refuse_dev(&inquirer, &group.group_id, kafka, &is_wanted).and(found);
                 }
             }
             Some(Err(error)) => tracing::debug!(brokers, %error, "no answer"),
