@@ -285,7 +285,7 @@ mod tests {
     #[tokio::test]
     async fn a_batch_that_the_cluster_would_lose_is_refused() {
         let (mut client, _broker) = forwarded().await;
-        let records = vec![0; PRODUCE_BYTES_MAX];
+        let records = vec![0_u8; PRODUCE_BYTES_MAX];
         let batch = [&0_i32.to_be_bytes()[..], &(records.len() as i32).to_be_bytes(), &records].concat();
         let body = [
             &(-1_i16).to_be_bytes()[..],
