@@ -71,9 +71,7 @@ pub(super) fn execute(args: &CheckArgs, settings: &Settings) -> anyhow::Result<E
 /// Says which loop controllers are in force, and by what.
 fn loop_controllers(settings: &LoopSettings) -> String {
     let by = if settings.preset.is_default() { ", as where tool_loop_guardrails.preset is left out" } else { "" };
-    let names = settings.in_force();
-    let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    format!("loop controllers: preset {}{by}; in force: {names}", settings.preset.name())
+    format!("loop controllers: preset {}{by}; in force: {}", settings.preset.name(), settings.in_force().join(", "))
 }
 
 /// Checks all that a worker is started with, without connecting anything: the log's filter, the clients and their TLS, and the policy servers.
