@@ -12,6 +12,7 @@ impl Walk<'_> {
     pub(super) fn argument(&mut self, word: &Word) -> Argument {
         let mut argument = Argument { at: word.at, ..Argument::default() };
         let mut is_split = false;
+        let (mut names, mut others) = (false, false);
         for (index, piece) in word.pieces.iter().enumerate() {
             let front = argument.text.len();
             let unknown = match piece {
@@ -31,7 +32,7 @@ impl Walk<'_> {
                 }
                 Piece::Variable { name, trim, quoted, at } => self.variable((name, trim), *quoted, *at, &mut argument),
                 Piece::Output { list, quoted } => {
-                    let (certainty, is_plain) = self.output(list, word, index, &mut argument);
+                    let (certainty, is_plain) = self.output((list, *quoted), word, index, &mut argument);
                     argument.many |= !quoted && certainty != Certainty::Known;
                     is_split |= !quoted && !is_plain;
                     certainty
@@ -42,6 +43,9 @@ impl Walk<'_> {
                     Certainty::Known
                 }
             };
+            let is_name = std::mem::take(&mut argument.is_reference);
+            names |= is_name;
+            others |= !is_name && unknown != Certainty::Known;
             argument.certainty = match (argument.certainty, unknown) {
                 (certainty, Certainty::Known) => certainty,
                 (Certainty::Known, unknown) if front == 0 => unknown,
@@ -49,6 +53,7 @@ impl Walk<'_> {
                 (certainty, _) => certainty,
             };
         }
+        argument.is_reference = names && !others;
         if is_split {
             // What stands in front of the first word is not in front of the others.
             "*".clone_into(&mut argument.text);
@@ -84,7 +89,7 @@ impl Walk<'_> {
     }
 
     /// Appends the output of commands, and returns what is known of it, with whether it is one word without blanks.
-    fn output(&mut self, list: &List, word: &Word, index: usize, argument: &mut Argument) -> (Certainty, bool) {
+    fn output(&mut self, (list, quoted): (&List, bool), word: &Word, index: usize, argument: &mut Argument) -> (Certainty, bool) {
         self.read_output(list);
         // Where the commands fail, what stands behind would begin the word.
         let next = match word.pieces.get(index + 1) {
@@ -95,14 +100,24 @@ impl Walk<'_> {
         let is_range = next.starts_with("..") && next.trim_start_matches('.').starts_with(|first: char| first.is_ascii_alphanumeric());
         let may_be_empty = !argument.text.is_empty() || next.is_empty() || is_range;
         let form = output::form(list).filter(|form| *form == Form::Number || may_be_empty);
+        let is_alone = argument.text.is_empty() && next.is_empty();
         match form {
             // Any number or revision stands for all: no rule tells them apart.
-            Some(Form::Number | Form::Revision) => {
+            Some(Form::Number) => {
                 argument.text.push('1');
                 (Certainty::Known, true)
             }
-            Some(Form::Name) => {
-                argument.text.push('*');
+            Some(Form::Revision) if ends_name(&argument.text, next) => {
+                argument.text.push('1');
+                (Certainty::Known, true)
+            }
+            Some(Form::Revision) if is_alone && quoted => {
+                argument.text.push('1');
+                (Certainty::Operand, true)
+            }
+            // There may be none. Without quotes the next argument takes its place then, and between others what stands around it is another path.
+            Some(form) => {
+                argument.text.push(if form == Form::Revision && is_alone { '1' } else { '*' });
                 argument.computed = true;
                 argument.is_reference = true;
                 (Certainty::Operand, true)
@@ -157,7 +172,6 @@ fn trimmed(value: &Argument, trim: &Trim) -> Argument {
     let text = match trim {
         Trim::Nothing => text,
         Trim::End(end) if text.ends_with(end.as_str()) => text.get(..text.len() - end.len()).unwrap_or_default(),
-        // What the end is of a value that is not known to its end is not known either.
         // The end of a value that is not known to its end is not known either.
         Trim::End(end) if !is_known && text.rsplit(['*', '?', ']']).next().is_some_and(|behind| end.ends_with(behind)) => {
             return Argument { text: "*".to_owned(), certainty: Certainty::Nothing, computed: true, ..value.clone() };
@@ -173,6 +187,12 @@ fn trimmed(value: &Argument, trim: &Trim) -> Argument {
         _ => value.certainty,
     };
     Argument { text: text.to_owned(), certainty, ..value.clone() }
+}
+
+/// Returns whether a word with a revision in it is as good a name without it: `build-$(…)`, `build-$(…).tgz`.
+fn ends_name(front: &str, behind: &str) -> bool {
+    let is_begun = front.strip_suffix('-').is_some_and(|name| name.ends_with(|last: char| last.is_ascii_alphanumeric()));
+    is_begun && !front.starts_with('-') && (behind.is_empty() || behind.starts_with('.'))
 }
 
 /// Returns what is known of a word that begins with this text and goes on with something unknown.

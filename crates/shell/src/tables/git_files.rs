@@ -10,7 +10,7 @@ use crate::argument::Argument;
 use crate::grammar::Access;
 
 /// TABLE: subcommands of `git` whose operands are written. Those of the others may be files, and are read.
-const GIT_WRITES: [&str; 8] = ["mv", "rm", "restore", "checkout", "clean", "clone", "init", "apply"];
+const GIT_WRITES: [&str; 7] = ["mv", "rm", "restore", "checkout", "clean", "clone", "init"];
 
 /// TABLE: subcommands of `git` whose operands are names of branches, tags and remotes, or patterns of them, and no files.
 const OF_NAMES: [&str; 6] = ["branch", "for-each-ref", "ls-remote", "push", "show-ref", "tag"];
@@ -18,6 +18,12 @@ const OF_NAMES: [&str; 6] = ["branch", "for-each-ref", "ls-remote", "push", "sho
 /// TABLE: subcommands of `git` that take names of branches and tags for what they are.
 const OF_REFERENCES: [&str; 12] =
     ["describe", "diff", "fetch", "log", "merge", "merge-base", "pull", "rebase", "rev-list", "rev-parse", "shortlog", "show"];
+
+/// TABLE: those of them that show files too: a name that is no branch's is a path to them.
+const OF_BOTH: [&str; 5] = ["diff", "log", "rev-list", "shortlog", "show"];
+
+/// TABLE: options by which these know what to show, whatever their operands are.
+const ALL_OF_THEM: [&str; 8] = ["all", "branches", "tags", "remotes", "glob", "reflog", "g", "walk-reflogs"];
 
 /// TABLE: subcommands of `git` to which a colon stands between two references, or in an address. To the others `REVISION:PATH` and `:STAGE:PATH`
 /// are what a file was.
@@ -43,7 +49,7 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     touched.extend(scanned.iter().flat_map(lines_of));
     let mut operands = operands_of(scanned.as_ref(), arguments, at);
     // The first operand of `git grep` is what it looks for, unless an option gives that.
-    if subcommand == "grep" && scanned.is_some_and(|scan| !scan.has(&["e", "f"])) && !operands.is_empty() {
+    if subcommand == "grep" && scanned.as_ref().is_some_and(|scan| !scan.has(&["e", "f"])) && !operands.is_empty() {
         operands.remove(0);
     }
     if subcommand == "mv" {
@@ -51,8 +57,7 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     }
     for index in operands {
         let Some(argument) = arguments.get(index) else { continue };
-        // A name that is a file's and a branch's is refused by `git`.
-        if argument.is_reference && OF_REFERENCES.contains(&subcommand) {
+        if is_no_file(arguments, index, subcommand, scanned.as_ref()) {
             continue;
         }
         let text = argument.text.as_str();
@@ -71,12 +76,41 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
         if is_name {
             continue;
         }
-        touched.extend(behind_magic(text).map(|path| Touch::File { index, path: path.to_owned(), access }));
-        if text.contains(['*', '?', '[']) {
-            touched.push(Touch::Pattern(crossing(behind_magic(text).unwrap_or(text))));
+        let magic = behind_magic(text);
+        touched.extend(magic.map(|path| Touch::File { index, path: path.to_owned(), access }));
+        let is_hidden = text.split_once(')').is_some_and(|(words, _)| words.starts_with(":(") && !words.contains("exclude"));
+        let unquoted = text.contains('\\').then(|| magic.unwrap_or(text).replace('\\', ""));
+        touched.extend(unquoted.map(|path| Touch::File { index, path, access }));
+        if is_hidden || is_pattern(text) {
+            touched.push(Touch::Pattern(crossing(magic.unwrap_or(text))));
         }
     }
     touched
+}
+
+/// Returns whether an operand that is the name of a branch or tag, or a revision, is surely no path. A name that is a file's and a branch's is refused
+/// by `git` where it takes both, but a branch that has no commit yet is no name, and `git diff` compares files where one lies elsewhere.
+fn is_no_file(arguments: &[Argument], index: usize, subcommand: &str, scanned: Option<&Scan>) -> bool {
+    let Some(argument) = arguments.get(index).filter(|argument| argument.is_reference) else { return false };
+    let text = argument.text.as_str();
+    let is_behind = arguments.iter().take(index).any(|argument| argument.text == "--");
+    if is_behind || text.contains(':') && !OF_REFSPECS.contains(&subcommand) {
+        return false;
+    }
+    if text == "1" {
+        return !argument.many || !GIT_WRITES.contains(&subcommand) && subcommand != "stash";
+    }
+    let is_whole = ["*", "origin/*", "upstream/*"].contains(&text);
+    let is_only = is_whole && scanned.is_some_and(|scan| scan.operands.len() == 1 && !scan.has(&ALL_OF_THEM));
+    let is_shown = || subcommand != "diff" && is_only || is_range(text);
+    OF_REFERENCES.contains(&subcommand) && (!OF_BOTH.contains(&subcommand) || is_shown())
+}
+
+/// Returns whether a text is a pair of references, and no path that goes up.
+fn is_range(text: &str) -> bool {
+    let Some((from, to)) = text.split_once("..") else { return false };
+    let to = to.strip_prefix('.').unwrap_or(to);
+    !from.starts_with(['.', '/', '~']) && !from.ends_with('/') && !to.starts_with('/') && !to.contains("..")
 }
 
 /// Returns the places of the operands behind the subcommand.
@@ -98,9 +132,11 @@ pub(super) fn changes_all(arguments: &[Argument]) -> bool {
         behind.iter().map(|argument| argument.text.as_str()).any(|text| is_letter(text) || words.contains(&text))
     };
     let first = behind.first().map_or("", |argument| argument.text.as_str());
-    let is_whole = git_operands(arguments).iter().all(|index| *index == at + 1 && first == "push");
+    // Of several words there may be none.
+    let is_many = |index: &usize| arguments.get(*index).is_some_and(|argument| argument.many);
+    let is_whole = git_operands(arguments).iter().all(|index| *index == at + 1 && first == "push" || is_many(index));
     // A pattern finds names at any depth, and names in a list may be any.
-    let is_listed = behind.iter().any(|argument| argument.text.starts_with("--pathspec-f") || argument.text.contains(['*', '?', '[']));
+    let is_listed = behind.iter().any(|argument| argument.text.starts_with("--pathspec-f") || is_pattern(&argument.text));
     match arguments.get(at).map_or("", |argument| argument.text.as_str()) {
         "clean" => (is_whole || is_listed) && !has('n', &["--dry-run"]),
         "reset" => has('-', &["--hard", "--merge"]),
@@ -110,6 +146,11 @@ pub(super) fn changes_all(arguments: &[Argument]) -> bool {
         "rm" | "restore" => is_listed,
         _ => false,
     }
+}
+
+/// Returns whether `git` takes a text for a pattern. A backslash takes the meaning of what stands behind it, and is no part of the name.
+pub(super) fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?', '[', '\\'])
 }
 
 /// The files of which `git log -L` shows lines: `1,5:FILE`, `:NAME:FILE`.
