@@ -8,7 +8,7 @@
 
 use super::archives::{named_by_zip, of_compression, of_unzip};
 use super::formatters::{is_formatter, of_formatter, of_tool};
-use super::git_files::of_git;
+use super::git_files::{is_pattern, of_git};
 use super::linked::{hidden_targets, is_symbolic, of_archive, of_folder_option, placed, seen_from_link};
 use super::looking::{of_fd, of_find};
 use super::patterns::{braces, crossing};
@@ -177,11 +177,9 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         Kind::Packs if has(before(operands.first()), &['x', 'i'], "") => packed = operands.len(),
         _ => {}
     }
-    let target = (*kind == Kind::Copies).then(|| target(arguments)).flatten();
-    if let Some((index, path)) = &target {
-        operands.retain(|at| at != index);
-        touched.push(Touch::File { index: *index, path: path.clone(), access: Access::Write });
-    }
+    let targets = if *kind == Kind::Copies { targets(arguments) } else { Vec::new() };
+    operands.retain(|at| targets.iter().all(|(index, _)| at != index));
+    touched.extend(targets.iter().map(|(index, path)| Touch::File { index: *index, path: path.clone(), access: Access::Write }));
     // Of several words the last may be none, and then the one in front of them is written.
     let is_many = |index: &usize| arguments.get(*index).is_some_and(|argument| argument.many);
     let written = operands.iter().rposition(|index| !is_many(index)).unwrap_or_default();
@@ -191,7 +189,7 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         Kind::Reads => Access::Read,
         Kind::Searches => searched,
         Kind::Writes | Kind::Changes => Access::Write,
-        Kind::Copies if makes_folders || target.is_none() && at >= written.min(last) => Access::Write,
+        Kind::Copies if makes_folders || targets.is_empty() && at >= written.min(last) => Access::Write,
         Kind::Copies => others,
         Kind::Packs if at < packed => Access::Write,
         Kind::Packs => Access::Read,
@@ -210,7 +208,9 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         write_through(&mut touched);
     }
     if matches!(program, "cp" | "mv" | "ln" | "install" | "ginstall") {
-        touched.extend(placed(arguments, &operands, target));
+        let folders = targets.into_iter().map(Some);
+        let folders: Vec<_> = if folders.len() == 0 { vec![None] } else { folders.collect() };
+        touched.extend(folders.into_iter().flat_map(|folder| placed(arguments, &operands, folder)));
     }
     touched
 }
@@ -279,9 +279,10 @@ fn is_mode(program: &str, text: &str) -> bool {
     }
 }
 
-/// Returns the folder that `-t` names, in full or shortened, and the place of the argument that ends it.
-pub(super) fn target(arguments: &[Argument]) -> Option<(usize, String)> {
-    arguments.iter().enumerate().take_while(|(_, argument)| argument.text != "--").find_map(|(index, argument)| {
+/// Returns the folders that `-t` names, in full or shortened, and the places of the arguments that end it. Where there are several, some versions take
+/// the last.
+pub(super) fn targets(arguments: &[Argument]) -> Vec<(usize, String)> {
+    let target = |(index, argument): (usize, &Argument)| {
         let text = argument.text.as_str();
         let next = || arguments.get(index + 1).map(|next| (index + 1, next.text.clone()));
         if let Some(long) = text.strip_prefix("--").filter(|long| long.starts_with('t')) {
@@ -293,7 +294,8 @@ pub(super) fn target(arguments: &[Argument]) -> Option<(usize, String)> {
         let letters = text.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
         let (_, value) = letters.split_once('t')?;
         if value.is_empty() { next() } else { Some((index, value.to_owned())) }
-    })
+    };
+    arguments.iter().enumerate().take_while(|(_, argument)| argument.text != "--").filter_map(target).collect()
 }
 
 /// Returns whether `sed` writes the files that it reads.
@@ -316,7 +318,7 @@ fn patterns(scan: &Scan) -> Vec<Touch> {
 fn own_patterns(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     let is_archiver = matches!(program, "unzip" | "zip");
     let compared = |argument: &Argument| {
-        let is_pattern = is_archiver && argument.as_known().is_some_and(|text| text.contains(['*', '?', '[']));
+        let is_pattern = is_archiver && argument.as_known().is_some_and(is_pattern);
         is_pattern.then(|| vec![crossing(&argument.text)])
     };
     let shortened = |at: usize, argument: &Argument| {

@@ -1,9 +1,9 @@
 //! What happens to what lies below the files that programs are given: folders that are copied, moved, linked to, taken away or changed as a whole.
 
 use super::archives::{extracted_to, unzipped_to};
-use super::git_files::git_operands;
+use super::git_files::{git_operands, is_pattern};
 use super::git_subcommand;
-use super::touches::{operands, target};
+use super::touches::{operands, targets};
 use super::words::is_unsaid;
 use crate::argument::Argument;
 use crate::files::Below;
@@ -47,13 +47,13 @@ pub(super) fn has(arguments: &[Argument], letters: &[char], word: &str) -> bool 
 /// What is moved, copied or linked to goes to the last operand. If that is no folder yet, what lay below the one source lies below it then.
 fn moved(arguments: &[Argument], operands: &[usize]) -> Vec<Below> {
     let is_far = |index: &usize| arguments.get(*index).is_some_and(|word| word.text.starts_with(['/', '~']) || word.text.contains(".."));
-    let is_wide =
-        operands.iter().any(is_far) || target(arguments).is_some_and(|(_, path)| path.starts_with(['/', '~']) || path.contains(".."));
+    let targets = targets(arguments);
+    let is_wide = operands.iter().any(is_far) || targets.iter().any(|(_, path)| path.starts_with(['/', '~']) || path.contains(".."));
     let mut below = vec![if is_wide { Below::Comes } else { Below::Moves }; arguments.len()];
-    let target = target(arguments).map(|(index, _)| index);
+    let target = targets.first().map(|(index, _)| *index).filter(|_| targets.len() == 1);
     let is_there = |text: &str| matches!(text.trim_end_matches('/'), "" | "." | ".." | "~");
     let is_folder =
-        |index: &usize| target.is_some() || operands.len() > 2 || arguments.get(*index).is_some_and(|word| is_there(&word.text));
+        |index: &usize| !targets.is_empty() || operands.len() > 2 || arguments.get(*index).is_some_and(|word| is_there(&word.text));
     let is_known = |index: &usize| arguments.get(*index).is_some_and(|word| word.as_known().is_some());
     if let Some(last) = target.as_ref().or(operands.last()).filter(|last| is_folder(last) && is_known(last))
         && let Some(place) = below.get_mut(*last)
@@ -91,10 +91,6 @@ fn of_git(arguments: &[Argument]) -> Vec<Below> {
         _ => return Vec::new(),
     };
     (0..arguments.len()).map(|index| if is_tracked(index) { Below::Tracked } else { Below::Stays }).collect()
-}
-
-fn is_pattern(text: &str) -> bool {
-    text.contains(['*', '?', '['])
 }
 
 /// Returns how often an argument of `git clean` forces it.
