@@ -161,9 +161,10 @@ static EXTRACTING: LazyLock<Options> = LazyLock::new(|| Options::new("-o -n -q -
 
 pub(super) fn unzip(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     if !is_only_shown(arguments) {
-        // Behind `--` the option for the folder would be a name.
-        let is_ended = scan(arguments, &EXTRACTING, Style::Gnu)?.ended;
-        return if is_ended { Err(Unlisted { index: 0, what: OPTION }) } else { literal(arguments) };
+        let scan = scan(arguments, &EXTRACTING, Style::Gnu)?;
+        // Behind `--` the option for the folder would be a name. Of two folders some versions take the first, others the last.
+        let is_doubtful = scan.ended || scan.given.iter().filter(|(name, _)| *name == "d").count() > 1;
+        return if is_doubtful { Err(Unlisted { index: 0, what: OPTION }) } else { literal(arguments) };
     }
     match arguments.iter().skip(1).position(|argument| !argument.is_operand()) {
         Some(at) => Err(Unlisted { index: at + 1, what: OPTION }),

@@ -13,8 +13,8 @@ pub fn outputs(program: &str, arguments: &[Argument]) -> Vec<(usize, String)> {
     let Some((_, options)) = row else { return Vec::new() };
     let bundles = program != "go";
     let folder = if bundles { None } else { entered(arguments) };
-    let end = arguments.iter().position(|argument| argument.text == "--").unwrap_or(arguments.len());
-    let found = arguments.iter().take(end).enumerate().filter_map(|(index, argument)| {
+    // Behind `--` too: that may be the value of an option.
+    let found = arguments.iter().enumerate().filter_map(|(index, argument)| {
         let text = argument.text.as_str();
         let value = match text.split_once('=') {
             _ if bundles && text.starts_with('-') && !text.starts_with("--") => text.split_once('o').map(|(_, value)| value),
@@ -63,7 +63,7 @@ mod tests {
             ("sort a --output b", "b"),
             ("sort -o b -o c a", "b c"),
             ("sort -u a", ""),
-            ("sort -- -o a", ""),
+            ("sort -S -- -o a", "a"),
             ("go build -o bin/x ./cmd/x", "bin/x"),
             ("go build -o=bin/x .", "bin/x"),
             ("go test -coverprofile=c.out ./...", "c.out"),
