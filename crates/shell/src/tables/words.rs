@@ -23,7 +23,7 @@ const NO_FILES: &str = ": [ [[ apk apt apt-cache apt-get apt-mark arch basename 
 
 /// TABLE: programs that are given targets, packages and scripts by their names. A file has a slash or a dot in its name to them.
 const TARGETS: &str = "bundle bundler cargo composer ctest dotnet gmake go gradle just make mix mvn ninja ninja-build nox npm pip pip3 pipenv pnpm \
-     poetry rake samu tox uv yarn yarnpkg";
+     poetry rake samu terraform tofu tox uv yarn yarnpkg";
 
 /// TABLE: programs of these that an entry may have take files of the machine to another place, or a container.
 const SENDERS: &str = "apt apt-get brew crontab dnf docker docker-compose gem gh helm kubectl microdnf nerdctl podman podman-compose rpm ssh systemctl tmux yum";
@@ -74,8 +74,8 @@ pub(super) fn of_words(name: &str, arguments: &[Argument]) -> Vec<Touch> {
     };
     let runs = runs(name).is_some();
     let is_file = |text: &str| !text.is_empty() && (!runs || is_plain(text)) && (!is_target || text.contains(['/', '.']));
-    let access = if writes(arguments) && is_target { Access::Write } else { Access::Read };
     let words = words(arguments);
+    let access = if is_target && writes(arguments, &words) { Access::Write } else { Access::Read };
     let has_subcommand = program(name).is_some_and(|program| !program.subcommands.is_empty());
     let subcommand = words.first().filter(|_| has_subcommand);
     let counts = |index: usize, argument: &Argument| Some(&index) != subcommand && !(runs && argument.computed);
@@ -111,8 +111,9 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns whether a subcommand rewrites the files that it is given.
-fn writes(arguments: &[Argument]) -> bool {
-    arguments.iter().take(1).any(|argument| matches!(argument.text.as_str(), "fmt" | "format"))
+fn writes(arguments: &[Argument], words: &[usize]) -> bool {
+    let subcommand = words.first().and_then(|index| arguments.get(*index));
+    subcommand.is_some_and(|subcommand| matches!(subcommand.text.as_str(), "fmt" | "format"))
 }
 
 /// Returns whether a text may be a path, and is no code.
