@@ -88,11 +88,7 @@ fn prints_settings(program: &str, texts: &[&str], words: &[&str]) -> bool {
         "jq" | "gojq" | "jaq" if filter(texts).contains(UNKNOWN) => true,
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => texts.iter().any(|text| text.contains("ENVIRON")),
         "jq" | "gojq" | "jaq" => reads_environment(filter(texts)),
-        "gh" => {
-            let given = texts.windows(2).filter(|pair| matches!(pair.first(), Some(&"-q" | &"--jq"))).filter_map(|pair| pair.last());
-            let attached = texts.iter().filter_map(|text| text.strip_prefix("--jq=").or_else(|| text.strip_prefix("-q")));
-            given.copied().chain(attached).any(|filter| filter.contains(UNKNOWN) || reads_environment(filter))
-        }
+        "gh" => filters_of_gh(texts).any(|filter| filter.contains(UNKNOWN) || reads_environment(filter)),
         "yq" => words.iter().any(|text| text.contains("strenv") || text.contains("envsubst") || reads_environment(text)),
         _ if (words.contains(&"exec") || starts_others(program))
             && words.iter().any(|word| may_be(word, "env") || may_be(word, "printenv")) =>
@@ -147,7 +143,7 @@ fn shows_environments(texts: &[&str]) -> bool {
             rest.next();
         }
         let (letters, shows, valued) = match text.strip_prefix('-') {
-            Some(letters) => (letters, 'E', "opuUgGtCsqOkN"),
+            Some(letters) => (letters, 'E', "opuUgGtCsqO"),
             None => (*text, 'e', "oOpktU"),
         };
         if text.starts_with("--") {
@@ -177,6 +173,16 @@ fn filter<'t>(texts: &[&'t str]) -> &'t str {
         }
     }
     ""
+}
+
+/// Returns the filters that `gh` hands to `jq`. The letter of the option may stand behind others: `-cq FILTER`.
+fn filters_of_gh<'t>(texts: &[&'t str]) -> impl Iterator<Item = &'t str> {
+    let bundle = |text: &'t str| text.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+    texts.iter().enumerate().filter_map(move |(at, text)| {
+        let attached = text.strip_prefix("--jq=").or_else(|| bundle(text)?.split_once('q').map(|(_, filter)| filter));
+        let attached = attached.or((*text == "--jq").then_some(""))?;
+        if attached.is_empty() { texts.get(at + 1).copied() } else { Some(attached) }
+    })
 }
 
 /// Returns whether a filter of `jq` reads the environment: `$ENV`, or `env` that is neither a field, a key nor a text.
