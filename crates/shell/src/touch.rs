@@ -19,12 +19,16 @@ const FIND_HIDDEN: [(&str, &[&str]); 4] = [
     ("egrep fgrep find gfind grep", &[]),
     ("fd fdfind", &["-H", "--hidden", "-u", "--unrestricted"]),
     ("git", &["-o", "--others"]),
-    ("rg", &["-.", "--hidden", "-uu", "-uuu"]),
+    ("rg", &["-.", "--hidden", "-u", "--unrestricted"]),
 ];
 
 /// TABLE: programs that print what is in the files that they are given, or give it another name.
-const SHOWN: &str = "awk base32 base64 bat batcat bzcat cat column comm cp cut diff expand fmt fold gawk head hexdump iconv join jq less ln \
-     mawk more mv nl od paste pr rev sed sort strings tac tail tar uniq xxd xzcat zcat zip zstdcat";
+const SHOWN: &str = "awk base32 base64 basenc bat batcat bsdtar bzcat bzip2 cat cmp column comm cp cut diff expand fmt fold gawk gdiff ginstall gojq \
+     gsed gsort gtar gunzip guniq gxargs gzcat gzip head hexdump iconv install join jq less ln lz4cat mawk more mv nawk nl od original-awk paste \
+     pigz pr rev sed sort strings tac tail tar tsort unexpand uniq unxz unzstd xargs xxd xz xzcat yq zcat zip zstd zstdcat";
+
+/// TABLE: subcommands of `git` that print what is in files that it does not know.
+const GIT_SHOWN: [&str; 3] = ["annotate", "blame", "diff"];
 
 impl Walk<'_> {
     /// Notes the files that a program is given. Names that the line computes cannot be held to any rule.
@@ -99,7 +103,12 @@ impl Walk<'_> {
         let is_unheld =
             finds_others || touches.iter().any(|touch| matches!(touch, Touch::Pattern(pattern) if tables::is_everything(pattern)));
         self.finds_hidden |= is_unheld && !is_shown && finds_hidden(name, arguments);
-        if self.finds_hidden && SHOWN.split(' ').any(|shown| shown == name) && arguments.iter().any(|argument| argument.found) {
+        let is_printed = || match name {
+            "git" => arguments.iter().any(|argument| GIT_SHOWN.contains(&argument.text.as_str())),
+            // What is no name of a file in a list is printed.
+            _ => SHOWN.split(' ').any(|shown| shown == name) || tables::reads_names(name, arguments).is_some(),
+        };
+        if self.finds_hidden && arguments.iter().any(|argument| argument.found) && is_printed() {
             self.patterns.push(tables::HIDDEN_ONES.to_owned());
         }
     }
