@@ -146,9 +146,10 @@ fn is_package(text: &str) -> bool {
     };
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._-[],<>=!~^*@+".contains(&byte);
     // Extras may stand behind the name of an archive, and a version that begins with a dot is a folder.
-    let lower = name.split('[').next().unwrap_or(name).to_ascii_lowercase();
+    let lower = name.to_ascii_lowercase();
+    let begin = lower.split('[').next().unwrap_or(&lower);
     name.starts_with(|first: char| first.is_ascii_alphanumeric())
         && name.bytes().all(is_part)
         && !name.contains("@.")
-        && ![lower.as_str(), name].iter().any(|name| ARCHIVES.iter().any(|end| name.ends_with(end)))
+        && ![lower.as_str(), begin].iter().any(|name| ARCHIVES.iter().any(|end| name.ends_with(end)))
 }
