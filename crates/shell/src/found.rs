@@ -2,9 +2,10 @@
 
 use super::argument::Argument;
 use super::grammar::{Command, Kind, List, Redirect, Simple, Word};
+use super::tables;
 
 /// TABLE: what a finder may not have among its words: it prints other texts than names then, or reads names elsewhere.
-const NO_NAMES: [&str; 9] = ["exec", "-ok", "printf", "--format", "--pretty", "--line-prefix", "--label", "style", "--type"];
+const NO_NAMES: [&str; 10] = ["exec", "-ok", "printf", "--format", "--json", "--pretty", "--line-prefix", "--label", "style", "--type"];
 
 /// Returns whether a list is a pipeline that prints names of files that a program has found.
 #[must_use]
@@ -77,17 +78,16 @@ pub fn is_finder(words: &[&str]) -> bool {
     if arguments.iter().any(|word| NO_NAMES.iter().any(|other| word.contains(other))) {
         return false;
     }
-    let has = |names: &[&str]| arguments.iter().any(|word| names.contains(word));
     match *program {
         "find" | "fd" | "fdfind" => true,
         // The long form prints more than names. `-a` and `-A` print names with a dot in front, which no glob stands for: rules of files look for
         // what a glob may find.
         "ls" => arguments.iter().all(|word| has_only(word, "1crtS") || !word.starts_with('-')),
-        "rg" => has(&["--files", "--files-with-matches", "-l"]),
+        "rg" => tables::gives("rg", arguments, &["files", "files-with-matches", "l"]),
         "grep" | "egrep" | "fgrep" => arguments.first().is_some_and(|word| has_only(word, "rRnilwEFIsvZ") && word.contains('l')),
         "git" => match arguments.split_first() {
             Some((&"ls-files", _)) => true,
-            Some((&"diff", rest)) => rest.contains(&"--name-only"),
+            Some((&"diff", _)) => tables::gives("git", arguments, &["name-only"]),
             Some((&"grep", rest)) => rest.first().is_some_and(|word| has_only(word, "rnilwEFI") && word.contains('l')),
             _ => false,
         },
@@ -184,6 +184,11 @@ mod tests {
             "find . -exec cat {} +",
             "git show --name-only HEAD",
             "git diff --name-only --line-prefix=x",
+            "git diff -- --name-only x",
+            "git diff -S --name-only",
+            "rg -e -l x",
+            "rg -e x -- -l",
+            "rg -l --json x",
         ] {
             assert!(!is_found(&parse(line, 0).unwrap()), "{line}");
         }

@@ -53,7 +53,11 @@ pub(super) fn of_compression(program: &str, arguments: &[Argument]) -> Vec<Touch
         let short = path.trim_end_matches(['z', 'Z', 'g', 'G']).trim_end_matches(['-', '_']);
         let begin = path.split(['*', '?', '[']).next().filter(|begin| begin.len() < path.len());
         let short = begin.map_or_else(|| short.to_owned(), |begin| format!("{}*", begin.trim_end_matches(['-', '_', '.', 'g', 'z'])));
-        let made = if unpacks { vec![stem.to_owned(), format!("{stem}.tar"), short] } else { vec![format!("{path}{ending}")] };
+        let made = if unpacks {
+            vec![stem.to_owned(), format!("{stem}.tar"), short, format!("{path}.out")]
+        } else {
+            vec![format!("{path}{ending}")]
+        };
         Some(made.into_iter().chain([path.to_owned()]).map(move |path| Touch::File { index, path, access: Access::Write }))
     };
     scan.operands.iter().filter(|_| !is_printed(&scan)).filter_map(|index| names(*index)).flatten().collect()

@@ -58,7 +58,7 @@ pub use outputs::outputs;
 pub use patterns::{braces, chosen_names};
 pub use printing::prints_secrets;
 pub use reading::{COMPUTED, COMPUTED_NAME, LITERAL, NAMED, OPERAND, SUBCOMMAND, Started, Unlisted, read, subcommand_behind_options};
-pub use texts::{git_subcommand, reads_names, texts};
+pub use texts::{git_subcommand, gives, reads_names, texts};
 pub use touches::{Touch, touched};
 pub use trees::trees;
 pub use words::is_worded;

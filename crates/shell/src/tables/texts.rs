@@ -43,6 +43,14 @@ pub(super) fn gives_script(program: &str, scan: &Scan) -> bool {
     !matches!(program, "jq" | "gojq") && scan.has(&SCRIPTS)
 }
 
+/// Returns whether the words behind a program's name give it one of these options, as its table reads them: no value, and nothing behind `--`.
+#[must_use]
+pub fn gives(program: &str, words: &[&str], names: &[&str]) -> bool {
+    let arguments: Vec<Argument> = words.iter().map(|word| Argument::known(*word)).collect();
+    let scan = if program == "git" { scan_subcommand(program, &arguments) } else { scan_of(program, &arguments) };
+    scan.is_some_and(|scan| scan.has(names))
+}
+
 /// Returns the places of the values of some options. Behind the first operand some versions know no options, and open their values.
 fn values(scan: &Scan, names: &[&str]) -> Vec<usize> {
     let first = scan.operands.first().copied().unwrap_or(usize::MAX);
