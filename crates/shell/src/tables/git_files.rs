@@ -48,6 +48,7 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     let scanned = scan_subcommand("git", arguments);
     touched.extend(scanned.iter().flat_map(lines_of));
     let mut operands = operands_of(scanned.as_ref(), arguments, at);
+    let end = arguments.iter().position(|argument| argument.text == "--").unwrap_or(arguments.len());
     // The first operand of `git grep` is what it looks for, unless an option gives that.
     if subcommand == "grep" && scanned.as_ref().is_some_and(|scan| !scan.has(&["e", "f"])) && !operands.is_empty() {
         operands.remove(0);
@@ -57,7 +58,7 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     }
     for index in operands {
         let Some(argument) = arguments.get(index) else { continue };
-        if is_no_file(arguments, index, subcommand, scanned.as_ref()) {
+        if is_no_file(argument, index > end, subcommand, scanned.as_ref()) {
             continue;
         }
         let text = argument.text.as_str();
@@ -90,11 +91,9 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
 
 /// Returns whether an operand that is the name of a branch or tag, or a revision, is surely no path. A name that is a file's and a branch's is refused
 /// by `git` where it takes both, but a branch that has no commit yet is no name, and `git diff` compares files where one lies elsewhere.
-fn is_no_file(arguments: &[Argument], index: usize, subcommand: &str, scanned: Option<&Scan>) -> bool {
-    let Some(argument) = arguments.get(index).filter(|argument| argument.is_reference) else { return false };
+fn is_no_file(argument: &Argument, is_behind: bool, subcommand: &str, scanned: Option<&Scan>) -> bool {
     let text = argument.text.as_str();
-    let is_behind = arguments.iter().take(index).any(|argument| argument.text == "--");
-    if is_behind || text.contains(':') && !OF_REFSPECS.contains(&subcommand) {
+    if !argument.is_reference || is_behind || text.contains(':') && !OF_REFSPECS.contains(&subcommand) {
         return false;
     }
     if text == "1" {

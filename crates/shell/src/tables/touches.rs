@@ -178,7 +178,7 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         _ => {}
     }
     let targets = if *kind == Kind::Copies { targets(arguments) } else { Vec::new() };
-    operands.retain(|at| targets.iter().all(|(index, _)| at != index));
+    operands.retain(|at| targets.binary_search_by_key(at, |(index, _)| *index).is_err());
     touched.extend(targets.iter().map(|(index, path)| Touch::File { index: *index, path: path.clone(), access: Access::Write }));
     // Of several words the last may be none, and then the one in front of them is written.
     let is_many = |index: &usize| arguments.get(*index).is_some_and(|argument| argument.many);
@@ -208,9 +208,7 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         write_through(&mut touched);
     }
     if matches!(program, "cp" | "mv" | "ln" | "install" | "ginstall") {
-        let folders = targets.into_iter().map(Some);
-        let folders: Vec<_> = if folders.len() == 0 { vec![None] } else { folders.collect() };
-        touched.extend(folders.into_iter().flat_map(|folder| placed(arguments, &operands, folder)));
+        touched.extend(placed(arguments, &operands, targets.into_iter().next_back()));
     }
     touched
 }
