@@ -78,19 +78,27 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
     }
 }
 
-fn is_private_v6(address: Ipv6Addr) -> bool {
-    let embedded = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        is_private_v4(Ipv4Addr::new(a, b, c, d))
+/// Returns the IPv4 address that an IPv6 address leads to: in its compatible and mapped forms, by NAT64 and by 6to4.
+pub(super) fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let (high, low) = match address.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => return None,
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
+        | [0, 0, 0, 0, 0xffff, 0, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => (high, low),
+        _ => return None,
     };
+    let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+    Some(Ipv4Addr::new(a, b, c, d))
+}
+
+fn is_private_v6(address: Ipv6Addr) -> bool {
+    if let Some(address) = embedded_v4(address) {
+        return is_private_v4(address);
+    }
     match address.segments() {
-        // These are unspecified, loopback, and IPv4 addresses in their compatible and mapped forms.
-        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => true,
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => embedded(high, low),
-        // NAT64 and 6to4 lead to an IPv4 address.
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
-        [0x64, 0xff9b, 1, ..] => true,
-        [0x2002, high, low, ..] => embedded(high, low),
+        // Unspecified and loopback.
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] | [0x64, 0xff9b, 1, ..] => true,
         // These are for Teredo and other protocols, ORCHID, and documentation.
         [0x2001, 0..0x200, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..0x1000, ..] | [0x100, 0, 0, _, ..] => true,
         // Only 2000::/3 is handed out. This excludes unique local, link-local, site-local and multicast addresses, and reserved ones.

@@ -119,7 +119,7 @@ const MESSAGE_TOOLS: &[Names] = &[
         Recipient,
         "recipient recipients to target targets cc bcc chat chat_id user user_id username email emails phone phone_number address receiver \
          receivers forward_to copy_to recipient_id recipient_ids receiver_id target_id to_user to_user_id to_email to_number to_address users \
-         user_ids chat_ids contact contacts member members handle destination destinations",
+         user_ids chat_ids contact contacts member members handle destination destinations webhook webhook_url hook_url incoming_webhook",
     ),
     (Channel, "channel channel_id channel_ids channels channel_name room room_id rooms group group_id groups conversation conversation_id"),
     (Text, "message text content subject body html markdown format type message_type parse_mode priority action blocks attachments"),
@@ -127,7 +127,7 @@ const MESSAGE_TOOLS: &[Names] = &[
 
 /// TABLE: tools that start agents.
 const SESSION_TOOLS: &[Names] = &[
-    (SessionType, "session_type subagent_type agent_type agent agent_name subagent subagent_name"),
+    (SessionType, "session_type subagent_type agent_type agent agent_name subagent subagent_name type kind agent_kind session_kind"),
     (Text, "prompt task goal context instruction instructions message name model query"),
 ];
 
@@ -252,7 +252,8 @@ impl<'c> ArgumentNames<'c> {
         let climbs = said.split(['/', '\\']).any(|component| component == "..");
         let is_rooted = said.starts_with(['/', '~', '\\']) || matches!(said.get(1..3), Some(":\\" | ":/")) || climbs;
         let is_file = said.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
-        self.pack == Pack::Mcp && !said.contains(char::is_whitespace) && (is_file || is_rooted && THINGS.contains(&name))
+        let is_path = is_file || (is_rooted || said.starts_with('.')) && THINGS.contains(&name);
+        self.pack == Pack::Mcp && !said.contains(char::is_whitespace) && is_path
     }
 
     /// Returns the role of an argument with a folded name, and its name as messages show it. `None` for a name that no table has.
@@ -282,6 +283,11 @@ impl<'c> ArgumentNames<'c> {
 /// Returns whether a folded name is that of a place: of a path, a URL or a host to tools for files or the web.
 pub(super) fn is_place(folded: &str) -> bool {
     known(folded).iter().any(|(table, role, _)| matches!((table, role), (Table::Files | Table::Web, Path | Folder | Url | Host)))
+}
+
+/// Returns whether a folded name is that of a host.
+pub(super) fn is_host(folded: &str) -> bool {
+    known(folded).iter().any(|(_, role, _)| *role == Host)
 }
 
 /// Returns a name without case, `_`, `-` and other punctuation; `None` for a name with characters beyond ASCII, among which are look-alikes

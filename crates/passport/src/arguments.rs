@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use crate::ToolInput;
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
-use super::argument_names::{ArgumentNames, are_alike, fold, is_place};
+use super::argument_names::{ArgumentNames, are_alike, fold, is_host, is_place};
 use super::argument_role::ArgumentRole;
 use super::denial::Denial;
+use super::destination::host_address;
 use super::fields::Amount;
 
 /// The largest arguments that are read, in bytes of their JSON text. No model writes as much in one answer.
@@ -82,14 +83,28 @@ impl<'v> Arguments<'v> {
 
     /// Returns the number under a key, which must be 0 or more, or `None` if it is missing.
     pub(super) fn number(&self, key: &str) -> Result<Option<Amount>, Denial> {
-        let read = |value: Value<'_>| Amount::read(value).ok_or_else(|| mistyped(key, value, "a number of 0 or more"));
-        self.value(key).map(read).transpose()
+        self.value(key).map(|value| amount(key, value)).transpose()
     }
 
-    /// Returns the largest of the numbers under some names, each with how much one of it is in the unit of the limit.
-    pub(super) fn largest(&self, names: &[(&str, f64)]) -> Result<Option<Amount>, Denial> {
-        names.iter().try_fold(None, |largest, (name, factor)| {
-            let asked = self.number(name)?.map(|amount| amount.times(*factor));
+    /// Returns the values under some of these names at any depth, each with the place of its name among them. Null counts as missing.
+    pub(super) fn named(&self, names: &[&str]) -> Vec<(usize, Value<'v>)> {
+        let (mut open, mut found): (Vec<Value<'v>>, Vec<_>) = (self.0.into_iter().collect(), Vec::new());
+        while let Some(value) = open.pop() {
+            open.extend(value.items());
+            for (key, value) in value.members().filter(|(_, value)| !value.is_null()) {
+                let place = |key: Cow<'_, str>| names.iter().position(|name| are_alike(&key, name));
+                found.extend(key.as_text().and_then(Text::into_str).and_then(place).map(|place| (place, value)));
+                open.push(value);
+            }
+        }
+        found
+    }
+
+    /// Returns the largest of the numbers under some names at any depth, each with how much one of it is in the unit of the limit.
+    pub(super) fn largest<const N: usize>(&self, names: [(&str, f64); N]) -> Result<Option<Amount>, Denial> {
+        self.named(&names.map(|(name, _)| name)).into_iter().try_fold(None, |largest, (place, value)| {
+            let (name, factor) = names.get(place).copied().unwrap_or_default();
+            let asked = Some(amount(name, value)?.times(factor));
             Ok(if asked > largest { asked } else { largest })
         })
     }
@@ -191,7 +206,10 @@ impl<'v> Sorted<'v> {
             }
             match role {
                 // A place is one in any text that is an object.
-                Some((ArgumentRole::Text, _)) if named.is_none() && own.as_deref().is_some_and(is_place) => self.unnamed(value, names)?,
+                Some((ArgumentRole::Text, _)) if named.is_none() && own.as_deref().is_some_and(is_place) => {
+                    self.note_addresses(value, own.as_deref().is_some_and(is_host));
+                    self.unnamed(value, names)?;
+                }
                 Some(role @ (ArgumentRole::Text | ArgumentRole::Route, _)) => self.inner(value, role, names)?,
                 Some(_) if named.is_none() && matches!(outer, Some((ArgumentRole::Headers, _))) && value.shape() == Shape::String => {
                     self.unknown_names.push(key);
@@ -208,13 +226,22 @@ impl<'v> Sorted<'v> {
                 None => {
                     self.unknown_names.push(key);
                     if own.as_deref().is_some_and(is_place) {
-                        self.said.extend(value.as_text().and_then(Text::into_str).and_then(|said| address(&said)).map(Cow::Owned));
+                        self.note_addresses(value, own.as_deref().is_some_and(is_host));
                     }
                     self.unnamed(value, names)?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Notes the addresses that stand under the name of a place without a scheme. What stands under the name of a host is an address in any of
+    /// its forms, such as `127.1` and `::1`.
+    fn note_addresses(&mut self, value: Value<'v>, is_host: bool) {
+        let said = value.as_text().and_then(Text::into_str);
+        let found = said.and_then(|said| address(&said).or_else(|| is_host.then(|| host_address(&said)).flatten()));
+        self.said.extend(found.map(Cow::Owned));
+        value.items().for_each(|item| self.note_addresses(item, is_host));
     }
 
     /// Takes the value of an argument that has a role: a text, or texts in lists and objects.
@@ -336,9 +363,14 @@ fn check_pieces<'t>(texts: impl Iterator<Item = &'t Cow<'t, str>> + Clone) -> Re
     Err(Denial::new("oap.context_too_large", message))
 }
 
-fn text<'v>(key: &str, value: Value<'v>, expected: &str) -> Result<Cow<'v, str>, Denial> {
+/// Returns the text of an argument, whose name messages show.
+pub(super) fn text<'v>(key: &str, value: Value<'v>, expected: &str) -> Result<Cow<'v, str>, Denial> {
     let text = value.as_text().ok_or_else(|| mistyped(key, value, expected))?;
     text.into_str().ok_or_else(|| Denial::new(INVALID, format!("Argument '{key}' holds half of a surrogate pair")))
+}
+
+fn amount(key: &str, value: Value<'_>) -> Result<Amount, Denial> {
+    Amount::read(value).ok_or_else(|| mistyped(key, value, "a number of 0 or more"))
 }
 
 /// Returns the denial for an argument of another type. `key` is one that a rule reads, never one that the call chose.

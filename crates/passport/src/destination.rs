@@ -75,6 +75,13 @@ impl Host {
     }
 }
 
+/// Returns the address that a text is under the name of a host, if it is one in some form.
+pub(super) fn host_address(text: &str) -> Option<String> {
+    let host = text.trim();
+    let url = if host.parse::<Ipv6Addr>().is_ok() { format!("http://[{host}]") } else { format!("http://{host}") };
+    (host.contains(['.', ':']) && matches!(Host::of_url(&url), Ok(Host::Address(_)))).then_some(url)
+}
+
 fn without_port(authority: &str) -> Result<&str, &'static str> {
     let behind_address = authority.find(']').map_or(0, |bracket| bracket + 1);
     let Some(colon) = authority.get(behind_address..).and_then(|rest| rest.find(':')) else { return Ok(authority) };
@@ -125,7 +132,11 @@ impl DomainSet {
     pub(super) fn contains(&self, host: &Host) -> bool {
         match host {
             _ if self.everything => true,
-            Host::Address(address) => self.addresses.contains(address),
+            Host::Address(address) => {
+                // An IPv6 address that leads to an IPv4 address is the same host.
+                let embedded = if let IpAddr::V6(address) = address { address::embedded_v4(*address) } else { None };
+                self.addresses.contains(address) || embedded.is_some_and(|address| self.addresses.contains(&IpAddr::V4(address)))
+            }
             Host::Name(name) => {
                 domains(Some(name)).any(|domain| self.whole.contains(domain))
                     || domains(parent(name)).any(|domain| self.below.contains(domain))

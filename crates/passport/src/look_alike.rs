@@ -14,17 +14,17 @@ pub(super) fn plain_spelling(text: &str) -> Option<String> {
     if text.is_ascii() && text.split('/').all(|component| without_end(component).len() == component.len()) {
         return None;
     }
-    let folded = match text.is_ascii() {
-        true => text.to_owned(),
-        false => {
-            let visible: String = text.chars().filter(|character| !is_invisible(*character)).collect();
-            let folded = ComposingNormalizerBorrowed::new_nfkc().normalize(&visible).to_lowercase();
-            // A dotless i, one that lowering has left with a dot above it, and the only letter that folds to two of ASCII.
-            folded.replace('\u{131}', "i").replace("i\u{307}", "i").replace('\u{df}', "ss")
-        }
-    };
+    let folded = if text.is_ascii() { text.to_owned() } else { folded(text) };
     let plain: Vec<&str> = folded.split('/').map(without_end).collect();
     Some(plain.join("/"))
+}
+
+/// Returns a text in lower case, without compatibility forms and invisible characters.
+pub(super) fn folded(text: &str) -> String {
+    let visible: String = text.chars().filter(|character| !is_invisible(*character)).collect();
+    let folded = ComposingNormalizerBorrowed::new_nfkc().normalize(&visible).to_lowercase();
+    // A dotless i, one that lowering has left with a dot above it, and the only letter that folds to two of ASCII.
+    folded.replace('\u{131}', "i").replace("i\u{307}", "i").replace('\u{df}', "ss")
 }
 
 /// Returns a component without a stream, and without dots and blanks at its end.
@@ -45,12 +45,18 @@ pub(super) fn is_ambiguous(path: &str) -> bool {
             (1..=6).contains(&stem.len()) && !stem.contains('.') && is_number
         })
     };
-    let parts = [":/", ",/", ";/", "%2e", "%2f", "%5c"];
+    let parts = [":/", ",/", ";/"];
+    // Nobody has to write such a character so, but what decodes an address reads it.
+    let is_encoded = |(at, _): (usize, &str)| {
+        let byte = lower.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte.is_ascii_control() || b"./\\~".contains(&byte))
+    };
     let has_sign = || {
         is_drive
             || lower.starts_with("file:")
             || lower.starts_with(['$', '%'])
             || parts.iter().any(|part| lower.contains(part))
+            || lower.match_indices('%').any(is_encoded)
             || lower.split('/').any(is_short_name)
     };
     // Nearly no path has any of these, and then there is less to look for.
@@ -109,6 +115,8 @@ mod tests {
             "ENV~1",
             "/w/%2e%2e/x",
             "/w/..%2Fx",
+            "/w/%70rivate",
+            "/w/a%00.md",
             "/w/a:/etc/passwd",
             "/w/a,/etc/passwd",
             "$HOME/x",
@@ -118,7 +126,7 @@ mod tests {
         ] {
             assert!(is_ambiguous(path), "{path}");
         }
-        for path in ["/w/a.txt", "a/../b", "~/x", "/w/na\u{ef}ve.txt", "/w/100%.txt", "/w/foo.~1~", "/w/a:b", "/w/$x"] {
+        for path in ["/w/a.txt", "a/../b", "~/x", "/w/na\u{ef}ve.txt", "/w/100%.txt", "/w/a%20b%c3%a9", "/w/foo.~1~", "/w/a:b", "/w/$x"] {
             assert!(!is_ambiguous(path), "{path}");
         }
     }

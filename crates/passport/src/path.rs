@@ -6,6 +6,7 @@ use super::climbs::{CLIMBS_MAX, parents};
 use super::fields::Malformed;
 use super::glob::{self, Case, GlobIndex, Wildcards};
 use super::links;
+use super::look_alike::plain_spelling;
 use super::shell_glob::{ShellGlob, crossed};
 
 /// The place where a path starts.
@@ -185,12 +186,16 @@ impl PathSet {
                 Purpose::Allow if normal.climbs => {}
                 Purpose::Allow => drop(places.entry(normal.text).or_insert(tag)),
                 Purpose::Block | Purpose::Guard => {
-                    if !glob::has_wildcards(entry) {
-                        places.entry(normal.text.to_ascii_lowercase()).or_insert(tag);
-                    }
-                    globs.extend(blocked_globs(&normal).into_iter().map(|glob| (glob, tag)));
-                    if purpose == Purpose::Block {
-                        globs.extend(ends(&normal.text).map(|end| (below(end), tag)));
+                    // A name beyond ASCII is looked up in its plain spelling too, as paths are.
+                    let plain = plain_spelling(entry).filter(|_| !entry.is_ascii()).map(|plain| NormalPath::new(&plain));
+                    for normal in std::iter::once(normal).chain(plain) {
+                        if !glob::has_wildcards(entry) {
+                            places.entry(normal.text.to_ascii_lowercase()).or_insert(tag);
+                        }
+                        globs.extend(blocked_globs(&normal).into_iter().map(|glob| (glob, tag)));
+                        if purpose == Purpose::Block {
+                            globs.extend(ends(&normal.text).map(|end| (below(end), tag)));
+                        }
                     }
                 }
             }

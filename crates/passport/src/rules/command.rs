@@ -22,6 +22,20 @@ const SHELL_LANGUAGES: [&str; 8] = ["bash", "sh", "shell", "zsh", "dash", "ash",
 /// Tools that run code of several languages.
 const CODE_TOOLS: [&str; 1] = ["execute_code"];
 
+/// Names for how long a command may run, each with how many seconds one of it is.
+const TIMEOUTS: [(&str, f64); 10] = [
+    ("timeout", 1.0),
+    ("timeout_seconds", 1.0),
+    ("timeout_secs", 1.0),
+    ("timeout_ms", 0.001),
+    ("timeout_millis", 0.001),
+    ("timeout_minutes", 60.0),
+    ("max_time", 1.0),
+    ("time_limit", 1.0),
+    ("max_execution_time", 1.0),
+    ("execution_timeout", 1.0),
+];
+
 #[derive(Debug)]
 pub(super) struct CommandLimits {
     rules: Field<CommandRules>,
@@ -173,7 +187,7 @@ impl Rules for CommandLimits {
         if sorted.unknown.iter().any(|text| !is_harmless(text)) && !self.allows_all() {
             report(to, "unknown arguments", Err(unknown_argument("another command")));
         }
-        let asked = call.arguments.largest(&[("timeout", 1.0), ("timeout_seconds", 1.0), ("timeout_ms", 0.001)]);
+        let asked = call.arguments.largest(TIMEOUTS);
         report(to, "max_execution_time", check_amount(&self.max_execution_time, asked, "Command timeout exceeds max_execution_time"));
     }
 }

@@ -9,12 +9,12 @@ use bash_commands::Below;
 use super::super::argument_names::fold;
 use super::super::argument_role::ArgumentRole;
 use super::super::climbs::count_parents;
-use super::super::glob::{self, Case, GlobIndex, Wildcards};
 use super::super::look_alike::plain_spelling;
 use super::super::path::{NormalPath, PathSet, Purpose};
 use super::budget;
 use super::file_arguments::{names_looked_for, read_arguments};
 use super::file_path::{check_pattern, extensions, is_patch, read_extensions, read_path};
+use super::file_patterns::Patterns;
 use super::left_behind::{self, BUILT};
 use super::secrets;
 use super::{
@@ -37,8 +37,8 @@ const UNWRITTEN_ARGUMENTS: [&str; 12] = [
     "newline",
 ];
 
-/// Tools that write what they read before, and show it.
-const EDITORS: [&str; 2] = ["str_replace", "patch"];
+/// Tools that make or take away a file and show nothing of it. All others that write may show what they change, or copy it.
+const WRITERS: [&str; 7] = ["write_file", "Write", "create_file", "create", "create_directory", "delete_file", "file_delete"];
 
 #[derive(Debug)]
 pub(super) struct FileLimits {
@@ -49,33 +49,6 @@ pub(super) struct FileLimits {
     allowed_extensions: Field<HashSet<String>>,
     blocked_extensions: Field<HashSet<String>>,
     max_file_size: Field<Amount>,
-}
-
-/// Patterns of paths. Those without wildcards and slashes match anywhere in the text.
-#[derive(Debug)]
-struct Patterns {
-    entries: Vec<String>,
-    words: GlobIndex,
-    places: PathSet,
-    weight: usize,
-}
-
-impl Patterns {
-    fn read(entries: Vec<String>, path: &str) -> Result<Self, Malformed> {
-        let is_word = |entry: &&String| !glob::has_wildcards(entry) && !entry.contains('/');
-        let words: Vec<String> = entries.iter().filter(is_word).map(|word| format!("**{word}**")).collect();
-        let tags = words.iter().enumerate().map(|(tag, word)| (word.as_str(), tag));
-        let words = GlobIndex::new(tags, Wildcards::WithinComponent, Case::Ignored);
-        let places = PathSet::new(entries.clone(), Purpose::Block, path)?;
-        let weight = words.weight() + places.weight();
-        Ok(Self { entries, words, places, weight })
-    }
-
-    fn find(&self, path: &NormalPath, text: &str) -> Option<&str> {
-        let is_word = |entry: &&String| !glob::has_wildcards(entry) && !entry.contains('/');
-        let word = || self.entries.iter().filter(is_word).nth(self.words.find(text)?).map(String::as_str);
-        self.places.find(path).or_else(word)
-    }
 }
 
 impl FileLimits {
@@ -153,12 +126,18 @@ impl FileLimits {
             let is_secret = reads && expansions.iter().any(|text| secrets::secret_glob(text));
             let denial = || Denial::new("oap.blocked_pattern", "File path is a glob that matches default sensitive read pattern");
             report(to, "globs", if is_secret { Err(denial()) } else { self.check_finds(&expansions) });
+            expansions.iter().filter(|_| text.contains('{')).for_each(|place| self.check_named(&NormalPath::new(place), place, reads, to));
         }
+        self.check_named(path, text, reads, to);
+        if let Some(spelling) = plain_spelling(text) {
+            self.check_named(&NormalPath::new(&spelling), &spelling, reads, to);
+        }
+    }
+
+    /// Reports whether a path is blocked or a secret, or has an extension that is not allowed.
+    fn check_named(&self, path: &NormalPath, text: &str, reads: bool, to: &mut dyn Report) {
         self.check_blocked(path, text, reads, to);
         report(to, "extensions", self.check_extension(path.name()));
-        if let Some(spelling) = plain_spelling(text) {
-            self.check_blocked(&NormalPath::new(&spelling), &spelling, reads, to);
-        }
     }
 
     /// Reports whether a path is in a place of secrets or in a blocked one.
@@ -233,6 +212,13 @@ impl FileLimits {
         let denial = || Err(Denial::new("oap.extension_not_allowed", "File extension is not allowed"));
         let is_in = |set: &HashSet<String>| extensions(name).any(|extension| set.contains(&extension));
         check_limit(&self.allowed_extensions, |allowed| if is_in(allowed) { Ok(()) } else { denial() })?;
+        self.check_ending(name)
+    }
+
+    /// Checks that a name, or a pattern of names, does not end in a blocked extension.
+    fn check_ending(&self, name: &str) -> Result<(), Denial> {
+        let denial = || Err(Denial::new("oap.extension_not_allowed", "File extension is not allowed"));
+        let is_in = |blocked: &HashSet<String>| extensions(name).any(|extension| blocked.contains(&extension));
         check_limit(&self.blocked_extensions, |blocked| if is_in(blocked) { denial() } else { Ok(()) })
     }
 
@@ -333,7 +319,7 @@ impl Rules for FileLimits {
 
     fn weight(&self) -> usize {
         let of = |set: &Field<PathSet>| if let Field::Valid(set) = set { set.weight() } else { 0 };
-        let patterns = if let Field::Valid(patterns) = &self.blocked_patterns { patterns.weight } else { 0 };
+        let patterns = if let Field::Valid(patterns) = &self.blocked_patterns { patterns.weight() } else { 0 };
         of(&self.allowed_paths) + of(&self.blocked_paths) + patterns
     }
 
@@ -352,7 +338,7 @@ impl Rules for FileLimits {
     }
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
-        let reads = self.is_read || EDITORS.contains(&call.tool_name);
+        let reads = self.is_read || !WRITERS.contains(&call.tool_name);
         match read_arguments(call, self.is_read) {
             Ok((sorted, paths)) => {
                 if let Err(denial) = budget::check_places(sorted.places(), call.files.limits.weight()) {
@@ -361,11 +347,16 @@ impl Rules for FileLimits {
                 let folder = sorted.of(ArgumentRole::Folder).next();
                 folder.into_iter().for_each(|folder| self.check_folder(folder, reads, to));
                 paths.iter().for_each(|path| self.check_seen(path, folder.map(|folder| &**folder), reads, to));
+                if reads && !self.is_read {
+                    report(to, "blocked for reading", paths.iter().try_for_each(|path| call.files.check_shown(path)));
+                }
                 let names = names_looked_for(call);
                 for pattern in sorted.of(ArgumentRole::Pattern).chain(&names) {
                     let expansions = bash_commands::braces(pattern);
                     let checked = budget::check_glob(&expansions, pattern).and_then(|()| check_pattern(pattern, &expansions));
                     let checked = checked.and_then(|()| self.check_finds(&expansions));
+                    let checked =
+                        checked.and_then(|()| expansions.iter().try_for_each(|glob| self.check_ending(NormalPath::new(glob).name())));
                     report(to, "pattern", checked.and_then(|()| self.check_patterns(&expansions)));
                 }
                 sorted.unknown.iter().chain(&sorted.unknown_names).for_each(|text| self.check_unknown(text, reads, to));

@@ -107,7 +107,8 @@ const READING: [&str; 10] = ["get", "list", "read", "search", "find", "view", "s
 fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut dyn Report) {
     let tool = call.tool_name.rsplit("__").next().unwrap_or_default();
     let writes = !READING.contains(&tool.split(['_', '-']).next().unwrap_or_default());
-    let texts: Vec<Cow<'_, str>> = sorted.unknown.iter().flat_map(|text| texts_in(text)).collect();
+    let names = sorted.unknown_names.iter().filter(|name| is_place_by_name(name)).map(|name| Cow::Borrowed(&**name));
+    let texts: Vec<Cow<'_, str>> = sorted.unknown.iter().flat_map(|text| texts_in(text)).chain(names).collect();
     if let Err(denial) = check_braces(texts.iter().map(|text| &**text).filter(|text| !budget::is_text(text))) {
         return report(to, "arguments", Err(denial));
     }
@@ -141,16 +142,24 @@ fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut dyn Report
             }
         }
     }
-    // Whatever the argument is called: no text that is said begins and ends so.
+    report(to, "secrets", check_secrets(call));
+    report(to, "private network", check_said(&sorted.said));
+}
+
+/// Checks that no text of a call is the path of a secret, whatever the argument is called: no text that is said begins and ends so.
+pub(super) fn check_secrets(call: &RuleCall<'_>) -> Result<(), Denial> {
     let is_secret = |text: &str| {
         let text = text.trim();
-        let is_path = text.contains('/') && !text.contains("://") && !text.contains(char::is_whitespace);
-        is_path && names_secret(text)
+        let path = text.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("file:")).and_then(|_| text.get(5..)).unwrap_or(text);
+        let is_path = path.contains('/') && !path.contains("://") && !path.contains(char::is_whitespace);
+        is_path && names_secret(path)
     };
-    if call.arguments.has_text(is_secret) {
-        report(to, "secrets", Err(secret()));
-    }
-    report(to, "private network", check_said(&sorted.said));
+    if call.arguments.has_text(is_secret) { Err(secret()) } else { Ok(()) }
+}
+
+/// Returns whether the name of an argument is data itself: a path from the root, a home or the folder above, or an address.
+fn is_place_by_name(name: &str) -> bool {
+    name.starts_with(['/', '~', '\\']) || name.contains("://") || name.contains('/') && names_secret(name) || count_parents(name) > 0
 }
 
 /// Returns whether a text is the path of a secret. What is longer than any path, whatever of it is left out, is none; what goes up more often than
@@ -216,7 +225,8 @@ fn check_path(call: &RuleCall<'_>, text: &str, writes: bool) -> Result<(), Denia
     let has_blank = text.contains(char::is_whitespace);
     let is_home = text.starts_with("~/") || text.starts_with('~') && !has_blank;
     let is_drive = matches!(text.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic());
-    let is_variable = text.starts_with(['$', '%']) && text.contains(['/', '\\']);
+    let is_encoded = text.get(..3).is_some_and(|first| ["%2f", "%2e", "%5c", "%7e"].contains(&first.to_ascii_lowercase().as_str()));
+    let is_variable = text.starts_with(['$', '%']) && text.contains(['/', '\\']) || is_encoded;
     let is_file = text.to_ascii_lowercase().contains("file:/");
     let begins = is_home || is_drive || is_variable || is_file || text.starts_with(['/', '\\', '.']);
     if !begins && (has_blank || !text.contains(['/', '\\', '.'])) {
@@ -237,9 +247,9 @@ fn check_path(call: &RuleCall<'_>, text: &str, writes: bool) -> Result<(), Denia
     // Several places may stand in one text.
     let others = text.split_whitespace().filter(|word| has_blank && begins && word.starts_with(['/', '~']));
     let expanded = expansions.iter().map(String::as_str).filter(|place| place.contains('/'));
-    others.chain(expanded).try_for_each(|place| call.files.check_path(place, writes))?;
+    others.chain(expanded).try_for_each(|place| call.files.check_path(place, false, writes))?;
     // Without a slash it is a version or a name as well.
-    if begins || text.contains('/') { call.files.check_path(text, writes) } else { Ok(()) }
+    if begins || text.contains('/') { call.files.check_path(text, is_glob(), writes) } else { Ok(()) }
 }
 
 /// The readings of server and tool, the most likely one first. A name with several double underscores can be cut in several ways.

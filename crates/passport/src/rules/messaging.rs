@@ -7,7 +7,9 @@ use tollgate_json::{Shape, Text, Value};
 
 use super::super::argument_role::ArgumentRole;
 use super::super::fields::{item_path, strings};
+use super::super::look_alike::folded;
 use super::super::names::NameSet;
+use super::mcp::check_secrets;
 use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report};
 
 const DENIED: &str = "oap.recipient_not_allowed";
@@ -23,6 +25,9 @@ pub(super) struct MessagingLimits {
 impl MessagingLimits {
     pub(super) fn new(section: &Section<'_>) -> Self {
         let names = |key| section.strings(key).and_then(NameSet::read);
+        // What is blocked is so in other spellings too.
+        let spelled = |entries: Vec<String>| Ok(NameSet::new(entries.into_iter().flat_map(|entry| [plain(&entry), entry]).collect()));
+        let blocked = |key| section.strings(key).and_then(spelled);
         let recipients = section.value("allowed_recipients");
         let allowed_recipients = match recipients.map(|value| read_recipients(value, &section.path_of("allowed_recipients"))) {
             None => Field::Absent,
@@ -31,9 +36,9 @@ impl MessagingLimits {
         };
         Self {
             allowed_recipients,
-            blocked_recipients: names("blocked_recipients"),
+            blocked_recipients: blocked("blocked_recipients"),
             allowed_channels: names("allowed_channels"),
-            blocked_channels: names("blocked_channels"),
+            blocked_channels: blocked("blocked_channels"),
         }
     }
 }
@@ -67,6 +72,7 @@ impl Rules for MessagingLimits {
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         report(to, "recipients", self.check_destinations(call));
+        report(to, "secrets", check_secrets(call));
     }
 }
 
@@ -81,21 +87,23 @@ impl MessagingLimits {
             return Err(Denial::new("oap.missing_required_context", "Message context must include recipient or channel"));
         }
         let not_allowed = |what| Err(Denial::new(DENIED, what));
-        let unknown: Vec<_> = sorted.unknown.iter().filter(|text| limited && is_destination(text)).collect();
+        let unknown: Vec<_> = sorted.unknown.iter().filter(|_| limited).flat_map(|text| destinations(text)).collect();
         // Mailers differ in which of two `@` ends the name, so that a list for one domain would let the other one through; and what has a comma is
         // several names, of which a pattern would see the first.
         let is_open = |text: &str| {
-            text.bytes().filter(|byte| *byte == b'@').nth(1).is_some() || text.contains([',', ';']) || text.contains(char::is_control)
+            text.chars().filter(|char| matches!(char, '@' | '\u{ff20}' | '\u{fe6b}')).nth(1).is_some()
+                || text.contains([',', ';', '|'])
+                || text.contains(char::is_control)
+                || text.split_whitespace().skip(1).any(|word| word.starts_with(['+', '#', '@']))
         };
         if limited && recipients.iter().chain(&channels).any(|name| is_open(name)) {
             return not_allowed("Recipient holds more than one @, or several names");
         }
         for name in unknown {
             let is_listed = |field: &Field<NameSet>| matches!(field, Field::Valid(list) if list.contains(name));
-            if !(is_listed(recipient_list) || is_listed(channel_list))
-                || is_listed(&self.blocked_recipients)
-                || is_listed(&self.blocked_channels)
-            {
+            let blocked = [&self.blocked_recipients, &self.blocked_channels];
+            let is_blocked = blocked.iter().any(|field| matches!(field, Field::Valid(list) if has_spelled(list, name)));
+            if !(is_listed(recipient_list) || is_listed(channel_list)) || is_blocked {
                 return not_allowed("An argument of an unknown name may be a recipient or a channel that is not in allowed list");
             }
         }
@@ -107,7 +115,7 @@ impl MessagingLimits {
         }
         for name in recipients.iter().chain(&channels) {
             for list in [&self.blocked_recipients, &self.blocked_channels] {
-                check_limit(list, |list| if list.contains(name) { not_allowed("Recipient or channel is blocked") } else { Ok(()) })?;
+                check_limit(list, |list| if has_spelled(list, name) { not_allowed("Recipient or channel is blocked") } else { Ok(()) })?;
             }
         }
         Ok(())
@@ -116,6 +124,34 @@ impl MessagingLimits {
     fn channel_list(&self) -> &Field<NameSet> {
         if matches!(self.allowed_channels, Field::Absent) { &self.allowed_recipients } else { &self.allowed_channels }
     }
+}
+
+/// Returns whether a list that holds plain spellings has a name in any spelling.
+fn has_spelled(list: &NameSet, name: &str) -> bool {
+    list.contains(name) || list.contains(&plain(name))
+}
+
+/// Returns the one spelling of a recipient or channel that mailers, telephones and chats know under several: without case, look-alikes, the name
+/// that stands before an address in `<>`, a scheme, the sign of a channel, and what groups the digits of a number.
+fn plain(name: &str) -> String {
+    let lower = folded(name);
+    let name = lower.rsplit_once('<').and_then(|(_, rest)| rest.split_once('>')).map_or(lower.as_str(), |(inner, _)| inner).trim();
+    let scheme = ["mailto:", "tel:", "sms:", "whatsapp:", "sip:", "xmpp:"].iter().find_map(|scheme| name.strip_prefix(scheme));
+    let name =
+        scheme.map_or(name, |rest| rest.split('?').next().unwrap_or_default()).trim_start_matches(['#', '@']).trim_end_matches('.').trim();
+    let is_number = name.bytes().filter(u8::is_ascii_digit).count() >= 5 && name.bytes().all(|byte| b"0123456789+-. ()/".contains(&byte));
+    if !is_number {
+        return name.to_owned();
+    }
+    let digits: String = name.chars().filter(|char| char.is_ascii_digit() || *char == '+').collect();
+    digits.strip_prefix("00").map_or(digits.clone(), |rest| format!("+{rest}"))
+}
+
+/// Returns those to send to whom a text under a name that no table has may name: the text itself, or addresses in it.
+fn destinations(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split_whitespace().map(|word| word.trim_matches(|char: char| !char.is_alphanumeric()));
+    let addresses = words.filter(|word| text.trim().contains(char::is_whitespace) && word.contains('@'));
+    std::iter::once(text.trim()).filter(|text| is_destination(text)).chain(addresses)
 }
 
 /// Returns whether a text under a name that no table has looks like somebody to send to: an address, a handle, a channel, a number of a phone or

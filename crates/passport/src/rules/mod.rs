@@ -5,6 +5,7 @@ mod command;
 mod file;
 mod file_arguments;
 mod file_path;
+mod file_patterns;
 mod left_behind;
 mod mcp;
 mod messaging;
@@ -116,10 +117,15 @@ impl FileRules<'_> {
         }
     }
 
-    /// Checks a path that a tool is given that may read it, and may write it.
-    fn check_path(&self, path: &str, writes: bool) -> Result<(), Denial> {
+    /// Checks a path, which may be a glob, that a tool is given that may read it, and may write it.
+    fn check_path(&self, path: &str, is_glob: bool, writes: bool) -> Result<(), Denial> {
         let packs: &[Pack] = if writes { &[Pack::FileRead, Pack::FileWrite] } else { &[Pack::FileRead] };
-        packs.iter().try_for_each(|pack| self.limits.rules(*pack).try_for_each(|rules| rules?.check_operand(path, false)))
+        packs.iter().try_for_each(|pack| self.limits.rules(*pack).try_for_each(|rules| rules?.check_operand(path, is_glob)))
+    }
+
+    /// Checks a path that a tool changes and may show: it may not be blocked for reading.
+    fn check_shown(&self, path: &str) -> Result<(), Denial> {
+        self.limits.rules(Pack::FileRead).try_for_each(|rules| rules?.check_unblocked(path, false))
     }
 
     /// Checks the patterns with which programs look for names of files.

@@ -9,7 +9,7 @@ use super::super::path::{NormalPath, PathSet, Purpose};
 use super::super::shell_glob::{ShellGlob, crossed};
 
 /// Patterns of files that are never read, at any depth unless they start at the root.
-const SECRETS: [&str; 86] = [
+const SECRETS: [&str; 99] = [
     ".env*",
     "*.env",
     ".aws",
@@ -44,8 +44,20 @@ const SECRETS: [&str; 86] = [
     // What was typed holds passwords and tokens.
     ".bash_history",
     ".zsh_history",
+    ".python_history",
+    ".psql_history",
+    ".mysql_history",
+    ".node_repl_history",
     ".htpasswd",
     ".vault-token",
+    // Agents keep their own tokens in these.
+    ".credentials.json",
+    "oauth_creds.json",
+    ".codex/auth.json",
+    "opencode/auth.json",
+    ".config/github-copilot",
+    ".cache/huggingface/token",
+    ".config/sops/age",
     "credentials",
     "credentials.json",
     "credentials.yml",
@@ -71,6 +83,8 @@ const SECRETS: [&str; 86] = [
     "*.jks",
     "*.keystore",
     "*.kdbx",
+    "*.keytab",
+    "*.p8",
     "/etc/shadow*",
     "/etc/gshadow*",
     "/etc/sudoers*",

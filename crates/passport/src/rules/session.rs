@@ -4,6 +4,23 @@ use super::super::argument_role::ArgumentRole;
 use super::super::names::NameSet;
 use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, report};
 
+/// Names for how long a session may run, each with how many seconds one of it is.
+const DURATIONS: [(&str, f64); 13] = [
+    ("requested_duration", 1.0),
+    ("duration", 1.0),
+    ("max_duration", 1.0),
+    ("session_duration", 1.0),
+    ("duration_seconds", 1.0),
+    ("max_duration_seconds", 1.0),
+    ("duration_ms", 0.001),
+    ("duration_minutes", 60.0),
+    ("duration_hours", 3_600.0),
+    ("timeout", 1.0),
+    ("timeout_seconds", 1.0),
+    ("timeout_ms", 0.001),
+    ("ttl", 1.0),
+];
+
 #[derive(Debug)]
 pub(super) struct SessionLimits {
     allowed_session_types: Field<NameSet>,
@@ -38,8 +55,7 @@ impl Rules for SessionLimits {
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         report(to, "allowed_session_types", self.check_type(call));
-        let names = ["requested_duration", "duration", "max_duration", "session_duration", "duration_seconds"].map(|name| (name, 1.0));
-        let asked = call.arguments.largest(&names);
+        let asked = call.arguments.largest(DURATIONS);
         report(
             to,
             "max_session_duration",

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 
 use super::super::argument_names::is_web_search;
 use super::super::argument_role::ArgumentRole;
-use super::super::arguments::{Sorted, address};
-use super::super::destination::{DomainSet, Host};
+use super::super::arguments::{Sorted, address, text};
+use super::super::destination::{DomainSet, Host, host_address};
 use super::super::names::NameSet;
 use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report, unknown_argument};
 
@@ -137,7 +137,8 @@ pub(super) fn check_said(said: &[Cow<'_, str>]) -> Result<(), Denial> {
     // Whatever its scheme is, it leads to the host.
     let leads_to_private = |url: &str| {
         let authority = url.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#', '\\']).next());
-        authority.and_then(|authority| address(authority.rsplit('@').next()?)).is_some_and(|url| is_private(&url))
+        let host = authority.and_then(|authority| authority.rsplit('@').next());
+        host.and_then(|host| address(host).or_else(|| host_address(host))).is_some_and(|url| is_private(&url))
     };
     match said.iter().any(|url| is_private(url.trim()) || leads_to_private(url.trim())) {
         true => Err(Denial::new("oap.private_network_destination", "Private network destination is blocked")),
@@ -201,7 +202,11 @@ fn check_methods(allowed: &Field<NameSet>, sorted: &Sorted<'_>) -> Result<(), De
 /// Returns the actions of a browser: the one that follows `browser_` in the tool's name, and those in its arguments.
 fn actions<'c>(call: &RuleCall<'c>) -> Result<Vec<Cow<'c, str>>, Denial> {
     let named = call.tool_name.strip_prefix("browser_").map(Cow::Borrowed);
-    Ok(named.into_iter().chain(call.arguments.text("action")?).collect())
+    named
+        .into_iter()
+        .map(Ok)
+        .chain(call.arguments.named(&["action"]).into_iter().map(|(_, value)| text("action", value, "a string")))
+        .collect()
 }
 
 fn check_actions(allowed: &Field<NameSet>, blocked: &Field<NameSet>, actions: &[Cow<'_, str>]) -> Result<(), Denial> {
