@@ -20,7 +20,8 @@ use std::borrow::Cow;
 use crate::decide::policy::Policy;
 use crate::decide::ruling::{Action, DecidedBy, Reason, Ruling, Suspension};
 use crate::decide::safety::Doubt;
-use crate::decide::thread::{Answer as Answered, CallRecord, Thread, Turn, TurnMemory};
+use crate::decide::safety::reading::Scan;
+use crate::decide::thread::{Answer as Answered, CallRecord, Suppression, Thread, Turn, TurnMemory};
 use crate::event::decode::{Body, Event, ModelBody, Rejection, RejectionCode, ToolCall, ToolResult};
 use tollgate_json::digest::{Digest, Fingerprint};
 use tollgate_passport::ToolInput;
@@ -144,7 +145,9 @@ pub fn prepare(policy: &Policy, tools: &mut Tools, thread: &mut Thread, event: &
 
 /// Returns why a call may not run, if it is of a response that was cut off.
 fn suppression_of(memory: &TurnMemory, key: &CallKey, call: &ToolCall<'_>) -> Option<Reason> {
-    let is_known = memory.calls.find(key.id).is_some();
+    // Hosts that number calls anew in every response use the id of another call.
+    let is_same = |record: &CallRecord| record.tool == key.tool && key.args.is_none_or(|args| record.args == args.canonical);
+    let is_known = memory.calls.find(key.id).is_some_and(is_same);
     memory.suppression.stops(key.id, &call.tool_name, is_known, !call.tool_call_id.is_empty())
 }
 
@@ -250,8 +253,7 @@ impl<'e> Fold<'e> {
         let found = self.policy.safety().inspect(body);
         // An API error is not an answer: the host may still hold calls of a response that was cut off before it.
         if !matches!(body, ModelBody::Error(_)) && found.is_answer() {
-            let ids = || ResponseContent::of(body).calls.iter().filter_map(|call| call.id.as_deref().map(Fingerprint::of)).collect();
-            turn.memory.iter_mut().for_each(|memory| memory.suppression.model_answered(ids));
+            turn.memory.iter_mut().for_each(|memory| answered(&mut memory.suppression, body));
         }
         if found.suppresses() {
             let suppression = &mut turn.memory_mut().suppression;
@@ -346,6 +348,20 @@ impl<'e> Fold<'e> {
         let ruling = Ruling::new(outcome.reasons, Some(outcome.count));
         memory.calls.note_result(key.id, key.tool, args, Answered { event: self.fingerprint, ruling: ruling.clone() });
         ruling
+    }
+}
+
+/// Notes in what a thread suppresses that the model has answered. A piece of a response that says nothing is no answer: counts of tokens may come
+/// behind the piece that says the stop. The same calls may come once more, as a message without its end: only a response that says how it
+/// ended may begin an id again.
+fn answered(suppression: &mut Suppression, body: &ModelBody<'_>) {
+    if suppression.is_empty() {
+        return;
+    }
+    let scan = Scan::of(body);
+    let ids = || ResponseContent::of(body).calls.iter().filter_map(|call| call.id.as_deref().map(Fingerprint::of)).collect();
+    if scan.says_something() {
+        suppression.model_answered(|| if scan.endings.is_empty() { Vec::new() } else { ids() });
     }
 }
 

@@ -73,6 +73,12 @@ impl<'d> Scan<'d> {
         stops(self) == stops(other) && rest(self) == rest(other)
     }
 
+    /// Returns whether there is a call, a text or a word for the end.
+    #[must_use]
+    pub fn says_something(&self) -> bool {
+        self.has_output || !self.endings.is_empty()
+    }
+
     /// Returns whether the response ended in one of these words alone.
     #[must_use]
     pub fn ended_in(&self, words: &ReasonSet) -> bool {
