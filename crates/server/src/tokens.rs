@@ -188,6 +188,13 @@ impl Entry {
         if self.rate_per_second == Some(0) {
             return Err(".rate_per_second: found 0, which lets nothing pass; write 1 or more, or remove the entry");
         }
+        let is_empty = |text: &Option<String>| text.as_ref().is_some_and(String::is_empty);
+        if is_empty(&self.tenant) {
+            return Err(".tenant: found an empty text, which is no tenant; leave it out for a token that may speak for any tenant");
+        }
+        if is_empty(&self.user) {
+            return Err(".user: found an empty text, which is no user; leave it out for a token that may speak for any user");
+        }
         let is_wrong = |agent: &String| agent.is_empty() || agent.chars().any(char::is_control);
         if self.agents.as_ref().is_some_and(|agents| agents.is_empty() || agents.iter().any(is_wrong)) {
             return Err(".agents: found an empty list or an empty name; name agents, in which * stands for any characters");
@@ -199,9 +206,9 @@ impl Entry {
         let only = self.agents.as_deref().and_then(|agents| if let [agent] = agents { Some(agent) } else { None });
         Caller {
             agent: only.filter(|agent| !agent.contains('*')).cloned(),
-            user: self.user.filter(|user| !user.is_empty()),
+            user: self.user,
             name: self.name,
-            tenant: self.tenant.filter(|tenant| !tenant.is_empty()),
+            tenant: self.tenant,
             agents: self.agents.map(|agents| Arc::new(ToolPatterns::new(agents))),
             rate: self.rate_per_second.map(|rate| Arc::new(Rate::new(rate))),
         }
@@ -329,6 +336,8 @@ mod tests {
             (json!([{"name": "a", "certificate": "URI:s3cret"}]), "[0].certificate"),
             (json!([{"name": "a", "certificate": "DNS:A.b"}, {"name": "b", "certificate": "DNS:a.B"}]), "[1].certificate: found the same"),
             (json!([{"name": "a", "sha256": good, "agents": []}]), "[0].agents"),
+            (json!([{"name": "a", "sha256": good, "tenant": ""}]), "[0].tenant: found an empty text"),
+            (json!([{"name": "a", "sha256": good, "user": ""}]), "[0].user: found an empty text"),
             (json!([{"name": "a", "sha256": good, "rate_per_second": 0}]), "[0].rate_per_second"),
         ];
         for (document, words) in cases {
