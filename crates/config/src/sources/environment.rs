@@ -71,9 +71,12 @@ impl Variable {
     }
 }
 
-/// Returns a variable that names a key, but has one underscore where two are needed, with the name that is meant. Other programs set names that
+/// Returns a variable that names a key, but has one underscore where two are needed or is not in upper case, with the name that is meant. Other programs set names that
 /// begin with ours too: Kubernetes does for a service of that name.
 fn misspelt(name: &str, defaults: &Value) -> Option<(String, String)> {
+    if name.get(..PREFIX.len()).is_some_and(|prefix| prefix != PREFIX && prefix.eq_ignore_ascii_case(PREFIX)) {
+        return Some((name.to_owned(), name.to_uppercase()));
+    }
     let rest = name.strip_prefix("TOLLGATE_").filter(|rest| !rest.starts_with('_'))?;
     let is_key = |(at, _): &(usize, &str)| {
         let (section, key) = (rest.get(..*at).unwrap_or_default(), rest.get(at + 1..).unwrap_or_default());
@@ -99,7 +102,7 @@ impl Written {
     /// only that key.
     fn put_variable(&mut self, variable: &Variable, defaults: &Value) -> Result<(), ConfigError> {
         let before_suffix = variable.path.last().and_then(|last| last.strip_suffix(FILE_SUFFIX)).filter(|key| !key.is_empty());
-        let Some(key) = before_suffix.filter(|_| !self.is_written(&variable.path)) else {
+        let Some(key) = before_suffix.filter(|_| self.written(&variable.path).is_none()) else {
             return self.put(variable, &variable.path, variable.source(Ok(variable.text.clone()), false, false), defaults);
         };
         let mut path = variable.path.clone();
@@ -114,8 +117,8 @@ impl Written {
         Ok(())
     }
 
-    /// Returns whether the file has a key of this path.
-    fn is_written(&self, path: &[String]) -> bool {
+    /// Returns what the file has at this path.
+    fn written(&self, path: &[String]) -> Option<&Value> {
         let mut place = Some(&self.values);
         let mut rest = path;
         while let (Some(value), [first, below @ ..]) = (place, rest) {
@@ -128,13 +131,26 @@ impl Written {
                 _ => (None, rest),
             };
         }
-        place.is_some()
+        place
     }
 
     fn put(&mut self, variable: &Variable, path: &[String], source: Source, defaults: &Value) -> Result<(), ConfigError> {
+        // A template may have left it empty.
+        if variable.text.trim().is_empty() && self.written(path).is_some_and(holds) {
+            return Err(ConfigError::Emptied { variable: variable.name.clone() });
+        }
         let value = source.text.as_ref().map_or(Value::Null, |Secret(text)| read_yaml(text));
         place(&mut self.values, &mut self.texts, Some(defaults), path, (value, source))
             .map_err(|length| ConfigError::NoElement { variable: variable.name.clone(), length })
+    }
+}
+
+/// Returns whether a value is more than an empty variable may take away unseen: a mapping, a list or a truth value.
+fn holds(value: &Value) -> bool {
+    match value {
+        Value::Object(members) => !members.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        value => value.is_boolean(),
     }
 }
 

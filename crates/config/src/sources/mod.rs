@@ -44,8 +44,14 @@ pub enum ConfigError {
         /// How many elements the list has.
         length: usize,
     },
+    /// An empty variable would take away what the file has.
+    #[error("{variable}: found an empty text over what the file has there; write null to take that away, or do not set the variable")]
+    Emptied {
+        /// The name of the variable.
+        variable: String,
+    },
     /// A variable is hardly meant for anything but the configuration, and has no effect.
-    #[error("{variable}: found the name of a key with one underscore behind TOLLGATE, which sets nothing; write {fix}")]
+    #[error("{variable}: found the name of a key with one underscore behind TOLLGATE or in lower case, which sets nothing; write {fix}")]
     Misspelt {
         /// The name of the variable.
         variable: String,

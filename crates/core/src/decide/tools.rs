@@ -56,12 +56,19 @@ pub fn read_numbers_of_tools(section: &Section<'_>, key: &'static str) -> BTreeM
 }
 
 const FOREIGN: &str = "an entry that the name of no tool matches";
-const FOREIGN_FIX: &str = "write the name of a tool, in which * stands for any characters; what a tool is given is for a passport to limit";
+const FOREIGN_FIX: &str = "write the name of a tool, in which * stands for any characters, such as mcp__github__*; what a tool is given is for a passport to limit";
 
-/// Returns whether an entry can be the name of no tool.
-fn is_foreign(entry: &str) -> bool {
-    let is_foreign = |character: char| character.is_whitespace() || "()[]{}^$|\\?,\"'".contains(character);
-    entry.is_empty() || entry.contains(is_foreign)
+/// Returns whether an entry can be the name of no tool: it holds a character that no name has, is a regular expression (`web_.*`), or names the
+/// server of tools alone (`mcp__github`).
+pub fn is_foreign(entry: &str) -> bool {
+    let is_foreign = |character: char| {
+        character.is_whitespace() || character.is_control() || "()[]{}^$|\\?,\"'`;!~#%&<>=\u{200b}\u{feff}".contains(character)
+    };
+    let is_expression = entry.starts_with(".*") || entry.contains("_.*");
+    let is_server = entry
+        .strip_prefix("mcp__")
+        .is_some_and(|rest| !rest.contains('*') && rest.split_once("__").is_none_or(|(_, tool)| tool.is_empty()));
+    entry.is_empty() || entry.contains(is_foreign) || is_expression || is_server
 }
 
 /// Returns whether a name matches a pattern in which `*` stands for any characters. Each piece is searched behind the one before it. The
@@ -82,6 +89,18 @@ fn glob_matches(glob: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_tool_is_called_is_foreign() {
+        for entry in ["", "Bash(rm *)", "mcp__github", "mcp__github__", "mcp__memory__.*", ".*", "bash;", "!bash", "ba\u{200b}sh", "a\tb"] {
+            assert!(is_foreign(entry), "{entry:?}");
+        }
+        for entry in
+            ["bash", "mcp__*", "mcp__github__*", "mcp__git*", "mcp__a__b", "issues.*", "functions.exec", "ns:tool", "a/b", "w\u{e4}hle"]
+        {
+            assert!(!is_foreign(entry), "{entry}");
+        }
+    }
 
     #[test]
     fn stars_stand_for_any_characters() {

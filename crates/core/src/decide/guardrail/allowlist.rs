@@ -45,7 +45,9 @@ impl ProviderSettings for AllowlistSettings {
         let patterns = self.allowed_tools.iter().flatten().filter(|entry| entry.contains('*') && *entry != "*");
         let remark =
             |entry: &String| format!("allowed_tools: {entry} allows tools that do not exist yet, such as those that a server adds");
-        patterns.map(remark).collect()
+        let open = (self.allowed_tools.is_none() && self.denied_tools.is_empty())
+            .then(|| "denied_tools: neither this list nor allowed_tools has an entry, so that the allowlist allows every tool".to_owned());
+        patterns.map(remark).chain(open).collect()
     }
 
     fn build(&self, _controls: &Arc<Controls>) -> Box<dyn GuardrailProvider> {

@@ -199,7 +199,16 @@ impl GuardrailSettings {
             section.fault("provider", "nothing although `enabled` is true", NO_PROVIDER);
         }
         let mut providers: Vec<_> = entries.iter().filter_map(|entry| read_provider(entry, section, registry)).collect();
-        if !entries.is_empty() && !is_enabled && !section.is_written("enabled") {
+        let is_open = !is_enabled && (!section.is_written("enabled") || section.is_null("enabled"));
+        let passport = section.optional_string("passport");
+        if entries.is_empty() && is_open && passport.is_some() {
+            section.fault(
+                "passport",
+                "a passport without a provider that reads it",
+                "write `enabled: true` and `provider: {use: oap_passport}`",
+            );
+        }
+        if !entries.is_empty() && is_open {
             section.fault(
                 "enabled",
                 "nothing although there are providers, which nobody would ask",
@@ -209,7 +218,7 @@ impl GuardrailSettings {
         // Providers that decide at once come first: no policy server has to be asked about a call that they deny.
         providers.sort_by_key(|provider| provider.settings.server().is_some());
         make_names_unique(&mut providers);
-        let settings = Self { fail_closed: section.bool("fail_closed"), passport: section.optional_string("passport"), providers };
+        let settings = Self { fail_closed: section.bool("fail_closed"), passport, providers };
         is_enabled.then_some(settings)
     }
 

@@ -73,6 +73,10 @@ impl ReasonSet {
         if config.value(key).and_then(Value::as_array).is_some_and(Vec::is_empty) {
             config.fault(key, "an empty list", "omit it for the built-in values");
         }
+        for (index, _) in values.iter().enumerate().filter(|(_, value)| value.is_empty() || value.trim() != *value || value.contains('*')) {
+            const FIX: &str = "write the whole word as the provider sends it, without blanks around it and without *";
+            config.fault(&format!("{key}[{index}]"), "a value that no response ends with", FIX);
+        }
         values
     }
 

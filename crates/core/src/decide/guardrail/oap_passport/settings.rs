@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::OapPassport;
 use crate::decide::controls::Controls;
 use crate::decide::guardrail::{GuardrailProvider, NamedFile, ProviderSettings};
+use crate::decide::tools::is_foreign;
 use crate::settings::{Section, Spelling, shape};
 use tollgate_passport::{
     AgentHost, ArgumentRole, BROWSER_FAMILY, CapabilityMap, HOSTS, MCP_FAMILY, Passport, PassportFault, SchemaFault, Terms, ToolArguments,
@@ -152,6 +153,8 @@ fn read_tool_capabilities(config: &Section<'_>) -> BTreeMap<String, Option<Strin
         if entry.key.contains('*') && entry.key != BROWSER_FAMILY && entry.key != MCP_FAMILY {
             let fix = format!("write the tool's exact name; only {BROWSER_FAMILY} and {MCP_FAMILY} are families");
             entry.fault("a pattern", fix);
+        } else if is_foreign(&entry.key) {
+            entry.fault("an entry that the name of no tool matches", "write the tool's exact name, such as mcp__github__get_issue");
         }
         match entry.found.as_str() {
             None if entry.found.is_nothing() => drop(read.insert(entry.key, None)),
