@@ -12,7 +12,7 @@ static TOP_LEVEL_DOMAINS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
 });
 
 /// Domains below delegated ones whose names lead to metadata services, to the local network or to this machine.
-const LOCAL_DOMAINS: [&str; 28] = [
+const LOCAL_DOMAINS: [&str; 33] = [
     // Metadata services of clouds.
     "metadata.goog",
     "metadata.tencentyun.com",
@@ -21,6 +21,9 @@ const LOCAL_DOMAINS: [&str; 28] = [
     "metadata.platformequinix.com",
     // Networks of clouds' virtual machines.
     "internal.cloudapp.net",
+    // Networks at home, and those between the machines of a company.
+    "home.arpa",
+    "ts.net",
     // Routers.
     "fritz.box",
     "myfritz.box",
@@ -43,6 +46,9 @@ const LOCAL_DOMAINS: [&str; 28] = [
     "lacolhost.com",
     "localho.st",
     "localhost.direct",
+    "plex.direct",
+    "local-ip.co",
+    "local-ip.sh",
     "smackaho.st",
     "fuf.me",
 ];

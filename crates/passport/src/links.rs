@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::climbs::{CLIMBS_MAX, count_parents};
 
 /// Directories of common systems that are links, in lower case, and where they lead. Both names are one place where a path is blocked.
-const LINKS: [(&str, &str); 12] = [
+const LINKS: [(&str, &str); 13] = [
     ("/var/run", "/run"),
     ("/var/lock", "/run/lock"),
     ("/etc/mtab", "/proc/self/mounts"),
@@ -20,6 +20,7 @@ const LINKS: [(&str, &str); 12] = [
     ("/private/tmp", "/tmp"),
     ("/private/var", "/var"),
     ("/system/volumes/data", ""),
+    ("/volumes/macintosh hd", ""),
 ];
 
 /// The first components of the links, and of the places that they lead to. Most paths begin with none of these.
@@ -81,16 +82,21 @@ pub(super) fn led_out_of(place: &str) -> Option<(&'static str, String)> {
 ///
 /// A relative path is taken as if it stood at the root, and so is what stands behind a `..`.
 pub(super) fn is_other_name(path: &str) -> bool {
-    if path.strip_prefix('~').is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/')) || count_parents(path) > CLIMBS_MAX {
+    if is_tilde_of_other(path) || count_parents(path) > CLIMBS_MAX {
         return true;
     }
     // One of these is in every name that leads elsewhere.
-    if !path.split('/').any(|component| matches!(component, "proc" | "dev")) {
+    if !path.split('/').any(|component| matches!(component, "proc" | "dev" | ".vol" | ".nofollow" | ".resolve")) {
         return false;
     }
     let components: Vec<&str> = path.split('/').filter(|component| !matches!(*component, "" | ".")).collect();
     let behind = components.iter().enumerate().filter(|(_, component)| **component == "..").map(|(at, _)| at + 1);
     std::iter::once(0).chain(behind).any(|start| is_led(components.get(start..).unwrap_or_default()))
+}
+
+/// Returns whether a path begins with a form of `~` other than the plain one, such as `~user`.
+pub(super) fn is_tilde_of_other(path: &str) -> bool {
+    path.strip_prefix('~').is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
 }
 
 /// Returns whether a walk from the root along these components is led to another place on its way.
@@ -102,7 +108,11 @@ fn is_led(components: &[&str]) -> bool {
             return false;
         }
         walked.push(component);
-        let at_root = matches!(walked.as_slice(), ["proc", "self" | "thread-self", ..] | ["dev", "fd", ..]);
+        // macOS names any file by its number, and any path with another way to follow links.
+        let at_root = matches!(
+            walked.as_slice(),
+            ["proc", "self" | "thread-self", ..] | ["dev", "fd", ..] | [".vol" | ".nofollow" | ".resolve", _, ..]
+        );
         // The file system of processes may be mounted elsewhere, as at `/host/proc`.
         let is_process = |name: &str| matches!(name, "self" | "thread-self") || name.bytes().all(|byte| byte.is_ascii_digit());
         let anywhere = match walked.as_slice() {
@@ -143,6 +153,8 @@ mod tests {
             "/var/run/../proc/1/root/x",
             "/dev/fd/3",
             "/dev/./fd",
+            "/.vol/16777220/2/etc",
+            "/.nofollow/etc/hosts",
             "~root/.x",
             "~+/x",
             "~-",
@@ -151,7 +163,19 @@ mod tests {
             assert!(is_other_name(path), "{path}");
         }
         assert!(is_other_name(&"../".repeat(CLIMBS_MAX + 1)));
-        for path in ["/proc/cpuinfo", "/proc/1/status", "~", "~/x", "a~1", "/dev/null", "/work/dev/fd", "src/proc/mod.rs", "../../x", ""] {
+        for path in [
+            "/proc/cpuinfo",
+            "/proc/1/status",
+            "~",
+            "~/x",
+            "a~1",
+            "/dev/null",
+            "/work/dev/fd",
+            "/work/.vol/a",
+            "src/proc/mod.rs",
+            "../../x",
+            "",
+        ] {
             assert!(!is_other_name(path), "{path}");
         }
     }

@@ -6,7 +6,7 @@ use super::climbs::{CLIMBS_MAX, parents};
 use super::fields::Malformed;
 use super::glob::{self, Case, GlobIndex, Wildcards};
 use super::links;
-use super::look_alike::plain_spelling;
+use super::look_alike::{is_ambiguous, plain_spelling};
 use super::shell_glob::{ShellGlob, crossed};
 
 /// The place where a path starts.
@@ -176,6 +176,14 @@ impl PathSet {
                 let expected = format!("at most {ENTRY_BYTES_MAX} bytes and {ENTRY_COMPONENTS_MAX} components");
                 return Err(Malformed::new(super::fields::item_path(path, tag), found, expected));
             }
+            if purpose == Purpose::Block && finds_nothing(entry) {
+                let found = "an entry that is the path of nothing: with blanks around it, a drive, a variable, several paths or a rule of another form";
+                return Err(Malformed::new(
+                    super::fields::item_path(path, tag),
+                    found,
+                    "a path or a text of paths, such as /srv/data or ~/.ssh",
+                ));
+            }
             if matches!(entry.as_str(), "*" | "**" | "/**" | "**/*") {
                 everywhere.get_or_insert(tag);
             }
@@ -298,6 +306,18 @@ impl PathSet {
             })
         })
     }
+}
+
+/// Returns whether an entry is written so that no path which tools are given is meant by it.
+fn finds_nothing(entry: &str) -> bool {
+    let is_regular = entry.starts_with('^') || entry.len() > 1 && entry.ends_with('$') || entry.contains('|');
+    let is_rule =
+        entry.ends_with(')') && entry.split_once('(').is_some_and(|(name, _)| name.starts_with(|first: char| first.is_ascii_uppercase()));
+    let is_quoted = entry.starts_with(['"', '\'', '`']);
+    let is_foreign = is_regular || is_rule || is_quoted || entry.trim() != entry || entry.contains(char::is_control);
+    // Some folders of Windows are called so, such as `$RECYCLE.BIN`.
+    let is_dollar_name = entry.starts_with('$') && entry.split('/').next().is_some_and(|first| first.contains('.'));
+    is_foreign || !is_dollar_name && is_ambiguous(entry) || links::is_tilde_of_other(entry)
 }
 
 /// Returns the last literal name of an entry.

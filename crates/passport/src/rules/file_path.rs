@@ -74,7 +74,9 @@ pub(super) fn read_path(text: &str) -> Result<NormalPath, Denial> {
 
 /// Reads a list of extensions. A pattern such as `*.sql` is the end of no file's name, and would match nothing.
 pub(super) fn read_extensions(entries: Vec<String>, path: &str) -> Result<HashSet<String>, Malformed> {
-    let is_extension = |entry: &str| !entry.contains(['*', '?', '/', '[', '{']) && !entry.trim_matches('.').is_empty();
+    let is_extension = |entry: &str| {
+        !entry.contains(['*', '?', '/', '[', '{', ',', ';']) && !entry.contains(char::is_whitespace) && !entry.trim_matches('.').is_empty()
+    };
     let said = ("a pattern or a path, which is no extension", "an extension such as .sql");
     let entries = without(entries, |entry| !is_extension(entry), path, said)?;
     Ok(entries.iter().map(|entry| extension(entry)).collect())

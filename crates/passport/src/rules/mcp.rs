@@ -37,7 +37,7 @@ impl McpLimits {
         let servers = |key| {
             let found =
                 section.strings(key).and_then(|entries| part_names(entries, &section.path_of(key), "a server's own name, such as github"));
-            found.and_then(|entries| Ok(NameSet::new(entries.iter().map(|entry| server(entry)).collect())))
+            found.and_then(|entries| Ok(entries.iter().map(|entry| server(entry)).collect::<Vec<_>>()))
         };
         let tools = |key| {
             section.strings(key).and_then(|entries| part_names(entries, &section.path_of(key), "a tool's own name, such as create_issue"))
@@ -53,10 +53,10 @@ impl McpLimits {
             }
         };
         Self {
-            allowed_servers: servers("allowed_servers"),
-            blocked_servers: servers("blocked_servers"),
+            allowed_servers: servers("allowed_servers").and_then(NameSet::read),
+            blocked_servers: servers("blocked_servers").and_then(|entries| blocked_names(entries, &section.path_of("blocked_servers"))),
             allowed_tools,
-            blocked_tools: tools("blocked_tools").and_then(NameSet::read),
+            blocked_tools: tools("blocked_tools").and_then(|entries| blocked_names(entries, &section.path_of("blocked_tools"))),
         }
     }
 }
@@ -65,6 +65,15 @@ impl McpLimits {
 /// nothing.
 fn part_names(entries: Vec<String>, path: &str, expected: &str) -> Result<Vec<String>, Malformed> {
     without(entries, |entry| entry.starts_with("mcp__"), path, ("a name with mcp__ in front, which matches nothing", expected))
+}
+
+/// Returns the names of a list of what is blocked, at `path`, which are so in any case. A rule of another form would block nothing.
+fn blocked_names(entries: Vec<String>, path: &str) -> Result<NameSet, Malformed> {
+    let is_sign = |char: char| char.is_whitespace() || char.is_control() || "()[]{}^$|\\\"'`;,<>".contains(char);
+    let is_foreign = |entry: &str| entry.contains(is_sign) || entry.contains("://") || entry.starts_with(".*") || entry.contains("_.*");
+    let entries =
+        without(entries, is_foreign, path, ("a rule of another form, which matches nothing", "a name, such as github or delete_*"))?;
+    Ok(NameSet::new(entries.into_iter().flat_map(|entry| [entry.to_ascii_lowercase(), entry]).collect()))
 }
 
 /// Returns a server's name in the form for comparing: `mcp://github/` and `github` are the same.

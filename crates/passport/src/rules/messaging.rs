@@ -6,7 +6,7 @@
 use tollgate_json::{Shape, Text, Value};
 
 use super::super::argument_role::ArgumentRole;
-use super::super::fields::{item_path, strings};
+use super::super::fields::{item_path, strings, without};
 use super::super::look_alike::folded;
 use super::super::names::NameSet;
 use super::mcp::check_secrets;
@@ -26,8 +26,18 @@ impl MessagingLimits {
     pub(super) fn new(section: &Section<'_>) -> Self {
         let names = |key| section.strings(key).and_then(NameSet::read);
         // What is blocked is so in other spellings too.
-        let spelled = |entries: Vec<String>| Ok(NameSet::new(entries.into_iter().flat_map(|entry| [plain(&entry), entry]).collect()));
-        let blocked = |key| section.strings(key).and_then(spelled);
+        let spelled =
+            |entries: Vec<String>| Ok(NameSet::new(entries.into_iter().flat_map(|entry| [domain(&entry), plain(&entry), entry]).collect()));
+        let blocked = |key| {
+            let said = (
+                "several names or a regular expression, which is no recipient",
+                "one recipient or channel, in which * stands for anything",
+            );
+            let is_foreign =
+                |entry: &str| entry.contains([',', ';', '|', '^', '$', '\\']) || entry.starts_with(".*") || entry.trim().is_empty();
+            let entries = section.strings(key).and_then(|entries| without(entries, is_foreign, &section.path_of(key), said));
+            entries.and_then(spelled)
+        };
         let recipients = section.value("allowed_recipients");
         let allowed_recipients = match recipients.map(|value| read_recipients(value, &section.path_of("allowed_recipients"))) {
             None => Field::Absent,
@@ -129,6 +139,12 @@ impl MessagingLimits {
 /// Returns whether a list that holds plain spellings has a name in any spelling.
 fn has_spelled(list: &NameSet, name: &str) -> bool {
     list.contains(name) || list.contains(&plain(name))
+}
+
+/// Returns what an entry such as `@example.org` means: every address of that domain.
+fn domain(entry: &str) -> String {
+    let is_domain = entry.starts_with('@') && entry.contains('.') && !entry.contains('*');
+    if is_domain { format!("*{}", folded(entry)) } else { entry.to_owned() }
 }
 
 /// Returns the one spelling of a recipient or channel that mailers, telephones and chats know under several: without case, look-alikes, the name

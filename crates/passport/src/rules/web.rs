@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::super::argument_names::is_web_search;
+use super::super::argument_names::{fold, is_web_search};
 use super::super::argument_role::ArgumentRole;
 use super::super::arguments::{Sorted, address, text};
 use super::super::destination::{DomainSet, Host, host_address};
@@ -34,8 +34,11 @@ impl WebLimits {
     }
 
     pub(super) fn browsing(section: &Section<'_>) -> Self {
-        let names = |key| section.strings(key).and_then(NameSet::read);
-        Self::new(section, Kind::Browser { allowed_actions: names("allowed_actions"), blocked_actions: names("blocked_actions") })
+        let allowed_actions = section.strings("allowed_actions").and_then(NameSet::read);
+        // What is blocked is so in any case, and under the whole name of the tool.
+        let own = |entry: String| entry.trim().trim_start_matches("browser_").to_ascii_lowercase();
+        let blocked_actions = section.strings("blocked_actions").and_then(|entries| NameSet::read(entries.into_iter().map(own).collect()));
+        Self::new(section, Kind::Browser { allowed_actions, blocked_actions })
     }
 
     fn new(section: &Section<'_>, kind: Kind) -> Self {
@@ -217,5 +220,9 @@ fn check_actions(allowed: &Field<NameSet>, blocked: &Field<NameSet>, actions: &[
         }
         if actions.iter().all(|action| allowed.contains(action)) { Ok(()) } else { denial() }
     })?;
-    check_limit(blocked, |blocked| if actions.iter().any(|action| blocked.contains(action)) { denial() } else { Ok(()) })
+    let is_blocked = |blocked: &NameSet, action: &str| {
+        let action = action.trim().trim_start_matches("browser_").to_ascii_lowercase();
+        blocked.contains(&action) || fold(&action).is_some_and(|action| blocked.has_folded(&action))
+    };
+    check_limit(blocked, |blocked| if actions.iter().any(|action| is_blocked(blocked, action)) { denial() } else { Ok(()) })
 }
