@@ -481,7 +481,7 @@ class Gate:
         is_same = record is not None and record.tool == tool and record.args == args
         if is_same and record.call_event == event_id:
             return record.call_ruling
-        stopped = thread.stops(call_id, tool, record is not None)
+        stopped = thread.stops(call_id, tool, is_same)
         if stopped:
             ruling = stopped
         elif tool in self.denied_tools:
