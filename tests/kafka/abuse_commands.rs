@@ -60,8 +60,10 @@ impl Counting {
     }
 }
 
+/// An alert with an id of its own: a second one under its id would be a copy.
 fn alert(rule: &str, subject: &str, action: &str) -> Value {
-    json!({"alert_id": "a1", "rule": rule, "level": "high", "status": "firing", "mode": "enforce", "subject": subject, "count": 3, "threshold": 3,
+    let id = format!("{rule}-{action}");
+    json!({"alert_id": id, "rule": rule, "level": "high", "status": "firing", "mode": "enforce", "subject": subject, "count": 3, "threshold": 3,
         "step": 1, "action": action, "until": null, "suppressed": 1, "message": "m",
         "evidence": [{"thread_id": "t1", "event_id": "e1", "signal": "safety_stop", "timestamp": "2026-01-01T00:00:00Z"}]})
 }
@@ -80,7 +82,7 @@ pub(crate) fn a_subject_is_shown_listed_and_counted(cluster: &Cluster) -> Result
     let hash = name.strip_prefix("user/").context("a user")?;
 
     let control = json!({"type": "subject", "kind": "user", "hash": hash, "state": "suspended", "until": "2999-01-01T00:00:00Z", "rule": "stops",
-        "step": 1, "alert_id": "a1"});
+        "step": 1, "alert_id": "stops-suspended"});
     cluster.produce(&counting.deployment.controls, &[Outgoing::new(format!("subject/{name}/abuse"), control.to_string())])?;
     let alerts = [alert("stops", &name, "suspended"), alert("stops", &name, "warned"), alert("other", &name, "warned")];
     let mut records: Vec<_> = alerts.iter().map(|alert| Outgoing::new(name.clone(), alert.to_string())).collect();
