@@ -58,7 +58,7 @@ impl StoppedTurns {
             self.threads.remove(facts.thread_id.as_str());
         }
         if let Some(stopped) = self.threads.get_mut(facts.thread_id.as_str()) {
-            stopped.is_stopped_by_both |= from.action == Action::Halt;
+            stopped.is_stopped_by_both |= from.stops_turn();
             // A result of a call that was not allowed to run is no work.
             if stopped.is_stopped_by_both || !facts.succeeded || from.code == NOT_EXECUTED {
                 return Loss::default();
@@ -71,7 +71,7 @@ impl StoppedTurns {
         if facts.succeeded && to.code == NOT_EXECUTED && from.code != NOT_EXECUTED {
             return Loss { refused: 1, ..Loss::default() };
         }
-        if to.action == Action::Halt && from.action != Action::Halt {
+        if to.stops_turn() && !from.stops_turn() {
             let stopped = Stopped { turn_id: facts.turn_id.clone(), has_lost_work: false, is_stopped_by_both: false };
             self.threads.insert(facts.thread_id.as_str().into(), stopped);
         }
@@ -145,5 +145,15 @@ mod tests {
         let mut turns = StoppedTurns::default();
         turns.note(&facts("1", true), &halt, &halt);
         assert!(!turns.is_stopped("t"));
+    }
+
+    #[test]
+    fn a_block_that_should_halt_stops_its_turn() {
+        let (allow, block) = (side(Action::Allow, "allow"), side(Action::Block, "repeated_exact_failure_block"));
+        let mut turns = StoppedTurns::default();
+        turns.note(&facts("1", false), &allow, &block);
+        assert_eq!(turns.note(&facts("1", true), &allow, &allow), Loss { calls: 1, turns: 1, refused: 0 });
+        turns.note(&facts("2", false), &block, &block);
+        assert_eq!(turns.note(&facts("2", true), &allow, &allow), Loss::default());
     }
 }

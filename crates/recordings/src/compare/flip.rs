@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use tollgate_core::decide::deciding::Outcome;
 use tollgate_core::decide::evaluate::verdict::INVALID_EVENT;
 use tollgate_core::decide::loops::classify;
-use tollgate_core::decide::ruling::{Action, DecidedBy};
+use tollgate_core::decide::ruling::{Action, DecidedBy, LoopCode};
 use tollgate_core::event::decode::{Body, Event, PartialEvent};
 use tollgate_core::event::record::Record;
 
@@ -32,6 +32,12 @@ fn decided_by<S: Serializer>(decided_by: &DecidedBy, serializer: S) -> Result<S:
 }
 
 impl Side {
+    /// Returns whether the turn should stop: a verdict halts it, or blocks a call and asks the host to stop, as `should_halt` says.
+    pub(super) fn stops_turn(&self) -> bool {
+        let halts = |code: LoopCode| code.as_str() == self.code && code.intervention().halts();
+        self.action == Action::Halt || LoopCode::all().any(halts)
+    }
+
     /// Returns what an outcome says; `None` if there is no verdict.
     pub(super) fn of(outcome: Outcome) -> Option<Self> {
         if !outcome.is_published() {
