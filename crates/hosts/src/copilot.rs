@@ -20,7 +20,7 @@ pub(crate) static COPILOT: Hook = Hook {
             agent: None,
             tool: "tool_name",
             arguments: "tool_input",
-            searches: &[("Glob", "path"), ("Grep", "path")],
+            folders: &[("Glob", "path"), ("Grep", "path")],
             call: CallId::Time("timestamp"),
         },
         // These bodies do not name their event: the members of a call and of a question for permission are the same.
@@ -33,7 +33,7 @@ pub(crate) static COPILOT: Hook = Hook {
             agent: None,
             tool: "toolName",
             arguments: "toolArgs",
-            searches: &[("glob", "path"), ("grep", "path")],
+            folders: &[("glob", "path"), ("grep", "path")],
             call: CallId::Time("timestamp"),
         },
     ],

@@ -33,9 +33,9 @@ pub(crate) struct Dialect {
     pub agent: Option<&'static str>,
     pub tool: &'static str,
     pub arguments: &'static str,
-    /// The tools that search a folder, each with the argument that names the folder. Without the argument such a tool searches the folder that
-    /// the event's `cwd` names.
-    pub searches: &'static [(&'static str, &'static str)],
+    /// The tools whose files depend on the folder that the event's `cwd` names, each with the argument that tells the folder to the gate: the
+    /// tool's own argument, which a search may leave out, or `cwd`, from which relative paths are seen.
+    pub folders: &'static [(&'static str, &'static str)],
     pub call: CallId,
 }
 
@@ -209,9 +209,9 @@ impl Dialect {
         })
     }
 
-    /// Returns the arguments of a call with the folder that the tool searches, which file rules are about, where the call leaves it to the host.
+    /// Returns the arguments of a call with the folder that the tool works in, which file rules are about, where the call does not name it.
     fn with_folder(&self, body: &Members<'_>, tool: &str, arguments: Arguments) -> Result<Arguments, Fault> {
-        let Some((_, argument)) = self.searches.iter().find(|(name, _)| *name == tool) else { return Ok(arguments) };
+        let Some((_, argument)) = self.folders.iter().find(|(name, _)| *name == tool) else { return Ok(arguments) };
         Ok(match body.optional_text("cwd")? {
             Some(folder) => arguments.or_text(argument, &folder),
             None => arguments,
