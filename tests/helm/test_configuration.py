@@ -70,7 +70,9 @@ CERTIFICATES = {}
 
 
 def content_of(key):
-    """Returns what a test has in a key of a Secret: certificates and keys that can be read, and for all else a text."""
+    """Returns what a test has in a key of a Secret: certificates, keys and tokens that can be read, and for all else a text."""
+    if key == "tokens.yaml":
+        return (pathlib.Path(__file__).parents[2] / "config/compose-tokens.yaml").read_bytes()
     if not CERTIFICATES:
         with tempfile.TemporaryDirectory() as place:
             key_file, certificate = f"{place}/key", f"{place}/certificate"
