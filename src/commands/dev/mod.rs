@@ -285,7 +285,7 @@ impl Dev {
         ];
         lines.extend(admin_url.map(|url| format!("  metrics curl -s {url}/metrics | grep ^tollgate")));
         if self.denies_bash {
-            lines.push("  policy  the sample's: the defaults, and the tool bash is denied (give --config FILE for your own)".to_owned());
+            lines.push("  policy  the sample's: preset tollgate, and the tool bash is denied (give --config FILE for your own)".to_owned());
         }
         if self.is_elsewhere {
             lines.push(format!(

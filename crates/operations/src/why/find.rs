@@ -146,7 +146,7 @@ fn nearest(mut candidates: Vec<FoundVerdict>, at_ms: i64) -> anyhow::Result<(Fou
     candidates.sort_by_key(distance);
     first(
         candidates,
-        "no verdict fits: look at more time with --within 1h; times of day are UTC; a verdict names its agent and tenant only if its event does, and those of version 0.1.0 do not",
+        "no verdict fits: look at more time with --within 1h; times of day are UTC; a verdict names its agent and tenant only if its event does",
     )
 }
 
