@@ -180,7 +180,7 @@ mod tests {
             ("--until 2026-11-22T09:00:00Z", "--since or --from-beginning"),
             ("--from-beginning --until 2026-11-22T09:00:00Z --end", "leave one of them out"),
             ("--from-beginning --until 2026-11-22T10:00:01Z", "write --end"),
-            ("--since 2026-11-22T09:00:00Z --until 2026-11-22T09:00:00Z", "2026-11-22T09:00:00Z; write a later time"),
+            ("--since 2026-11-22T09:00:00Z --until 2026-11-22T09:00:00Z", "2026-11-22T09:00:00.000Z; write a later time"),
         ] {
             assert!(says(words).contains(fix), "{words}: {}", says(words));
         }
@@ -193,7 +193,7 @@ mod tests {
     fn the_time_stands_behind_the_verdict() {
         let verdict = |value: &str, time_ms| Verdict { value: value.into(), thread: Vec::new(), time_ms };
         let line = |value: &str, time_ms| String::from_utf8(with_time(&verdict(value, time_ms))).unwrap();
-        assert_eq!(line(r#"{"code":"allow"}"#, Some(0)), "{\"code\":\"allow\",\"published\":\"1970-01-01T00:00:00Z\"}\n");
+        assert_eq!(line(r#"{"code":"allow"}"#, Some(0)), "{\"code\":\"allow\",\"published\":\"1970-01-01T00:00:00.000Z\"}\n");
         assert_eq!(line(r#"{"code":"allow"}"#, None), "{\"code\":\"allow\"}\n");
     }
 }

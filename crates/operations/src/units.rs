@@ -1,9 +1,12 @@
 //! Times, sizes and counts as people read them.
 
+use tollgate_json::time::rfc_3339;
+
 /// Returns the exact time as RFC 3339, in UTC; a dash if its year does not have four digits. `time_ms` is in milliseconds since the epoch.
+/// Milliseconds are always written, so that times sort as texts.
 #[must_use]
 pub fn stamp(time_ms: i64) -> String {
-    tollgate_recordings::stamp(time_ms).unwrap_or_else(|| "-".to_owned())
+    rfc_3339(time_ms).unwrap_or_else(|| "-".to_owned())
 }
 
 /// Returns a size in its largest unit: `1.2 KiB`.
@@ -43,6 +46,13 @@ pub fn seconds(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_sort_as_texts() {
+        let times = [0, 1, 10, 100, 999, 1_000, 1_760, 1_768].map(stamp);
+        assert!(times.is_sorted(), "{times:?}");
+        assert_eq!((times[0].as_str(), stamp(i64::MAX)), ("1970-01-01T00:00:00.000Z", "-".to_owned()));
+    }
 
     #[test]
     fn numbers_have_their_units() {

@@ -21,7 +21,6 @@ mod parallel_reader;
 mod partitions;
 mod pieces;
 pub mod replay;
-mod stamp;
 mod uncounted;
 mod writer;
 
@@ -36,6 +35,5 @@ pub use order::Order;
 pub(crate) use parallel_reader::visitors_max;
 pub use parallel_reader::{ParallelReader, ReadFile, Visitor};
 pub use partitions::Partitions;
-pub use stamp::stamp;
 pub use uncounted::Uncounted;
 pub use writer::CaptureWriter;

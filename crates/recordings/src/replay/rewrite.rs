@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use tollgate_core::decide::evaluate::verdict::verdict_id;
 use tollgate_core::event::decode::{EVENT_ID_BYTES_MAX, EventType, THREAD_ID_BYTES_MAX, decode};
 use tollgate_core::event::record::Record;
-use tollgate_json::time::parse_timestamp;
+use tollgate_json::time::{parse_timestamp, rfc_3339};
 use tollgate_json::{DEPTH_MAX, Parser, Splice, Value};
 
-use crate::{LineFault, stamp};
+use crate::LineFault;
 
 /// How many containers may be open at once in an event.
 const DEPTH: usize = DEPTH_MAX + 4;
@@ -187,7 +187,7 @@ impl Edit<'_> {
 
     /// Returns a time moved as the record's is, if it is one and is to be moved.
     fn time(&self, text: &str) -> Option<String> {
-        stamp(parse_timestamp(text)?.checked_add(self.shift_ms?)?)
+        rfc_3339(parse_timestamp(text)?.checked_add(self.shift_ms?)?)
     }
 
     /// Returns the changed value; `None` if nothing of it changes.
