@@ -34,8 +34,7 @@ fn decided_by<S: Serializer>(decided_by: &DecidedBy, serializer: S) -> Result<S:
 impl Side {
     /// Returns whether the turn should stop: a verdict halts it, or blocks a call and asks the host to stop, as `should_halt` says.
     pub(super) fn stops_turn(&self) -> bool {
-        let halts = |code: LoopCode| code.as_str() == self.code && code.intervention().halts();
-        self.action == Action::Halt || LoopCode::all().any(halts)
+        self.action == Action::Halt || LoopCode::is_halt(&self.code)
     }
 
     /// Returns what an outcome says; `None` if there is no verdict.

@@ -129,7 +129,7 @@ impl Sided {
         let mut verdict = Vec::new();
         let decided = evaluate(policy, &mut self.thread, event, &mut verdict).ok().flatten()?;
         let is_new = step.is_some_and(|step| !step.marks.has(Marks::FAILED) && !step.marks.has(Marks::KNOWN));
-        let halts = LoopCode::all().any(|code| code.as_str() == decided.code && code.intervention().halts());
+        let halts = LoopCode::is_halt(&decided.code);
         match &event.body {
             Body::ToolCall(call) => self.call(&call.tool_call_id, &event.event_id, decided.action, halts),
             Body::ToolResult(result) => {

@@ -89,6 +89,12 @@ impl LoopCode {
         Self::OF_HERMES.iter().copied().chain(Rule::ALL.iter().flat_map(of_rule))
     }
 
+    /// Returns whether this code of a verdict is that of a finding that ends the turn, as `should_halt` says.
+    #[must_use]
+    pub fn is_halt(code: &str) -> bool {
+        Self::all().any(|known| known.intervention().halts() && known.as_str() == code)
+    }
+
     /// Returns the text to append to a tool's real result, or `None` where the result stays as it is (Hermes appends to warn and halt).
     #[must_use]
     pub fn guidance(self, tool_name: &str, count: u32) -> Option<String> {
