@@ -148,6 +148,14 @@ impl<'d> Section<'d> {
         limiting.map(|(key, _)| key).filter(|key| !known.iter().any(|known| known == key)).map(|key| self.path_of(&key)).collect()
     }
 
+    /// Returns the names of the limits that were read, whether or not they are there.
+    pub(super) fn known(&self) -> Vec<&'static str> {
+        let mut known = self.known.borrow().clone();
+        known.sort_unstable();
+        known.dedup();
+        known
+    }
+
     fn typed<T>(&self, key: &'static str, expected: &str, read: impl FnOnce(Value<'d>) -> Option<T>) -> Field<T> {
         let Some(value) = self.value(key) else { return Field::Absent };
         match read(value) {

@@ -176,7 +176,7 @@ impl PathSet {
                 let expected = format!("at most {ENTRY_BYTES_MAX} bytes and {ENTRY_COMPONENTS_MAX} components");
                 return Err(Malformed::new(super::fields::item_path(path, tag), found, expected));
             }
-            if purpose == Purpose::Block && finds_nothing(entry) {
+            if purpose != Purpose::Guard && finds_nothing(entry) {
                 let found = "an entry that is the path of nothing: with blanks around it, a drive, a variable, several paths or a rule of another form";
                 return Err(Malformed::new(
                     super::fields::item_path(path, tag),

@@ -132,6 +132,15 @@ fn wildcards_that_are_not_supported_are_refused() {
     }
 }
 
+#[test]
+fn an_entry_that_is_the_path_of_nothing_is_refused() {
+    for entry in ["$HOME/app", "${X}/y", " /srv", "C:/work", "/a|/b"] {
+        for purpose in [Purpose::Allow, Purpose::Block] {
+            assert!(PathSet::new(vec![entry.to_owned()], purpose, "p").is_err(), "{entry}");
+        }
+    }
+}
+
 /// The places that such an entry blocks would be 6 GB.
 #[test]
 fn an_entry_with_more_components_than_any_path_is_refused() {

@@ -187,7 +187,7 @@ impl Rules for CommandLimits {
         if sorted.unknown.iter().any(|text| !is_harmless(text)) && !self.allows_all() {
             report(to, "unknown arguments", Err(unknown_argument("another command")));
         }
-        let asked = call.arguments.largest(TIMEOUTS);
+        let asked = || call.arguments.largest(TIMEOUTS);
         report(to, "max_execution_time", check_amount(&self.max_execution_time, asked, "Command timeout exceeds max_execution_time"));
     }
 }

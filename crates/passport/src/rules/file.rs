@@ -223,14 +223,14 @@ impl FileLimits {
     }
 
     fn check_size(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
-        check_amount(&self.max_file_size, call.arguments.number("content_length"), OVER).map_err(too_large)?;
+        check_amount(&self.max_file_size, || call.arguments.number("content_length"), OVER).map_err(too_large)?;
         let is_path = |name: &str| call.names.role(name).is_some_and(|(role, _)| matches!(role, ArgumentRole::Folder | ArgumentRole::Path));
         let said = |key: &str| fold(key).is_some_and(|name| is_path(&name) || UNWRITTEN_ARGUMENTS.contains(&name.as_str()));
         check_limit(&self.max_file_size, |_| self.check_bytes(call.arguments.text_bytes(said)))
     }
 
     fn check_bytes(&self, bytes: usize) -> Result<(), Denial> {
-        check_amount(&self.max_file_size, Ok(Some(Amount::of_bytes(bytes))), OVER).map_err(too_large)
+        check_amount(&self.max_file_size, || Ok(Some(Amount::of_bytes(bytes))), OVER).map_err(too_large)
     }
 }
 

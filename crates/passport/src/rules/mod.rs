@@ -7,6 +7,7 @@ mod file_arguments;
 mod file_path;
 mod file_patterns;
 mod left_behind;
+mod limit;
 mod mcp;
 mod messaging;
 mod secrets;
@@ -27,6 +28,7 @@ use super::denial::{Denial, Report, report};
 use super::fields::{Amount, Field, Malformed, Section, member_path, quoted};
 use super::pack::Pack;
 use super::schema::SchemaFault;
+use limit::{check_amount, check_limit};
 
 /// The treatment of limits that cannot be enforced here, such as numbers of calls over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -228,6 +230,8 @@ pub(super) struct Compiled {
     rules: Result<Box<dyn Rules>, Malformed>,
     /// The paths of limits that cannot be enforced here.
     unenforced: Vec<String>,
+    /// The names of the limits that the rules read.
+    known: Vec<&'static str>,
 }
 
 /// The limits of a passport.
@@ -303,7 +307,10 @@ impl Limits {
             faults.extend(compiled.unenforced.iter().map(|path| SchemaFault {
                 path: path.clone(),
                 found: "a limit that cannot be kept here".to_owned(),
-                expected: "one that a single call can be held to, or `unenforced_limits: ignore` in the configuration".to_owned(),
+                expected: format!(
+                    "one of {}, or `unenforced_limits: ignore` in the configuration and something else that keeps it",
+                    compiled.known.join(", ")
+                ),
                 effect: "denies every call that needs this capability: oap.policy_error".into(),
             }));
         }
@@ -323,7 +330,7 @@ fn misnamed(limits: Value<'_>, pack: Pack) -> impl Iterator<Item = Compiled> + '
     keys.filter(move |key| is_meant(key, pack)).map(|key| {
         let expected = format!("{} as the name of these limits", known.first().copied().unwrap_or_default());
         let rules = Err(Malformed::new(member_path("limits", &key), "a name that limits nothing", expected));
-        Compiled { rules, unenforced: Vec::new() }
+        Compiled { rules, unenforced: Vec::new(), known: Vec::new() }
     })
 }
 
@@ -352,7 +359,7 @@ impl Compiled {
     fn new(pack: Pack, key: &str, value: Option<Value<'_>>) -> Self {
         let path = member_path("limits", key);
         if let Some(value) = value.filter(|value| !value.is_object()) {
-            return Self { rules: Err(Malformed::new(path, value.shape(), "an object")), unenforced: Vec::new() };
+            return Self { rules: Err(Malformed::new(path, value.shape(), "an object")), unenforced: Vec::new(), known: Vec::new() };
         }
         let section = Section::new(path, value);
         let rules: Box<dyn Rules> = match pack {
@@ -365,7 +372,7 @@ impl Compiled {
             Pack::Messaging => Box::new(messaging::MessagingLimits::new(&section)),
             Pack::Session => Box::new(session::SessionLimits::new(&section)),
         };
-        Self { rules: Ok(rules), unenforced: section.unknown() }
+        Self { rules: Ok(rules), unenforced: section.unknown(), known: section.known() }
     }
 
     pub(super) fn check(&self, call: &RuleCall<'_>, unenforced: UnenforcedLimits, to: &mut dyn Report) {
@@ -379,21 +386,4 @@ impl Compiled {
         };
         report(to, "other limits", kept);
     }
-}
-
-/// Checks a call against a limit. A missing limit allows the call, and one that cannot be read denies it.
-fn check_limit<T>(limit: &Field<T>, check: impl FnOnce(&T) -> Result<(), Denial>) -> Result<(), Denial> {
-    match limit {
-        Field::Absent => Ok(()),
-        Field::Valid(limit) => check(limit),
-        Field::Malformed(malformed) => Err(Denial::invalid(malformed)),
-    }
-}
-
-/// Compares an amount that the call asks for with the largest that is allowed. An amount that the call does not ask for is not compared.
-fn check_amount(limit: &Field<Amount>, asked: Result<Option<Amount>, Denial>, over: &'static str) -> Result<(), Denial> {
-    check_limit(limit, |limit| match asked? {
-        Some(asked) if asked > *limit => Err(Denial::new("oap.limit_exceeded", over)),
-        _ => Ok(()),
-    })
 }

@@ -55,7 +55,7 @@ impl Rules for SessionLimits {
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         report(to, "allowed_session_types", self.check_type(call));
-        let asked = call.arguments.largest(DURATIONS);
+        let asked = || call.arguments.largest(DURATIONS);
         report(
             to,
             "max_session_duration",
