@@ -82,6 +82,16 @@ fn a_server_beside_another_worker_gets_its_verdicts() {
 }
 
 #[test]
+fn who_asks_while_a_server_starts_gets_a_verdict() {
+    let dev = Dev::start();
+    let server = Process::start(&mut serve(&dev, 1, &temporary("{serve: {deadline_ms: 30000}}")));
+    let address = after(&server.line(&["HTTP server", "listen="]), "listen=").to_owned();
+    let answer = Client { address }.events(&call("t", "c", "ls"));
+    assert_eq!((answer.status, &answer.json()["action"]), (200, &json!("allow")), "{answer:?}");
+    assert!(server.said().contains("requests are answered"));
+}
+
+#[test]
 fn two_servers_on_a_partition_find_out() {
     let dev = Dev::start();
     let config = temporary("{}");
@@ -147,6 +157,7 @@ fn brokers_that_were_never_there_are_named_at_once() {
     wait_until("the server knows", || Ok(client.events(&call("t", "c", "ls")).json()["code"] == "kafka_unreachable")).unwrap();
     let refused = client.events(&call("t", "c", "ls"));
     assert_eq!((refused.status, &refused.json()["allows_execution"]), (503, &json!(false)), "{refused:?}");
+    assert!(!refused.body.contains("127.0.0.1"), "a model may read it: {refused:?}");
     let ready = admin.get("/readyz");
     assert!(ready.status == 503 && ready.body.contains("the brokers at 127.0.0.1:1 do not answer"), "{ready:?}");
 }

@@ -12,8 +12,8 @@ use tollgate_json::digest::Fingerprint;
 use crate::events::Prepared;
 use crate::publisher::{Publisher, Tag, Trace};
 use crate::refusal::Refusal;
-use crate::shared::Shared;
-use crate::waits::{Asked, Ended, NotAsked};
+use crate::shared::{Condition, Shared};
+use crate::waits::{Asked, Ended, NotAsked, VerdictBytes, Waits};
 
 /// The code of refusals for which no verdict came in time.
 const DEADLINE_EXCEEDED: &str = "deadline_exceeded";
@@ -42,17 +42,20 @@ struct Leave(Arc<Shared>);
 
 impl Drop for Leave {
     fn drop(&mut self) {
-        self.0.with_waits(crate::waits::Waits::leave);
+        self.0.with_waits(Waits::leave);
     }
 }
 
 /// The outcome of an event: the bytes of its verdict, or `None` for an event that gets no verdict and is in the log.
-pub type Outcome = Result<Option<crate::waits::VerdictBytes>, Refusal>;
+pub type Outcome = Result<Option<VerdictBytes>, Refusal>;
 
 impl Gate {
     /// Publishes events in their order, and returns the id of each event with what came of it. While requests wait, they hold no event.
     pub async fn ask(&self, events: Vec<Prepared>, trace: &Trace, wait: Duration) -> Vec<(String, Outcome)> {
         let deadline = Instant::now() + wait;
+        if let Err(refusal) = self.started(deadline).await {
+            return events.into_iter().map(|event| (event.event_id.clone(), Err(refusal.clone().of_event(&event.event_id)))).collect();
+        }
         // All are published before the first is waited for.
         let pending: Vec<_> = events.into_iter().map(|event| (self.begin(&event, trace), event.event_id)).collect();
         let mut outcomes = Vec::with_capacity(pending.len());
@@ -78,6 +81,16 @@ impl Gate {
             Err(fault) => Pending::Ended(Err(not_asked(fault))),
         };
         Some(ended(pending, Instant::now() + wait).await)
+    }
+
+    /// Waits until the server has started, or until the deadline. Who waits so has a place among the requests in flight.
+    async fn started(&self, deadline: Instant) -> Result<(), Refusal> {
+        if self.shared.condition() == Condition::Starting {
+            self.shared.with_waits(Waits::enter).map_err(not_asked)?;
+            let _leave = Leave(Arc::clone(&self.shared));
+            let _still_starting = timeout_at(deadline, self.shared.started()).await;
+        }
+        Ok(())
     }
 
     fn begin(&self, event: &Prepared, trace: &Trace) -> Pending {

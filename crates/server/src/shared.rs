@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
 use tollgate_json::digest::Fingerprint;
 use tollgate_worker::health::{Health, MemberId, MemberPartitions, MemberPhase};
 use tollgate_worker::metrics::Metrics;
@@ -50,7 +51,7 @@ pub enum Condition {
 #[derive(Debug)]
 pub struct Shared {
     waits: Mutex<Waits>,
-    condition: Mutex<Condition>,
+    condition: watch::Sender<Condition>,
     silence: Mutex<Silence>,
     partition: Partition,
     health: Arc<Health>,
@@ -63,7 +64,8 @@ impl Shared {
     #[must_use]
     pub fn new(waits: Waits, partition: Partition, health: Arc<Health>, metrics: Metrics) -> Self {
         health.set(SERVER, MemberPhase::Starting, MemberPartitions::default());
-        Self { waits: Mutex::new(waits), condition: Mutex::new(Condition::Starting), silence: Mutex::default(), partition, health, metrics }
+        let condition = watch::Sender::new(Condition::Starting);
+        Self { waits: Mutex::new(waits), condition, silence: Mutex::default(), partition, health, metrics }
     }
 
     /// Runs something over the waits.
@@ -124,21 +126,31 @@ impl Shared {
     /// Returns the condition.
     #[must_use]
     pub fn condition(&self) -> Condition {
-        self.lock().clone()
+        self.condition.borrow().clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Condition> {
-        self.condition.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits until the server no longer starts. Requests that come in its first second are asked about then.
+    pub async fn started(&self) {
+        // The sender is here, so the wait has no other end.
+        let _sender_gone = self.condition.subscribe().wait_for(|condition| *condition != Condition::Starting).await;
     }
 
     /// Changes the condition. A server that drains does nothing else any more.
     pub fn set(&self, condition: Condition) {
-        let mut current = self.lock();
-        if *current == condition || *current == Condition::Draining {
-            return;
-        }
+        self.condition.send_if_modified(|current| {
+            let changes = *current != condition && *current != Condition::Draining;
+            if changes {
+                self.report(&condition);
+                *current = condition;
+            }
+            changes
+        });
+    }
+
+    /// Says in the log and in the health report what the condition is now.
+    fn report(&self, condition: &Condition) {
         let held = MemberPartitions { held: vec![self.partition], ..MemberPartitions::default() };
-        let problem = match &condition {
+        let problem = match condition {
             Condition::Starting => {
                 self.health.set(SERVER, MemberPhase::Starting, MemberPartitions::default());
                 None
@@ -158,7 +170,6 @@ impl Shared {
             }
         };
         self.health.set_problem(PART, problem);
-        *current = condition;
     }
 
     /// Says in the health report that another server reads the same partition, or no longer does.
@@ -177,6 +188,10 @@ impl Shared {
             Condition::Ready => None,
             Condition::Starting => {
                 Some(Refusal::unavailable("starting", "the server is still finding out that its replies arrive; try again"))
+            }
+            // A refusal may come before a model, and these sentences name hosts.
+            Condition::CutOff { code: code @ ("kafka_unreachable" | "partition_taken"), .. } => {
+                Some(Refusal::unavailable(code, "the server cannot read its replies now; its log and its `/readyz` say why"))
             }
             Condition::CutOff { code, why } => Some(Refusal::unavailable(code, why)),
             Condition::Draining => Some(Refusal::unavailable("draining", "the server stops; ask another server")),

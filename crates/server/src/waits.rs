@@ -85,11 +85,8 @@ impl Waits {
             Some(Entry { state: State::Known(bytes), .. }) => return Ok(Asked::Known(Arc::clone(bytes))),
             _ => {}
         }
-        if self.waiting >= self.waiting_max {
-            return Err(NotAsked::TooMany);
-        }
+        self.enter()?;
         let (sender, receiver) = oneshot::channel();
-        self.waiting += 1;
         if let Some(Entry { state: State::Awaited(senders), .. }) = self.entries.get_mut(&verdict) {
             senders.retain(|sender| !sender.is_closed());
             let is_awaited = !senders.is_empty();
@@ -100,6 +97,18 @@ impl Waits {
         self.entries.insert(verdict, Entry { event, state: State::Awaited(vec![sender]) });
         self.order.push_back(verdict);
         Ok(Asked::New(receiver))
+    }
+
+    /// Notes that a request waits. [`Waits::leave`] ends it.
+    ///
+    /// # Errors
+    /// [`NotAsked::TooMany`].
+    pub fn enter(&mut self) -> Result<(), NotAsked> {
+        if self.waiting >= self.waiting_max {
+            return Err(NotAsked::TooMany);
+        }
+        self.waiting += 1;
+        Ok(())
     }
 
     /// Waits for a verdict that was asked for before; `None` if nothing is known of it.
