@@ -11,9 +11,9 @@ import ssl
 import threading
 import time
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import TimeoutError as FutureTimeout
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import httpcore
@@ -126,6 +126,21 @@ class _Clock(threading.local):
         return left
 
 
+_NEXT = (httpcore.ConnectError, httpcore.ConnectTimeout)
+"""What an address fails with where the next one is tried."""
+
+
+@contextmanager
+def _lookup() -> Iterator[None]:
+    """Raises the faults of a lookup as the faults of a connection. The kinds of timeouts are one kind from Python 3.11 on."""
+    try:
+        yield
+    except (TimeoutError, FutureTimeout, asyncio.TimeoutError):
+        raise httpcore.ConnectTimeout from None
+    except (OSError, UnicodeError) as error:
+        raise httpcore.ConnectError(type(error).__name__) from None
+
+
 class _Backend(httpcore.NetworkBackend):
     def __init__(self, clock: _Clock) -> None:
         self._clock = clock
@@ -140,14 +155,10 @@ class _Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        try:
+        with _lookup():
             addresses = self._names.addresses(host, port, self._clock.left())
-        except FutureTimeout:
-            raise httpcore.ConnectTimeout from None
-        except (OSError, UnicodeError) as error:
-            raise httpcore.ConnectError(type(error).__name__) from None
         for address in addresses[:-1]:
-            with suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
+            with suppress(*_NEXT):
                 seconds = min(FIRST_SECONDS, self._clock.left())
                 return _Stream(self._inner.connect_tcp(address, port, seconds, local_address, socket_options), self._clock)
         return _Stream(self._inner.connect_tcp(addresses[-1], port, self._clock.left(), local_address, socket_options), self._clock)
@@ -186,14 +197,10 @@ class _AsyncBackend(httpcore.AnyIOBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
         started = time.monotonic()
-        try:
+        with _lookup():
             addresses = await asyncio.wait_for(self._names.addresses_for_loop(host, port), timeout)
-        except (TimeoutError, asyncio.TimeoutError):
-            raise httpcore.ConnectTimeout from None
-        except (OSError, UnicodeError) as error:
-            raise httpcore.ConnectError(type(error).__name__) from None
         for address in addresses[:-1]:
-            with suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
+            with suppress(*_NEXT):
                 return await super().connect_tcp(address, port, FIRST_SECONDS, local_address, socket_options)
         left = None if timeout is None else max(0.0, timeout - (time.monotonic() - started))
         return await super().connect_tcp(addresses[-1], port, left, local_address, socket_options)
