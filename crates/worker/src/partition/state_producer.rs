@@ -11,8 +11,8 @@ use tollgate_core::event::record::Partition;
 /// How long one step of a transaction may take before it is given up.
 pub(super) const STEP_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How long to wait at a time for reports of a producer.
-const WAIT: Duration = Duration::from_millis(1);
+/// How long to wait at a time for reports of a producer, at first and at most.
+const WAITS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
 /// How often a step that may be repeated is tried.
 const STEP_ATTEMPTS_MAX: u32 = 3;
 
@@ -26,13 +26,14 @@ pub fn send_state<C: ProducerContext<DeliveryOpaque = ()>>(
     partition: Partition,
     record: &StateRecord,
 ) -> KafkaResult<()> {
+    let started = Instant::now();
     let mut unsent: BaseRecord<'_, str, [u8]> = BaseRecord::to(topic).partition(partition.0).key(&record.key);
     unsent.payload = record.value.as_deref();
     while let Err((error, refused)) = producer.send(unsent) {
         if error.rdkafka_error_code() != Some(RDKafkaErrorCode::QueueFull) {
             return Err(error);
         }
-        wait(producer);
+        wait(producer, started);
         unsent = refused;
     }
     Ok(())
@@ -43,19 +44,20 @@ pub fn send_state<C: ProducerContext<DeliveryOpaque = ()>>(
 /// # Errors
 /// The time is up.
 pub fn flush_state<C: ProducerContext>(producer: &BaseProducer<C>, timeout: Duration) -> KafkaResult<()> {
-    let deadline = Instant::now() + timeout;
+    let started = Instant::now();
     while producer.in_flight_count() > 0 {
-        if Instant::now() >= deadline {
+        if started.elapsed() >= timeout {
             return Err(KafkaError::Flush(RDKafkaErrorCode::OperationTimedOut));
         }
-        wait(producer);
+        wait(producer, started);
     }
     Ok(())
 }
 
-/// Waits a little, and takes the producer's reports. rdkafka's own waiting would be a busy loop for a time this short.
-pub(super) fn wait<C: ProducerContext>(producer: &BaseProducer<C>) {
-    std::thread::sleep(WAIT);
+/// Waits a little, and takes the producer's reports. rdkafka's own waiting would be a busy loop for a time this short. Who has waited since long
+/// ago waits longer: on a machine at its limit, the writers of many partitions would otherwise spend its time by looking.
+pub(super) fn wait<C: ProducerContext>(producer: &BaseProducer<C>, started: Instant) {
+    std::thread::sleep((started.elapsed() / 8).clamp(WAITS.0, WAITS.1));
     producer.poll(Duration::ZERO);
 }
 

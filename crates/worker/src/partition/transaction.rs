@@ -110,10 +110,10 @@ impl Transactions {
 
     /// Aborts the transaction. librdkafka waits until the reports of all discarded records are taken, which this does.
     fn abort(&self) -> KafkaResult<()> {
-        let deadline = Instant::now() + STEP_TIMEOUT;
+        let started = Instant::now();
         loop {
             match self.producer.abort_transaction(ABORT_POLL) {
-                Err(KafkaError::Transaction(error)) if error.is_retriable() && Instant::now() < deadline => wait(&self.producer),
+                Err(KafkaError::Transaction(error)) if error.is_retriable() && started.elapsed() < STEP_TIMEOUT => wait(&self.producer, started),
                 done => return done,
             }
         }
