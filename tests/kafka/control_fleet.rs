@@ -91,6 +91,9 @@ pub(crate) fn a_suspension_waits_for_every_worker(cluster: &Cluster) -> Result<(
     let told = said(&wait("bob", "120s")?, 0)?;
     ensure!(told.contains("every worker has applied it: workers: ") && told.contains("partitions: 4, after "), "{told}");
     wait_for_code(cluster, &deployment, 4, "bob", "subject_suspended")?;
+    let told = said(&control(&deployment, &[&["resume", "--wait", "120s"], &user("bob")[..]].concat())?, 0)?;
+    ensure!(told.contains("every worker has applied it: workers: "), "{told}");
+    wait_for_code(cluster, &deployment, 4, "bob", "allow")?;
     // A frozen worker has applied nothing, and a killed worker neither before others have its partitions.
     second.signal("STOP")?;
     let told = said(&wait("eve", "2s")?, 1)?;

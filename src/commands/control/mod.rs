@@ -16,12 +16,13 @@ use clap::Subcommand;
 
 use tollgate_config::settings::Settings;
 
+use self::subject::Switch;
 use crate::commands::shared::{Hints, Screen, start_quiet_logging};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ControlCommand {
     /// Block every tool call of a subject from now on; its id is hashed here and never leaves this process
-    Suspend(subject::SuspendArgs),
+    Suspend(subject::SwitchArgs),
     /// Let the abuse stage not suspend a subject, whatever its rules say
     Exempt(subject::SwitchArgs),
     /// Lift a subject's suspension, or its exemption
@@ -40,8 +41,8 @@ pub(super) enum ControlCommand {
 pub(super) fn execute(command: &ControlCommand, settings: Settings, hints: &Hints, screen: Screen) -> anyhow::Result<ExitCode> {
     start_quiet_logging(settings.log.clone(), "error")?;
     match command {
-        ControlCommand::Suspend(args) => subject::suspend(args, &settings),
-        ControlCommand::Exempt(args) => subject::exempt(args, &settings),
+        ControlCommand::Suspend(args) => subject::switch(Switch::Suspended, args, &settings),
+        ControlCommand::Exempt(args) => subject::switch(Switch::Exempt, args, &settings),
         ControlCommand::Resume(args) => subject::resume(args, &settings, hints),
         ControlCommand::Passport { command } => passport::execute(command, &settings.kafka, hints),
         ControlCommand::List(args) => list::execute(args, &settings.kafka, screen),

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use clap::Subcommand;
@@ -14,6 +15,7 @@ use tollgate_passport::{Passport, check_schema};
 use super::history::{AuditArgs, Change, Signed};
 use super::read::read_in_time;
 use super::subject::{NO_ID, is_no_id};
+use super::worker_reports::WaitArgs;
 use super::write::{note, put, write};
 use crate::commands::passport::{denies_every_call, fault_lines};
 use crate::commands::shared::Hints;
@@ -32,6 +34,8 @@ pub(crate) enum PassportCommand {
         force: bool,
         #[command(flatten)]
         audit: AuditArgs,
+        #[command(flatten)]
+        wait: WaitArgs,
     },
     /// Remove an agent's passport
     Remove {
@@ -40,6 +44,8 @@ pub(crate) enum PassportCommand {
         agent: String,
         #[command(flatten)]
         audit: AuditArgs,
+        #[command(flatten)]
+        wait: WaitArgs,
     },
 }
 
@@ -52,7 +58,7 @@ fn is_meant_to_deny(passport: &[u8]) -> bool {
 
 pub(super) fn execute(command: &PassportCommand, kafka: &KafkaSettings, hints: &Hints) -> anyhow::Result<ExitCode> {
     match command {
-        PassportCommand::Set { agent, file, force, audit } => {
+        PassportCommand::Set { agent, file, force, audit, wait } => {
             ensure!(*force || !is_no_id(agent), "AGENT: {NO_ID}, or --force if an id is spelled so");
             let text = read_file(file)?;
             let passport = Passport::read(&text).map_err(|fault| anyhow!("{}: no passport: {fault}", file.display()))?;
@@ -69,11 +75,13 @@ pub(super) fn execute(command: &PassportCommand, kafka: &KafkaSettings, hints: &
             let digest = format!("sha256:{}", passport.digest);
             let change = Change { digest: Some(digest.clone()), ..audit.change("set") };
             let id = ControlId::Passport(agent.clone());
-            let place = put(kafka, &id, Some(&value(agent, &text, &change.signed)?))?;
-            note(kafka, &read_in_time(kafka), &id, place, &change);
+            let (value, started) = (value(agent, &text, &change.signed)?, Instant::now());
+            let (place, listing) = (put(kafka, &id, Some(&value))?, read_in_time(kafka));
+            note(kafka, &listing, &id, place, &change);
             say!("its digest is {digest}");
+            wait.await_applied(kafka, (&[place], started), listing, false)
         }
-        PassportCommand::Remove { agent, audit } => {
+        PassportCommand::Remove { agent, audit, wait } => {
             let (id, listing) = (ControlId::Passport(agent.clone()), read_in_time(kafka));
             match &listing {
                 Ok(listing) if listing.is_in_force(&id) || listing.is_partial() => {}
@@ -85,10 +93,11 @@ pub(super) fn execute(command: &PassportCommand, kafka: &KafkaSettings, hints: &
                 // The passport is removed all the same.
                 Err(error) => say!("whether there was one cannot be told: {error:#}"),
             }
-            write(kafka, &listing, &id, None, &audit.change("removed"))?;
+            let started = Instant::now();
+            let place = write(kafka, &listing, &id, None, &audit.change("removed"))?;
+            wait.await_applied(kafka, (&[place], started), listing, false)
         }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the record's value. The passport stands in it byte for byte as in the file, so that its digest is the file's.

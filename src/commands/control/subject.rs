@@ -1,9 +1,9 @@
 //! `tollgate control suspend`, `exempt` and `resume`: one subject, named by its id or by its hash.
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{bail, ensure};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
@@ -16,10 +16,9 @@ use tollgate_json::digest::Digest;
 use super::history::{AuditArgs, Change};
 use super::listing::Listing;
 use super::read::read_in_time;
-use super::worker_reports::{WorkerReports, await_applied};
+use super::worker_reports::{WaitArgs, WorkerReports};
 use super::write::{note, put, write};
-use crate::commands::shared::{Hints, now_ms, read_duration, read_id, read_until, stamp};
-use tollgate_operations::Place;
+use crate::commands::shared::{Hints, now_ms, read_id, read_until, stamp};
 
 /// Who is meant.
 #[derive(Debug, Args)]
@@ -58,15 +57,8 @@ pub(crate) struct SwitchArgs {
     /// From when on it is so no more, by the time of the events: in 90s, 10m, 2h or 1d, or RFC 3339 [default: until it is resumed]
     #[arg(long, value_name = "TIME", value_parser = read_until)]
     until: Option<i64>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SuspendArgs {
     #[command(flatten)]
-    switch: SwitchArgs,
-    /// Wait until every worker has applied it, for so long at most, and say how long that took; fail if a worker has not [default: 30s]
-    #[arg(long, value_name = "DURATION", value_parser = read_duration, num_args = 0..=1, default_missing_value = "30s")]
-    wait: Option<Duration>,
+    wait: WaitArgs,
 }
 
 #[derive(Debug, Args)]
@@ -75,6 +67,8 @@ pub(crate) struct ResumeArgs {
     subject: SubjectArgs,
     #[command(flatten)]
     audit: AuditArgs,
+    #[command(flatten)]
+    wait: WaitArgs,
 }
 
 /// What an operator sets for a subject.
@@ -95,26 +89,8 @@ struct Written<'a> {
     change: &'a Change,
 }
 
-pub(super) fn suspend(args: &SuspendArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let (written, listing) = switch(Switch::Suspended, &args.switch, settings)?;
-    match args.wait {
-        None => Ok(ExitCode::SUCCESS),
-        Some(wait) => {
-            let listing = listing.context("it is written, and whether workers apply it cannot be told")?;
-            let found = await_applied(settings, written, listing, wait)?;
-            // What was applied may be about nobody: this is the last that is read.
-            args.switch.subject.say_whom();
-            Ok(found)
-        }
-    }
-}
-
-pub(super) fn exempt(args: &SwitchArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
-    switch(Switch::Exempt, args, settings).map(|_| ExitCode::SUCCESS)
-}
-
-/// Writes a subject's record. Returns its place and when the writing began, and what the topic holds if that could be read.
-fn switch(switch: Switch, args: &SwitchArgs, settings: &Settings) -> anyhow::Result<((Place, Instant), anyhow::Result<Listing>)> {
+/// Writes a subject's record.
+pub(super) fn switch(switch: Switch, args: &SwitchArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
     let (kind, hash) = args.subject.resolve(settings)?.first();
     let (value, change) = args.value(switch, kind, hash, now_ms())?;
     let (kafka, id) = (&settings.kafka, ControlId::Subject(kind, hash));
@@ -125,7 +101,12 @@ fn switch(switch: Switch, args: &SwitchArgs, settings: &Settings) -> anyhow::Res
     let place = put(kafka, &id, Some(&value))?;
     let listing = before.unwrap_or_else(|| read_in_time(kafka));
     note(kafka, &listing, &id, place, &change);
-    Ok(((place, started), listing))
+    let applied = args.wait.await_applied(kafka, (&[place], started), listing, switch == Switch::Suspended)?;
+    if args.wait.is_asked() {
+        // What was applied may be about nobody: this is the last that is read.
+        args.subject.say_whom();
+    }
+    Ok(applied)
 }
 
 pub(super) fn resume(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> anyhow::Result<ExitCode> {
@@ -141,8 +122,8 @@ pub(super) fn resume(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> a
     let is_refused = |id: &ControlId| listing.as_ref().is_ok_and(|listing| listing.is_refused(id));
     let unreadable = found.hashes().map(|hash| ControlId::Abuse(kind, hash)).filter(is_refused);
     let lifted: Vec<_> = ids.chain(unreadable).collect();
-    let change = args.audit.change("resumed");
-    lifted.iter().try_for_each(|id| write(&settings.kafka, &listing, id, None, &change).map(drop))?;
+    let (change, started) = (args.audit.change("resumed"), Instant::now());
+    let places = lifted.iter().map(|id| write(&settings.kafka, &listing, id, None, &change)).collect::<anyhow::Result<Vec<_>>>()?;
     if lifted.is_empty() {
         let list = hints.command("control list");
         say!("nothing was lifted, and nothing was written: this {} is neither suspended nor exempt; `{list}` tells who is", kind.as_str());
@@ -159,7 +140,7 @@ pub(super) fn resume(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> a
             "the abuse stage has suspended this {kind} too, which stays in force; pardon it with: {pardon}; or let no rule suspend it: {exempt}"
         );
     }
-    Ok(if lifted.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    if lifted.is_empty() { Ok(ExitCode::FAILURE) } else { args.wait.await_applied(&settings.kafka, (&places, started), listing, false) }
 }
 
 impl Switch {
@@ -294,7 +275,7 @@ mod tests {
     fn args(reason: Option<&str>, until: Option<i64>) -> SwitchArgs {
         let subject = SubjectArgs { kind: SubjectKind::User, tenant: None, name: Name { id: None, hash: None }, force: false };
         let audit = AuditArgs { by: Some("alice".to_owned()), reason: reason.map(str::to_owned) };
-        SwitchArgs { subject, audit, until }
+        SwitchArgs { subject, audit, until, wait: WaitArgs::default() }
     }
 
     #[test]
@@ -312,7 +293,7 @@ mod tests {
             assert!(value(switch, &args(None, None)).is_ok());
         }
         let said: Value = serde_json::from_slice(&written(Switch::Suspended)).unwrap();
-        assert_eq!((&said["by"], &said["until"]), (&Value::from("alice"), &Value::from("2026-01-01T00:00:01Z")));
+        assert_eq!((&said["by"], &said["until"]), (&Value::from("alice"), &Value::from("2026-01-01T00:00:01.000Z")));
         assert!(said["tool"].as_str().unwrap().starts_with("tollgate ") && said["at"].is_string());
         for (bad, says) in [
             (args(Some(&"x".repeat(257)), None), "--reason: found a string of 257 bytes"),

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
+use clap::Args;
 
-use tollgate_config::settings::Settings;
+use tollgate_config::settings::KafkaSettings;
 use tollgate_config::topics::TopicRole;
 use tollgate_core::decide::controls::SubjectHasher;
 use tollgate_json::time::parse_timestamp;
@@ -15,6 +16,7 @@ use tollgate_worker::control_feed::WorkerReport;
 
 use super::listing::Listing;
 use super::read::read_notes;
+use crate::commands::shared::read_duration;
 use tollgate_operations::Place;
 use tollgate_operations::Topics;
 
@@ -79,42 +81,68 @@ impl WorkerReports {
     }
 }
 
-/// Waits until a control that restricts counts in the worker of every event partition, and says how long that took since it was `started`.
-/// `listing` is the topic as it was before.
-pub(super) fn await_applied(
-    settings: &Settings,
-    (place, started): (Place, Instant),
-    mut listing: Listing,
-    wait: Duration,
-) -> anyhow::Result<ExitCode> {
-    let (kafka, deadline) = (&settings.kafka, Instant::now() + wait);
-    let topics = Topics::uncommitted(kafka)?;
-    let (controls, partitions) = (topics.find(TopicRole::Controls)?, topics.find(TopicRole::Events)?.partitions);
-    loop {
-        read_notes(&topics, controls, &mut listing)?;
-        let reports = WorkerReports::of(listing.reports());
-        let missing = reports.missing(&kafka.group_id, partitions, place);
-        if missing.is_empty() {
-            let (workers, seconds) = (reports.workers(&kafka.group_id), started.elapsed().as_secs_f64());
-            say!("every worker has applied it: workers: {workers}, partitions: {partitions}, after {seconds:.2} s");
-            return Ok(ExitCode::SUCCESS);
+/// Whether to wait until a change counts.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(super) struct WaitArgs {
+    /// Wait until every worker has applied it, for so long at most, and say how long that took; fail if a worker has not [default: 30s]
+    #[arg(long, value_name = "DURATION", value_parser = read_duration, num_args = 0..=1, default_missing_value = "30s")]
+    wait: Option<Duration>,
+}
+
+impl WaitArgs {
+    /// Returns whether the command waits.
+    pub(super) fn is_asked(self) -> bool {
+        self.wait.is_some()
+    }
+
+    /// Waits, if that is asked, until what was written at these places counts in the worker of every event partition, and says how long that
+    /// took since the writing `started`. `listing` is the topic as it was before.
+    ///
+    /// # Errors
+    /// The topics cannot be read, or an open transaction holds back what permits.
+    pub(super) fn await_applied(
+        self,
+        kafka: &KafkaSettings,
+        (places, started): (&[Place], Instant),
+        listing: anyhow::Result<Listing>,
+        restricts: bool,
+    ) -> anyhow::Result<ExitCode> {
+        let Some(wait) = self.wait else { return Ok(ExitCode::SUCCESS) };
+        let mut listing = listing.context("it is written, and whether workers apply it cannot be told")?;
+        if listing.is_partial() && !restricts {
+            bail!("it is written, and counts once the open transaction on the controls topic has ended; --wait does not wait for strangers");
         }
-        if Instant::now() >= deadline {
-            say!(
-                "it is written, and not every worker of group {} (kafka.group_id) has said within {} s that it has applied it:",
-                kafka.group_id,
-                wait.as_secs()
-            );
-            for (worker, partitions) in missing {
-                let numbers = partitions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-                match worker {
-                    Some(worker) => say!("  worker {worker}, which holds the event partitions {numbers}"),
-                    None => say!("  event partitions {numbers}, of which no worker has said that it holds them"),
-                }
+        let deadline = Instant::now() + wait;
+        let topics = Topics::uncommitted(kafka)?;
+        let (controls, partitions) = (topics.find(TopicRole::Controls)?, topics.find(TopicRole::Events)?.partitions);
+        loop {
+            read_notes(&topics, controls, &mut listing)?;
+            let reports = WorkerReports::of(listing.reports());
+            let missing = places.iter().map(|place| reports.missing(&kafka.group_id, partitions, *place)).find(|missing| !missing.is_empty());
+            let Some(missing) = missing else {
+                let (workers, seconds) = (reports.workers(&kafka.group_id), started.elapsed().as_secs_f64());
+                say!("every worker has applied it: workers: {workers}, partitions: {partitions}, after {seconds:.2} s");
+                return Ok(ExitCode::SUCCESS);
+            };
+            if Instant::now() >= deadline {
+                say_missing(&kafka.group_id, wait, missing);
+                return Ok(ExitCode::FAILURE);
             }
-            return Ok(ExitCode::FAILURE);
+            std::thread::sleep(LOOK_INTERVAL);
         }
-        std::thread::sleep(LOOK_INTERVAL);
+    }
+}
+
+/// Says which workers have not applied a control in time.
+fn say_missing(group: &str, wait: Duration, missing: BTreeMap<Option<&str>, Vec<i32>>) {
+    let seconds = wait.as_secs();
+    say!("it is written, and not every worker of group {group} (kafka.group_id) has said within {seconds} s that it has applied it:");
+    for (worker, partitions) in missing {
+        let numbers = partitions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        match worker {
+            Some(worker) => say!("  worker {worker}, which holds the event partitions {numbers}"),
+            None => say!("  event partitions {numbers}, of which no worker has said that it holds them"),
+        }
     }
 }
 
