@@ -176,12 +176,8 @@ impl<'d> Members<'d> {
     /// Returns the object's text with one more item in an array of it. Everything else stays as it is written.
     pub(crate) fn text_with_item(&self, name: &str, item: &serde_json::Value) -> String {
         let members = self.value.members().map(|(key, value)| {
-            let text = source(value);
-            let open = text.strip_suffix(']').filter(|_| key.is_text(name)).map(|open| {
-                let comma = if value.items().next().is_some() { "," } else { "" };
-                format!("{open}{comma}{item}]")
-            });
-            format!("{}:{}", source(key), open.unwrap_or(text))
+            let longer = key.is_text(name).then(|| with_more(value, ']', &item.to_string())).flatten();
+            format!("{}:{}", source(key), longer.unwrap_or_else(|| source(value)))
         });
         format!("{{{}}}", members.collect::<Vec<_>>().join(","))
     }
@@ -221,9 +217,8 @@ impl Arguments {
     pub(crate) fn or_text(self, name: &str, text: &str) -> Self {
         let mut parser = Parser::new();
         let Ok(value) = parser.parse(self.text.as_bytes(), DEPTH_MAX) else { return self };
-        let Some(open) = self.text.trim_end().strip_suffix('}').filter(|_| value.get(name).is_none()) else { return self };
-        let comma = if value.members().next().is_some() { "," } else { "" };
-        let longer = format!("{open}{comma}{}:{}}}", serde_json::Value::from(name), serde_json::Value::from(text));
+        let member = || format!("{}:{}", serde_json::Value::from(name), serde_json::Value::from(text));
+        let Some(longer) = value.get(name).is_none().then(|| with_more(value, '}', &member())).flatten() else { return self };
         let mut parser = Parser::new();
         parser.parse(longer.as_bytes(), DEPTH_MAX).map(Self::of).unwrap_or(self)
     }
@@ -254,6 +249,13 @@ pub(crate) fn result_text(value: Value<'_>) -> String {
 
 fn is_volatile(key: &Value<'_>) -> bool {
     VOLATILE.iter().any(|name| key.is_text(name))
+}
+
+/// Returns the text of an array or object, which ends with `close`, with one more item or member; `None` for any other value.
+fn with_more(value: Value<'_>, close: char, more: &str) -> Option<String> {
+    let text = source(value);
+    let comma = if value.items().next().is_some() || value.members().next().is_some() { "," } else { "" };
+    text.strip_suffix(close).map(|open| format!("{open}{comma}{more}{close}"))
 }
 
 /// Returns a value as it is written, a string with its quotes.
