@@ -1,5 +1,5 @@
-//! Tests counting abuse without Kafka: `tollgate eval --alerts` and its like, `tollgate diff` of two sets of rules, and arguments of `tollgate abuse`
-//! that are refused.
+//! Tests counting abuse without Kafka: `tollgate eval --alerts` and its like, `tollgate diff` of two sets of rules, and arguments of
+//! `tollgate abuse` that are refused.
 
 use std::collections::BTreeSet;
 use std::fs;

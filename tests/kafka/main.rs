@@ -1,4 +1,5 @@
-//! Tests against a real Kafka, which this program starts, and stops in any case. The cases `cluster::…` and `faults::…` of `chaos` start three brokers of their own.
+//! Tests against a real Kafka, which this program starts, and stops in any case. The cases `cluster::…` and `faults::…` of `chaos` start
+//! three brokers of their own.
 //!
 //! A test is a function in a module below and one line in [`cases`]. Four cases run side by side, each on topics and groups of its own; a
 //! case that needs the machine for itself is a `Case::alone` and says why. `TOLLGATE_TEST_BROKERS` names a running cluster that cases share

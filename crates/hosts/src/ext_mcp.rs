@@ -1,8 +1,8 @@
 //! agentgateway's ExtMCP: the gateway asks before it hands a call to an MCP server, and once more with the result.
 //!
 //! The wire is gRPC, service `agentgateway.dev.ext_mcp.ExtMcp`, with JSON in its messages. A request names no thread, and a response names neither
-//! thread nor call. So the gateway's configuration adds them as `metadata`; the id of the call is in the answer to the request, from where the gateway
-//! can take it.
+//! thread nor call. So the gateway's configuration adds them as `metadata`; the id of the call is in the answer to the request, from where
+//! the gateway can take it.
 
 use std::collections::BTreeMap;
 

@@ -22,8 +22,8 @@ enum Root {
 /// A path without `.`, `..`, empty components and a slash at its end: `/a/b`, `~/a`, `a/b`, or `/`, `~` and `.` for the roots.
 ///
 /// The text alone does not tell where `..` leads, since the directory that it leaves may be a link: `/var/run/..` is `/` where `/var/run`
-/// leads to `/run`. So the path is in an allowed set only if the directories that each `..` leaves and leads to are, and in a blocked one also if what
-/// stands behind a `..` would be, taken from the root.
+/// leads to `/run`. So the path is in an allowed set only if the directories that each `..` leaves and leads to are, and in a blocked one
+/// also if what stands behind a `..` would be, taken from the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NormalPath {
     root: Root,

@@ -27,7 +27,8 @@ impl PathSet {
         })
     }
 
-    /// Returns whether an entry for any depth (`**`) could have a place below a path, which may be a glob. A path that is relative may lie anywhere.
+    /// Returns whether an entry for any depth (`**`) could have a place below a path, which may be a glob. A path that is relative may lie
+    /// anywhere.
     pub(crate) fn may_have_below(&self, path: &NormalPath, counts: &dyn Fn(&str) -> bool) -> bool {
         let lower = path.text.to_ascii_lowercase();
         let globs: Vec<ShellGlob> = lower.split('/').filter(|part| !matches!(*part, "" | ".")).map(ShellGlob::new).collect();

@@ -32,7 +32,8 @@ pub fn open(path: &Path) -> anyhow::Result<Input> {
     unpacked(file, is_compressed(path)).with_context(unreadable)
 }
 
-/// Returns the bytes of a file, or of what is compressed in it. One that is `named_so` has to be compressed: a capture without records is a frame too.
+/// Returns the bytes of a file, or of what is compressed in it. One that is `named_so` has to be compressed: a capture without records is a
+/// frame too.
 fn unpacked(mut bytes: impl Read + Send + 'static, named_so: bool) -> anyhow::Result<Input> {
     let mut head = Vec::with_capacity(ZSTD_MAGIC.len());
     bytes.by_ref().take(ZSTD_MAGIC.len() as u64).read_to_end(&mut head)?;

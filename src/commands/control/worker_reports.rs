@@ -110,7 +110,9 @@ impl WaitArgs {
         let Some(wait) = self.wait else { return Ok(ExitCode::SUCCESS) };
         let mut listing = listing.context("it is written, and whether workers apply it cannot be told")?;
         if listing.is_partial() && !restricts {
-            bail!("it is written, and counts once the open transaction on the controls topic has ended; --wait does not wait for strangers");
+            bail!(
+                "it is written, and counts once the open transaction on the controls topic has ended; --wait does not wait for strangers"
+            );
         }
         let deadline = Instant::now() + wait;
         let topics = Topics::uncommitted(kafka)?;
@@ -118,7 +120,8 @@ impl WaitArgs {
         loop {
             read_notes(&topics, controls, &mut listing)?;
             let reports = WorkerReports::of(listing.reports());
-            let missing = places.iter().map(|place| reports.missing(&kafka.group_id, partitions, *place)).find(|missing| !missing.is_empty());
+            let missing =
+                places.iter().map(|place| reports.missing(&kafka.group_id, partitions, *place)).find(|missing| !missing.is_empty());
             let Some(missing) = missing else {
                 let (workers, seconds) = (reports.workers(&kafka.group_id), started.elapsed().as_secs_f64());
                 say!("every worker has applied it: workers: {workers}, partitions: {partitions}, after {seconds:.2} s");

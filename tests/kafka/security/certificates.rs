@@ -33,8 +33,8 @@ impl Identity {
         Self::issued(None, &[("CN", common_name)], &[], -1, 30)
     }
 
-    /// Returns what this authority has issued: for a subject and, if it is a broker, addresses and names of hosts; a client may have URIs. It is valid from `from`
-    /// to `to`, in days from now.
+    /// Returns what this authority has issued: for a subject and, if it is a broker, addresses and names of hosts; a client may have URIs.
+    /// It is valid from `from` to `to`, in days from now.
     pub fn issue(&self, subject: &[(&str, &str)], hosts: &[&str], from: i64, to: i64) -> Result<Self> {
         Self::issued(Some(self), subject, hosts, from, to)
     }

@@ -71,8 +71,8 @@ impl Variable {
     }
 }
 
-/// Returns a variable that names a key, but has one underscore where two are needed or is not in upper case, with the name that is meant. Other programs set names that
-/// begin with ours too: Kubernetes does for a service of that name.
+/// Returns a variable that names a key, but has one underscore where two are needed or is not in upper case, with the name that is meant.
+/// Other programs set names that begin with ours too: Kubernetes does for a service of that name.
 fn misspelt(name: &str, defaults: &Value) -> Option<(String, String)> {
     if name.get(..PREFIX.len()).is_some_and(|prefix| prefix != PREFIX && prefix.eq_ignore_ascii_case(PREFIX)) {
         return Some((name.to_owned(), name.to_uppercase()));

@@ -243,7 +243,8 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Compiles the value of `limits`. A pack without limits has rules too. `is_capability` says of a name whether a capability without rules has it.
+    /// Compiles the value of `limits`. A pack without limits has rules too. `is_capability` says of a name whether a capability without
+    /// rules has it.
     ///
     /// # Errors
     /// [`Malformed`] for limits under a name that is no capability, which limit nothing and read as if they limited all.

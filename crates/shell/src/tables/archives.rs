@@ -1,9 +1,9 @@
 //! Archives and compression. What `tar` extracts has names that nobody knows: the folder counts as changed with all that lies below it.
 //!
-//! Left out: of `tar` every operation but `t`, and `c` and `x` with a named archive, archives with a colon in their names (on another machine, by a remote shell), `-I`, `-F`,
-//! `--to-command`, `--checkpoint-action`, `--rsh-command`, `-P`, `-C` but once and with `x`, and `@archive`, which BSD's takes apart; of `unzip` `-:`
-//! and what changes names or rights; of `gzip`, `xz`, `zstd`
-//! `-S`, `-N`, `-o` and `-r` (write names of another form); of `zip` `-T`, `-TT` (start a program), `-m`, `-O`, `-b`; `cpio`, `ar`, `7z` and `bsdcpio` as a whole.
+//! Left out: of `tar` every operation but `t`, and `c` and `x` with a named archive, archives with a colon in their names (on another
+//! machine, by a remote shell), `-I`, `-F`, `--to-command`, `--checkpoint-action`, `--rsh-command`, `-P`, `-C` but once and with `x`, and
+//! `@archive`, which BSD's takes apart; of `unzip` `-:` and what changes names or rights; of `gzip`, `xz`, `zstd` `-S`, `-N`, `-o` and `-r`
+//! (write names of another form); of `zip` `-T`, `-TT` (start a program), `-m`, `-O`, `-b`; `cpio`, `ar`, `7z` and `bsdcpio` as a whole.
 
 use std::sync::LazyLock;
 

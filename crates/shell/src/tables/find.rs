@@ -1,7 +1,8 @@
 //! `find`: tests and actions that only look and print, and commands that it starts.
 //!
 //! `-delete` is an `rm` of what is found. Left out: `-execdir` (runs in other folders), `-ok`, `-okdir` (ask), `-fprint`, `-fprint0`,
-//! `-fprintf`, `-fls` (write), `-files0-from`, `-f` (starting points that are not seen), `-D`, `-O`. A `+` that does not end a command to every version, and words of a command that may turn out to be its end.
+//! `-fprintf`, `-fls` (write), `-files0-from`, `-f` (starting points that are not seen), `-D`, `-O`. A `+` that does not end a command to
+//! every version, and words of a command that may turn out to be its end.
 
 use super::reading::{COMPUTED, MISSING, OPERAND, OPTION};
 use super::{Started, Unlisted};

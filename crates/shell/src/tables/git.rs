@@ -6,9 +6,9 @@
 //!
 //! Left out: all that takes an address (`clone`, `remote add`, `submodule update`, an operand of `push` or `fetch` that is no name), a
 //! command (`bisect run`, `--exec`, `-x`, `--upload-pack`, `merge -s`) or a file to write (`--output`, `archive -o`, `worktree add`);
-//! `--git-dir`, `--work-tree` and settings that are not in the table of [`super::values`]; all that checks a signature, which another program does; and all that opens an editor or asks,
-//! because an editor takes commands from a pipe: `-i`, `-e`, `commit` without a message, `rebase --continue`. `add -p` is in the table where
-//! the line gives it nothing to read ([`asks`]).
+//! `--git-dir`, `--work-tree` and settings that are not in the table of [`super::values`]; all that checks a signature, which another
+//! program does; and all that opens an editor or asks, because an editor takes commands from a pipe: `-i`, `-e`, `commit` without a
+//! message, `rebase --continue`. `add -p` is in the table where the line gives it nothing to read ([`asks`]).
 
 use super::Style;
 use super::options::Options;
@@ -48,8 +48,8 @@ pub fn clone_operands(arguments: &[Argument]) -> Result<Vec<usize>, Unlisted> {
     scan(arguments, &CLONE, Style::Gnu).map(|scan| scan.operands)
 }
 
-/// Accepts reading settings, and making harmless ones: `config NAME`, `config get NAME`, `config NAME VALUE`, `config set NAME VALUE`. `config edit`
-/// opens an editor.
+/// Accepts reading settings, and making harmless ones: `config NAME`, `config get NAME`, `config NAME VALUE`, `config set NAME VALUE`.
+/// `config edit` opens an editor.
 pub(super) fn config(operands: &[&Argument]) -> Option<usize> {
     let text = |at: usize| operands.get(at).and_then(|operand| operand.as_known());
     let set = usize::from(text(0) == Some("set"));

@@ -50,8 +50,8 @@ pub fn glob_of_regex(regex: &str) -> Option<String> {
     Some(glob)
 }
 
-/// Returns the pattern of a program to which `*`, `?` and sets stand for slashes too, as `find -path` and `git` take them: `**` stands for any text,
-/// slashes among it, and finds at least as much.
+/// Returns the pattern of a program to which `*`, `?` and sets stand for slashes too, as `find -path` and `git` take them: `**` stands for
+/// any text, slashes among it, and finds at least as much.
 pub fn crossing(pattern: &str) -> String {
     let mut crossed = String::with_capacity(pattern.len() + 8);
     let mut rest = pattern;

@@ -277,8 +277,8 @@ fn is_mode(program: &str, text: &str) -> bool {
     }
 }
 
-/// Returns the folders that `-t` names, in full or shortened, and the places of the arguments that end it. Where there are several, some versions take
-/// the last.
+/// Returns the folders that `-t` names, in full or shortened, and the places of the arguments that end it. Where there are several, some
+/// versions take the last.
 pub(super) fn targets(arguments: &[Argument]) -> Vec<(usize, String)> {
     let target = |(index, argument): (usize, &Argument)| {
         let text = argument.text.as_str();

@@ -184,7 +184,8 @@ impl<S: Stage> AssignedPartition<S> {
         self.phase.at_work().map_or_else(Waiting::default, |work| work.processor.stage().waiting())
     }
 
-    /// Sets the lag and returns it, in records. `end` is the offset behind the partition's last record, `start` the one to read from if no record has come yet.
+    /// Sets the lag and returns it, in records. `end` is the offset behind the partition's last record, `start` the one to read from if no
+    /// record has come yet.
     pub fn show_lag(&self, end: Offset, start: Offset, now_ms: i64) -> i64 {
         // librdkafka does not know offsets that are committed in transactions; the processor does.
         let next = self.phase.at_work().map_or(start, |work| work.processor.next().max(start));

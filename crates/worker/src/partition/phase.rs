@@ -114,8 +114,8 @@ impl<W, P> Phase<W, P> {
         Self::Running(AtWork { processor, writer: None, checkpoint_due: Some(now), is_outdated: false, retry: Retry::default() })
     }
 
-    /// Notes that the state is restored, in this processor. `start` is the first record to read by the committed offset or the state, `default_start` the one
-    /// if neither gives any.
+    /// Notes that the state is restored, in this processor. `start` is the first record to read by the committed offset or the state,
+    /// `default_start` the one if neither gives any.
     pub fn restored(&mut self, processor: P, start: Option<Offset>, default_start: Offset) -> Effect {
         let mut effect = Effect::None;
         self.change(|phase| match phase {

@@ -113,7 +113,9 @@ impl Transactions {
         let started = Instant::now();
         loop {
             match self.producer.abort_transaction(ABORT_POLL) {
-                Err(KafkaError::Transaction(error)) if error.is_retriable() && started.elapsed() < STEP_TIMEOUT => wait(&self.producer, started),
+                Err(KafkaError::Transaction(error)) if error.is_retriable() && started.elapsed() < STEP_TIMEOUT => {
+                    wait(&self.producer, started)
+                }
                 done => return done,
             }
         }

@@ -6,7 +6,8 @@
 //! | `settings` | which settings every topic gets |
 //! | `refusal` | what a plan does not do, and what to do about it |
 //!
-//! A plan never deletes anything, nor lets brokers delete more by age unless a shorter time was asked for, and adds no partition to a topic that state depends on.
+//! A plan never deletes anything, nor lets brokers delete more by age unless a shorter time was asked for, and adds no partition to a topic
+//! that state depends on.
 
 mod partitions;
 mod refusal;

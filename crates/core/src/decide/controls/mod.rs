@@ -1,7 +1,7 @@
 //! Controls: what operators and the abuse stage have switched for the whole fleet. A control is in force for every partition at once.
 //!
-//! Records of the compacted topic `agent.controls` set passports by agent, and suspend or exempt subjects. All partition processors of a process read
-//! one shared table. A record that cannot be read suspends its subject, or denies every call of its agent.
+//! Records of the compacted topic `agent.controls` set passports by agent, and suspend or exempt subjects. All partition processors of a
+//! process read one shared table. A record that cannot be read suspends its subject, or denies every call of its agent.
 //!
 //! ```text
 //! record ─▶ decode (key and value agree) ─▶ table ◀─ suspension(event), passport(agent) ─ partition processors

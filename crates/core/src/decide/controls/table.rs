@@ -77,7 +77,8 @@ impl Controls {
     /// Applies a record of the controls topic; a null value removes what its key names.
     ///
     /// # Errors
-    /// [`ControlRejection`] for a record that cannot be read. The strictest control of its key is then in force; see [`in_force`](super::in_force()).
+    /// [`ControlRejection`] for a record that cannot be read. The strictest control of its key is then in force; see
+    /// [`in_force`](super::in_force()).
     pub fn apply(&self, key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Change, ControlRejection> {
         let (control, rejection) = in_force(key, value)?;
         let change = self.set(control);

@@ -1,7 +1,8 @@
 //! The allowlist provider: it allows and denies tools by name.
 //!
 //! Behaviour and sentences are those of DeerFlow's `AllowlistProvider`. The list of allowed tools is checked first, then the denied ones.
-//! Names are case-sensitive and not trimmed; `*` in an entry stands for any characters, as in every list of tools here. An empty list of allowed tools denies everything, no list allows everything.
+//! Names are case-sensitive and not trimmed; `*` in an entry stands for any characters, as in every list of tools here. An empty list of
+//! allowed tools denies everything, no list allows everything.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -44,8 +44,8 @@ pub struct Thread {
 
 impl Thread {
     /// Brings the thread to the turn that an event belongs to. A long pause forgets everything, `turn_start` and a new `turn_id` start a
-    /// new turn, and so does a shorter pause where turns have no ids; `turn_end` ends the turn, and `thread_reset` forgets. An event of an earlier turn is late: it must not wipe what the
-    /// running turn has stopped. `fingerprint` names the event.
+    /// new turn, and so does a shorter pause where turns have no ids; `turn_end` ends the turn, and `thread_reset` forgets. An event of an
+    /// earlier turn is late: it must not wipe what the running turn has stopped. `fingerprint` names the event.
     pub fn enter(&mut self, event: &Event<'_>, fingerprint: Fingerprint, limits: &ThreadLimits) {
         let pause_ms = event.time_ms.zip(self.last_event_ms).map_or(0, |(now, last)| now.saturating_sub(last));
         if pause_ms > limits.idle_ms_max {

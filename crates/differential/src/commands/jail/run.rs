@@ -44,8 +44,8 @@ const SLOW_LINE_TIME: Duration = Duration::from_millis(200);
 /// How often it is looked whether the time is over, and what does not end is killed again.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// From how many processes on, that outlived their shell, a line has multiplied itself. They need not be there when the time is over: at the limit of
-/// processes a shell that cannot start another one ends by itself.
+/// From how many processes on, that outlived their shell, a line has multiplied itself. They need not be there when the time is over: at
+/// the limit of processes a shell that cannot start another one ends by itself.
 const BOMB_PROCESSES: usize = 48;
 
 /// How much of what a line writes to the standard error is read, in bytes.
