@@ -23,6 +23,8 @@ const SENDING: Sending = Sending {
     client_id: None,
     linger: Linger::None,
     batch_bytes_max: None,
+    // Controls, requests and notes say what is so from now on.
+    may_repeat: true,
 };
 
 /// A record to publish.

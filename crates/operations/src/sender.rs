@@ -50,6 +50,9 @@ pub struct Sending {
     pub linger: Linger,
     /// The most bytes that the topic takes at once, if that is known.
     pub batch_bytes_max: Option<u64>,
+    /// Whether a record that is written twice says no more than once. Then the producer asks for no id, for which librdkafka waits half a
+    /// second after its start.
+    pub may_repeat: bool,
 }
 
 /// The delivery reports since the last time.
@@ -71,6 +74,9 @@ impl<T: Send + Sync + 'static> Sender<T> {
         let mut config = producer_config(kafka, batch_bytes, sending.linger);
         // Verdicts are retried for ever, but here somebody waits at a terminal. The second name is an alias, and either of the two could win.
         config.set("message.timeout.ms", sending.acknowledged_within.as_millis().to_string()).remove("delivery.timeout.ms");
+        if sending.may_repeat {
+            config.set("enable.idempotence", "false");
+        }
         if let Some(client_id) = sending.client_id {
             config.set("client.id", client_id);
         }

@@ -37,6 +37,7 @@ const SENDING: Sending = Sending {
     client_id: None,
     linger: Linger::Moment,
     batch_bytes_max: None,
+    may_repeat: false,
 };
 
 /// The partition and the offset of a dead letter.

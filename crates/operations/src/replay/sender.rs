@@ -29,6 +29,7 @@ pub(super) fn sender(kafka: &KafkaSettings, bytes_max: Option<u64>) -> anyhow::R
         client_id: Some("tollgate-replay"),
         linger: Linger::Moment,
         batch_bytes_max,
+        may_repeat: false,
     };
     Sender::new(kafka, sending)
 }
