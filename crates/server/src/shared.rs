@@ -132,7 +132,8 @@ impl Shared {
     /// Waits until the server no longer starts. Requests that come in its first second are asked about then.
     pub async fn started(&self) {
         // The sender is here, so the wait has no other end.
-        let _sender_gone = self.condition.subscribe().wait_for(|condition| *condition != Condition::Starting).await;
+        let mut condition = self.condition.subscribe();
+        let _sender_gone = condition.wait_for(|condition| *condition != Condition::Starting).await;
     }
 
     /// Changes the condition. A server that drains does nothing else any more.
