@@ -83,7 +83,7 @@ impl WorkerReports {
 
 /// Whether to wait until a change counts.
 #[derive(Debug, Clone, Copy, Default, Args)]
-pub(super) struct WaitArgs {
+pub(crate) struct WaitArgs {
     /// Wait until every worker has applied it, for so long at most, and say how long that took; fail if a worker has not [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = read_duration, num_args = 0..=1, default_missing_value = "30s")]
     wait: Option<Duration>,
