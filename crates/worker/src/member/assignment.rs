@@ -292,7 +292,7 @@ impl<R: StageRuntime> Assignment<R> {
 
     /// Notes that the records of a partition flow from now on.
     pub fn resumed(&mut self, partition: Partition) {
-        let delay = self.checkpointing.first_delay(partition);
+        let delay = self.checkpointing.first_delay(partition, self.partitions.len());
         if let Some(assigned) = self.partitions.get_mut(&partition) {
             assigned.resumed(delay);
         }

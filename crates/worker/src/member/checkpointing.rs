@@ -15,8 +15,9 @@ use crate::partition::{AssignedPartition, CheckpointWriter, Pauses, Phase, Write
 use super::MemberParts;
 use super::failure::Failure;
 
-/// The number of parts of the interval over which a member's checkpoints are spread.
-const SHARES: i32 = 8;
+/// How many checkpoints a member writes in an interval at most. Each is a transaction, which costs worker and brokers as much as hundreds of
+/// events. If a member has more partitions, the checkpoint of each comes less often.
+const CHECKPOINTS_MAX: u32 = 8;
 /// The pause before the state is read again after its writer was lost.
 const LOST_PAUSE: Duration = Duration::from_millis(250);
 
@@ -36,8 +37,8 @@ pub struct Checkpointing<K: KeyedState> {
     pub(super) reports: Receiver<WriterReport<K>>,
     /// The name under which the state is written: the group and its topic.
     pub(super) owner: String,
-    /// The interval between checkpoints; `None` holds the state in memory only.
-    pub(super) interval: Option<Duration>,
+    /// The interval between checkpoints of a partition; `None` holds the state in memory only.
+    interval: Option<Duration>,
     pub(super) pauses: Pauses,
     /// How many assignments of partitions there have been.
     pub(super) generations: u64,
@@ -98,14 +99,38 @@ where
         self.generations
     }
 
+    /// Returns how often a partition's checkpoint is written while the member has so many partitions; `None` holds the state in memory only.
+    pub(super) fn interval(&self, partitions: usize) -> Option<Duration> {
+        self.interval.map(|interval| spaced(interval, partitions))
+    }
+
     /// Returns how long a partition waits for its first checkpoint. Encoding the checkpoints of many partitions at once would delay
-    /// decisions.
-    pub(super) fn first_delay(&self, partition: Partition) -> Duration {
-        let share = u32::try_from(partition.0.rem_euclid(SHARES)).unwrap_or_default();
-        self.interval.unwrap_or_default() * share / SHARES.unsigned_abs()
+    /// decisions, so they are spread over the interval.
+    pub(super) fn first_delay(&self, partition: Partition, partitions: usize) -> Duration {
+        self.interval.unwrap_or_default() / CHECKPOINTS_MAX * (partition.0.unsigned_abs() % places(partitions))
     }
 
     pub(super) fn take_flow_changes(&mut self) -> Vec<FlowChange> {
         std::mem::take(&mut self.flow_changes)
+    }
+}
+
+/// Returns how many checkpoints follow each other until each of so many partitions has had one.
+fn places(partitions: usize) -> u32 {
+    u32::try_from(partitions).unwrap_or(u32::MAX).max(CHECKPOINTS_MAX)
+}
+
+fn spaced(interval: Duration, partitions: usize) -> Duration {
+    interval / CHECKPOINTS_MAX * places(partitions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_with_many_partitions_writes_the_checkpoint_of_each_less_often() {
+        let second = Duration::from_secs(1);
+        assert_eq!([0, 1, 8, 12, 64].map(|partitions| spaced(second, partitions)), [1.0, 1.0, 1.0, 1.5, 8.0].map(Duration::from_secs_f64));
     }
 }

@@ -53,7 +53,8 @@ impl<R: StageRuntime> Assignment<R> {
 
     /// Freezes the checkpoints that are due, and has those written whose records are all acknowledged. After a failure it does nothing.
     pub fn checkpoint(&mut self, group_metadata: GroupMetadata<'_>) {
-        let Some(interval) = self.checkpointing.interval.filter(|_| self.failure().is_none()) else { return };
+        let interval = self.checkpointing.interval(self.partitions.len()).filter(|_| self.failure().is_none());
+        let Some(interval) = interval else { return };
         let (name, partitions) = (&self.checkpointing.owner, self.checkpointing.parts.topics.partitions);
         let owner = StateOwner { name, partitions };
         self.partitions.values_mut().for_each(|assigned| assigned.checkpoint(interval, owner, group_metadata));
