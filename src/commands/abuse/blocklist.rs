@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(by(&list), ["operator", "rule", "rule", "operator", "operator"]);
         let rows = list.table(true, 50).lines(true, 200);
         assert_eq!(rows.len(), 6);
-        assert!(rows[2].contains("  r  ") && rows[2].contains("1970-01-01T00:00:00.1Z (now)"), "{rows:?}");
+        assert!(rows[2].contains("  r  ") && rows[2].contains("1970-01-01T00:00:00.100Z (now)"), "{rows:?}");
         assert!(rows[1].ends_with("  operator"), "{rows:?}");
         for lines in list.lines.iter_mut().filter(|line| line["rule"].is_string()) {
             lines["rule"] = "safety-stop-user-day".into();

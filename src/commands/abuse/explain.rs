@@ -163,7 +163,7 @@ mod tests {
         let sentence = said(&known(Switches { machines: Some(suspended(960_000)), ..Switches::default() }), &rules);
         let name = SubjectKey { kind: KeyKind::User, hash: Digest::of(b"x") };
         let expected = format!(
-            "suspended until 1970-01-01T00:16:00Z (in 15 min) by rule safety-stop-user, step 2 of 5, because of 5 safety stops within 1h: \
+            "suspended until 1970-01-01T00:16:00.000Z (in 15 min) by rule safety-stop-user, step 2 of 5, because of 5 safety stops within 1h: \
              thread t1 event e1, thread t2 event e2; pardon it with: tollgate abuse pardon {name}"
         );
         assert_eq!(sentence, expected);
