@@ -13,7 +13,7 @@ pub struct Remark {
     pub says: String,
     /// Whether whoever may run it may run anything.
     pub runs_anything: bool,
-    /// Whether nothing is known of the program, so that nothing is proven of what it does with its arguments.
+    /// Whether nothing is known of the program, so that nothing is proven of what it does with its arguments, or of a place.
     pub is_unknown: bool,
 }
 
@@ -24,7 +24,8 @@ pub fn remarks(allowed: &[String]) -> Vec<Remark> {
         let (says, runs_anything) = remark_on(entry)?;
         let program =
             literal_words(entry).and_then(|words| words.first().map(|word| word.rsplit('/').next().unwrap_or_default().to_owned()));
-        let is_unknown = program.is_some_and(|name| !tables::is_known(&name) && !tables::is_refused(&name));
+        let is_unknown =
+            program.is_some_and(|name| !tables::is_known(&name) && !tables::is_refused(&name)) || unknown_place(entry).is_some();
         Some(Remark { index, says, runs_anything, is_unknown })
     };
     allowed.iter().enumerate().filter_map(remark).collect()
@@ -46,6 +47,12 @@ fn remark_on(entry: &str) -> Option<(String, bool)> {
         }
         None => {}
     }
+    if let Some(word) = unknown_place(entry) {
+        let says = format!(
+            "has '{word}', which is no place but that word: places are {{number}}, {{word}}, {{path}}, {{url}}, {{any}} and {{end}}"
+        );
+        return Some((says, false));
+    }
     let Some(words) = literal_words(entry) else {
         return Some(("is no plain command, and matches only words that are written like this".to_owned(), false));
     };
@@ -62,9 +69,24 @@ fn remark_on(entry: &str) -> Option<(String, bool)> {
         return Some(("is not known here: whatever it does with its arguments is allowed, as long as they are literal".to_owned(), false));
     }
     let arguments: Vec<Argument> = rest.iter().map(Argument::known).collect();
-    let unlisted = tables::read(name, &arguments).err().filter(|unlisted| unlisted.index < rest.len())?;
-    let word = rest.get(unlisted.index).map_or("", String::as_str);
-    Some((format!("names '{word}', which is not known to be harmless: what stands behind it is not looked into"), false))
+    if let Some(unlisted) = tables::read(name, &arguments).err().filter(|unlisted| unlisted.index < rest.len()) {
+        let word = rest.get(unlisted.index).map_or("", String::as_str);
+        return Some((format!("names '{word}', which is not known to be harmless: what stands behind it is not looked into"), false));
+    }
+    // Who writes more than a subcommand may mean these words alone.
+    let is_long = rest.len() > 1;
+    is_long.then(|| {
+        ("allows known options and further operands behind it too; end it with {end} to allow these words alone".to_owned(), false)
+    })
+}
+
+/// Returns the first word of an entry without places that looks like a place.
+fn unknown_place(entry: &str) -> Option<&str> {
+    let is_like_a_place = |word: &&str| {
+        let name = word.trim_matches(['[', ']']).strip_prefix('{').and_then(|word| word.strip_suffix('}'));
+        name.is_some_and(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase()))
+    };
+    entry.split_ascii_whitespace().find(is_like_a_place).filter(|_| Template::read(entry).is_none())
 }
 
 #[cfg(test)]
@@ -86,14 +108,18 @@ mod tests {
             "sed -i",
             "make {word}",
             "git show {word}",
+            "pytest -q {pth}",
+            "git push origin main",
+            "git push origin main {end}",
         ]
         .map(str::to_owned);
         let remarks = remarks(&list);
         let loud: Vec<usize> = remarks.iter().filter(|remark| remark.runs_anything).map(|remark| remark.index).collect();
         assert_eq!(loud, [2, 3, 5, 8, 10]);
         let unknown: Vec<usize> = remarks.iter().filter(|remark| remark.is_unknown).map(|remark| remark.index).collect();
-        assert_eq!(unknown, [7]);
+        assert_eq!(unknown, [7, 12]);
         let all: Vec<usize> = remarks.iter().map(|remark| remark.index).collect();
-        assert_eq!(all, [2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        assert_eq!(all, [2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13]);
+        assert!(remarks[9].says.starts_with("has '{pth}', which is no place"), "{remarks:?}");
     }
 }

@@ -1,8 +1,8 @@
 //! Entries with typed places, such as `gh pr view {number} [--json {word}]`.
 //!
 //! A place is a word that is exactly one of the names below, in braces and without quotes. An entry that has a place is a template, and a
-//! command matches it from its first word to its last; what stands in brackets may be left out. Any other entry has no places: its braces
-//! and brackets are the characters that they are.
+//! command matches it from its first word to its last; what stands in brackets may be left out. `{end}` as the last word makes a template of
+//! any entry: nothing may follow. Any other entry has no places: its braces and brackets are the characters that they are.
 
 use std::fmt;
 
@@ -27,6 +27,9 @@ pub enum Place {
 
 const PLACES: [(&str, Place); 5] =
     [("{number}", Place::Number), ("{word}", Place::Word), ("{path}", Place::Path), ("{url}", Place::Url), ("{any}", Place::Any)];
+
+/// Says as the last word of an entry that nothing may follow.
+pub const END: &str = "{end}";
 
 /// A part of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +64,8 @@ pub enum TemplateFault {
     Quote,
     /// It begins with a place.
     Program,
+    /// Something follows `{end}`, or `{end}` stands in brackets.
+    End,
 }
 
 impl TemplateFault {
@@ -71,6 +76,7 @@ impl TemplateFault {
             Self::Bracket => "has a bracket that is not closed, not opened, or inside another: it matches nothing",
             Self::Quote => "has a quote or a backslash beside a place: it matches nothing; write words without blanks, or {any}",
             Self::Program => "begins with a place: it matches nothing; write the program",
+            Self::End => "has {end} before its last word: it matches nothing; write {end} once, as the last word",
         }
     }
 }
@@ -78,12 +84,17 @@ impl TemplateFault {
 impl Template {
     /// Reads an entry; `None` if it has no place.
     pub fn read(entry: &str) -> Option<Result<Self, TemplateFault>> {
-        let is_place = |word: &str| PLACES.iter().any(|(name, _)| word.trim_matches(['[', ']']) == *name);
+        let is_place = |word: &str| word == END || PLACES.iter().any(|(name, _)| word == *name);
         let words: Vec<&str> = entry.split_ascii_whitespace().collect();
-        words.iter().any(|word| is_place(word)).then(|| Self::parse(&words))
+        words.iter().any(|word| is_place(word.trim_matches(['[', ']']))).then(|| Self::parse(&words))
     }
 
     fn parse(words: &[&str]) -> Result<Self, TemplateFault> {
+        let text = words.join(" ");
+        let words = words.strip_suffix(&[END]).unwrap_or(words);
+        if words.iter().any(|word| word.trim_matches(['[', ']']) == END) {
+            return Err(TemplateFault::End);
+        }
         if words.iter().any(|word| word.contains(['\'', '"', '\\'])) {
             return Err(TemplateFault::Quote);
         }
@@ -117,7 +128,7 @@ impl Template {
             return Err(TemplateFault::Bracket);
         }
         let Some(Part::Literal(program)) = parts.first().cloned() else { return Err(TemplateFault::Program) };
-        Ok(Self { program, parts: parts.split_off(1), text: words.join(" ") })
+        Ok(Self { program, parts: parts.split_off(1), text })
     }
 
     /// Returns the program.
@@ -220,6 +231,20 @@ mod tests {
         let template = Template::read(entry).unwrap().unwrap();
         let arguments: Vec<Argument> = line.split_ascii_whitespace().skip(1).map(Argument::known).collect();
         template.program() == line.split_ascii_whitespace().next().unwrap() && template.matched(&arguments).is_some()
+    }
+
+    #[test]
+    fn nothing_follows_the_end() {
+        let entry = "git push origin main {end}";
+        assert!(matches(entry, "git push origin main"));
+        for line in ["git push origin main --force", "git push origin main :prod", "git push origin", "git push origin main {end}"] {
+            assert!(!matches(entry, line), "{line}");
+        }
+        assert_eq!(Template::read(entry).unwrap().unwrap().to_string(), entry);
+        for entry in ["git {end} push", "git push [{end}]", "git push {end} {end}"] {
+            assert_eq!(Template::read(entry).unwrap(), Err(TemplateFault::End), "{entry}");
+        }
+        assert_eq!(Template::read("{end}").unwrap(), Err(TemplateFault::Program));
     }
 
     #[test]
