@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use super::hosts::{AgentHost, tools_of};
+use super::hosts::{AgentHost, HOSTS, tools_of};
 use super::pack::{NO_CAPABILITY, Pack};
 
 /// The key for all tools whose names start with `browser_`.
@@ -43,6 +43,11 @@ pub const DEFAULT_TOOL_CAPABILITIES: [(&str, &str); 27] = [
     ("write_todos",       NO_CAPABILITY),
     ("memory",            NO_CAPABILITY),
 ];
+
+/// Returns the names of the tools that are known without configuration, those of all hosts among them.
+pub fn known_tools() -> impl Iterator<Item = &'static str> {
+    DEFAULT_TOOL_CAPABILITIES.into_iter().chain(tools_of(Some(&HOSTS))).map(|(tool, _)| tool)
+}
 
 /// The need of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -30,7 +30,7 @@ mod unknown;
 
 pub use argument_names::ToolArguments;
 pub use argument_role::ArgumentRole;
-pub use capabilities::{BROWSER_FAMILY, CapabilityMap, DEFAULT_TOOL_CAPABILITIES, MCP_FAMILY, Need};
+pub use capabilities::{BROWSER_FAMILY, CapabilityMap, DEFAULT_TOOL_CAPABILITIES, MCP_FAMILY, Need, known_tools};
 pub use denial::{Denial, Outcome, Report};
 pub use document::PassportFault;
 pub use examine::{Call, Terms, examine};

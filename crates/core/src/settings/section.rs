@@ -224,6 +224,11 @@ impl<'v> Section<'v> {
         self.known.borrow_mut().insert(key);
     }
 
+    /// Notes that nothing more can be said of the keys of this section, because what would know them is not known.
+    pub fn pass_over_all(&self) {
+        self.unread().into_iter().for_each(|key| self.pass_over(key));
+    }
+
     /// Returns the keys that the user wrote and nobody has read.
     pub(super) fn unread(&self) -> Vec<&'v str> {
         let known = self.known.borrow();

@@ -61,7 +61,11 @@ impl Preset {
 /// Reads which preset a section names, and puts that preset's values behind the section.
 pub(super) fn read(section: Section<'_>) -> (Preset, Section<'_>) {
     let names: Vec<_> = PRESETS.iter().map(|(name, preset, _)| (*name, *preset)).collect();
-    let preset = section.word("preset", &names).unwrap_or_default();
+    let named = section.word("preset", &names);
+    if named.is_none() && section.is_written("preset") {
+        section.pass_over_all();
+    }
+    let preset = named.unwrap_or_default();
     let values = VALUES.get(preset.name());
     (preset, section.with_defaults(values))
 }

@@ -240,7 +240,10 @@ fn read_provider(entry: &Section<'_>, guardrails: &Section<'_>, registry: &Regis
         entry.fault("tools", "an empty list", "name tools, such as [\"bash\", \"mcp__*\"], or leave it out for all");
     }
     let config = entry.section("config");
-    let provider = provider?;
+    let Some(provider) = provider else {
+        config.pass_over_all();
+        return None;
+    };
     let settings = (provider.read)(&config, guardrails);
     entry.refuse_keys_of("config", &config);
     Some(ConfiguredProvider { name: provider.name, tools, settings })
