@@ -214,13 +214,15 @@ impl SubjectArgs {
         Ok(Resolved { kind: self.kind, first: hasher.hash(&subject), earlier })
     }
 
-    /// Says of whom an id without a tenant is.
+    /// Says whom an id covers.
     fn say_whom(&self) {
-        if self.name.id.is_some() && self.tenant.as_deref().unwrap_or_default().is_empty() && self.kind != SubjectKind::Tenant {
-            say!(
-                "tollgate: without --tenant this is the {} of events that carry no tenant_id; events that carry one are not concerned",
-                self.kind.as_str()
-            );
+        let kind = self.kind.as_str();
+        match self.tenant.as_deref().filter(|tenant| !tenant.is_empty()) {
+            _ if self.name.id.is_none() || self.kind == SubjectKind::Tenant => {}
+            Some(tenant) => say!("tollgate: this is the {kind} of events that carry the tenant_id {tenant}, and of no others"),
+            None => say!(
+                "tollgate: without --tenant this is the {kind} of events that carry no tenant_id; events that carry one are not concerned"
+            ),
         }
     }
 

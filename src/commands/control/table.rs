@@ -98,14 +98,17 @@ fn in_force(value: &Value) -> (String, String) {
         let status = text("/passport/status").map_or_else(String::new, |status| format!("status {status}"));
         return ("in force".to_owned(), status);
     }
-    let until = text("/until").map(|until| match tollgate_json::time::parse_timestamp(until) {
-        Some(time_ms) => format!("until {until} ({})", ago(time_ms, now_ms())),
+    let (end_ms, now_ms) = (text("/until").and_then(tollgate_json::time::parse_timestamp), now_ms());
+    let until = text("/until").map(|until| match end_ms {
+        Some(end_ms) => format!("until {until} ({})", ago(end_ms, now_ms)),
         None => format!("until {until}"),
     });
     let rule = text("/rule").map(|rule| format!("abuse rule {rule}"));
     let step = value.get("step").and_then(Value::as_u64).filter(|_| rule.is_some()).map(|step| format!("step {step}"));
     let says: Vec<String> = text("/reason").map(str::to_owned).into_iter().chain(rule).chain(step).chain(until).collect();
-    (text("/state").unwrap_or("-").to_owned(), says.join(", "))
+    // By this machine's clock: for an event of an earlier time it is not over yet.
+    let is_over = end_ms.is_some_and(|end_ms| end_ms <= now_ms);
+    (if is_over { "over" } else { text("/state").unwrap_or("-") }.to_owned(), says.join(", "))
 }
 
 #[cfg(test)]
@@ -134,7 +137,7 @@ mod tests {
             json!({"key": null, "state": "refused", "effect": "none", "partition": 0, "offset": 6, "code": "key_invalid", "field": "key", "found": "a string of 5 bytes", "fix": "write x"}),
             json!({"key": "passport/coder", "state": "in_force", "partition": 0, "offset": 2, "value": {"type": "passport", "passport": {"status": "active"}}}),
             json!({"key": format!("subject/user/{hash}"), "state": "in_force", "partition": 0, "offset": 0,
-                   "value": {"type": "subject", "state": "suspended", "reason": "chargeback", "until": "2000-01-01T00:00:00Z", "by": "alice", "at": "2999-01-01T00:00:00Z"}}),
+                   "value": {"type": "subject", "state": "suspended", "reason": "chargeback", "until": "2999-01-01T00:00:00Z", "by": "alice", "at": "2999-01-01T00:00:00Z"}}),
             json!({"key": format!("subject/user/{hash}/abuse"), "state": "in_force", "partition": 0, "offset": 1,
                    "value": {"type": "subject", "state": "suspended", "rule": "safety-stop-user", "step": 2, "until": "2000-01-01T00:00:00Z"}}),
             json!({"key": format!("subject/tenant/{hash}"), "state": "in_force", "partition": 0, "offset": 3,
@@ -148,12 +151,12 @@ mod tests {
         let suspended = &narrow[3];
         assert!(
             suspended.starts_with("user      6e1f6e1f6e1f6e1f ")
-                && suspended.contains("suspended  chargeback, until 2000-01-01T00:00:00Z ("),
+                && suspended.contains("suspended  chargeback, until 2999-01-01T00:00:00Z ("),
             "{suspended}"
         );
         assert!(
             narrow[4].starts_with("user      6e1f6e1f6e1f6e1f ")
-                && narrow[4].contains("suspended  abuse rule safety-stop-user, step 2, until 2000-01-01T00:00:00Z ("),
+                && narrow[4].contains("over       abuse rule safety-stop-user, step 2, until 2000-01-01T00:00:00Z ("),
             "{narrow:?}"
         );
         assert!(narrow[5].starts_with("tenant    6e1f6e1f6e1f6e1f ") && narrow[5].contains(" exempt  "), "{narrow:?}");
