@@ -96,6 +96,9 @@ impl TapArgs {
             })?;
         }
         printed?;
+        if printer.is_untouched() && self.count != Some(0) {
+            say!("tollgate: no verdict fits; times of day are UTC, and an agent or tenant fits only events that name it");
+        }
         Ok(ExitCode::SUCCESS)
     }
 
@@ -123,6 +126,7 @@ struct Printer {
     line: Option<Line>,
     /// How many verdicts are left to print.
     left: u64,
+    has_printed: bool,
 }
 
 impl Printer {
@@ -132,11 +136,15 @@ impl Printer {
             writeln!(out, "{}", line.head())?;
             out.flush()?;
         }
-        Ok(Self { out, line, left: count.unwrap_or(u64::MAX) })
+        Ok(Self { out, line, left: count.unwrap_or(u64::MAX), has_printed: false })
     }
 
     fn is_done(&self) -> bool {
         self.left == 0
+    }
+
+    fn is_untouched(&self) -> bool {
+        !self.has_printed
     }
 
     fn print(&mut self, verdict: &Verdict) -> std::io::Result<()> {
@@ -144,7 +152,7 @@ impl Printer {
             Some(line) => writeln!(self.out, "{}", line.of(verdict, None))?,
             None => self.out.write_all(&with_time(verdict))?,
         }
-        self.left -= 1;
+        (self.left, self.has_printed) = (self.left - 1, true);
         self.out.flush()
     }
 }

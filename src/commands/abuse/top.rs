@@ -358,7 +358,8 @@ mod tests {
         let said: Vec<_> = counts.rules.values().filter_map(|(rule, _)| rule.pause(&Hints::default())).collect();
         assert_eq!(said.len(), 2, "{said:?}");
         assert!(
-            said[0].ends_with("since 1970-01-01T00:00:00.000Z, for a tenant or for all; let it enforce again with: tollgate abuse resume r")
+            said[0]
+                .ends_with("since 1970-01-01T00:00:00.000Z, for a tenant or for all; let it enforce again with: tollgate abuse resume r")
         );
         assert!(said[1].ends_with("tollgate abuse resume 'x;y'"), "{said:?}");
         counts.set_paused(None);

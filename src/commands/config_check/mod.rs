@@ -5,6 +5,7 @@ mod policy_servers;
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -13,6 +14,7 @@ use tollgate_config::settings::{KafkaSettings, Settings};
 use tollgate_core::decide::loops::LoopSettings;
 use tollgate_core::decide::policy::Policy;
 use tollgate_operations::BROKERS_TIMEOUT;
+use tollgate_passport::Passport;
 use tollgate_server::server::Server;
 use tollgate_worker::Stop;
 use tollgate_worker::health::Health;
@@ -22,6 +24,7 @@ use tollgate_worker::metrics::Metrics;
 use tollgate_worker::process::{Needs, PreflightError, check_configs, check_topics, check_transactions};
 use tollgate_worker::traces;
 
+use crate::commands::passport::denies_every_call;
 use crate::commands::shared::process;
 
 #[derive(Debug, Args)]
@@ -35,7 +38,8 @@ pub(super) fn execute(args: &CheckArgs, settings: &Settings) -> anyhow::Result<E
     // JSON is YAML too, so what is printed here can be used as a configuration file.
     let text = serde_json::to_string_pretty(&settings.redacted(tollgate_worker::kafka::is_property))?;
     writeln!(std::io::stdout(), "{text}")?;
-    settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
+    let denying: Vec<_> = settings.policy.unusable().chain(denied_calls(settings)?).collect();
+    denying.iter().for_each(|fault| say!("tollgate: {fault}"));
     settings.policy.remarks().for_each(|remark| say!("tollgate: {remark}"));
     settings.abuse.ids_without_tenant.iter().for_each(|sentence| say!("tollgate: {sentence}"));
     say!("tollgate: {}", loop_controllers(&settings.policy.tool_loop_guardrails));
@@ -64,8 +68,21 @@ pub(super) fn execute(args: &CheckArgs, settings: &Settings) -> anyhow::Result<E
         );
         return Ok(ExitCode::FAILURE);
     }
+    if !denying.is_empty() {
+        say!("a worker would start with this configuration, and deny every call under such a passport; {version}");
+        return Ok(ExitCode::FAILURE);
+    }
     say!("the configuration is valid; {version}");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns why every call under a configured passport would be denied, for each such passport.
+fn denied_calls(settings: &Settings) -> anyhow::Result<Vec<String>> {
+    let denials = settings.policy.passports().map(|passport| Ok(denies_every_call(passport)?.map(|why| (passport, why))));
+    let found: Vec<_> = denials.collect::<anyhow::Result<Vec<_>>>()?;
+    let said =
+        |(passport, why): (&Arc<Passport>, String)| format!("every call under the passport sha256:{} is denied: {why}", passport.digest);
+    Ok(found.into_iter().flatten().map(said).collect())
 }
 
 /// Says which loop controllers are in force, and by what.

@@ -19,13 +19,10 @@ use tollgate_recordings::{Format, Input, ParallelReader, Reader, open};
 
 use super::eval::{report, tell_topics};
 use super::run::read_sample;
-use crate::commands::shared::{Interrupt, LiveLine, OutputArgs, OutputFormat, Screen, check_output, create_output, process};
+use crate::commands::shared::{Interrupt, LiveLine, OutputArgs, OutputFormat, REJECTED, Screen, check_output, create_output, process};
 use compared::{DiffRequest, diff_request};
 pub(super) use table::{THREADS, redacted, short, write_flips};
 use tollgate_operations::capture::{Missing, stream, topic_of};
-
-/// The exit code if a line holds no record.
-const REJECTED: u8 = 3;
 
 #[derive(Debug, Args)]
 pub(super) struct DiffArgs {

@@ -18,11 +18,9 @@ use tollgate_recordings::evaluate::{Counting, Evaluated, Evaluation, digest, fol
 use tollgate_recordings::{Decider, Format, LineFault, LocalAbuse, ParallelReader, Reader, open};
 
 use super::diff::redacted;
-use crate::commands::shared::{Interrupt, LiveLine, apply_controls, process, shown, wrong};
+use crate::commands::shared::{Interrupt, LiveLine, REJECTED, apply_controls, process, shown, wrong};
 use counting::CountingArgs;
 
-/// The exit code if a line was rejected.
-const REJECTED: u8 = 3;
 const BUFFER_BYTES: usize = 256 * 1024;
 
 #[derive(Debug, Args)]

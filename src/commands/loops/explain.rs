@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::ensure;
 use clap::Args;
 use tollgate_config::settings::Settings;
+use tollgate_core::decide::loops::LoopSettings;
 use tollgate_core::decide::policy::{Policy, PolicySettings};
 use tollgate_recordings::loops::{Explained, Explainer};
 
@@ -30,10 +31,17 @@ pub(crate) struct ExplainArgs {
 const COLUMNS: &[Column] =
     &[number("call"), text("tool"), text("on the call"), number("count"), text("result"), text("on the result"), number("count")];
 
+/// Names the preset of a configuration.
+fn in_force(loops: &LoopSettings) -> String {
+    let by = if loops.preset.is_default() { ", as where none is named: give --config or --preset for another" } else { "" };
+    format!("the configuration in force, preset {}{by}", loops.preset.name())
+}
+
 pub(super) fn execute(args: &ExplainArgs, settings: &Settings, screen: Screen) -> anyhow::Result<ExitCode> {
     let preset =
         args.preset.as_deref().map(|name| PolicySettings::from_value(&serde_json::json!({"tool_loop_guardrails": {"preset": name}})));
     let loops = preset.transpose()?.map_or_else(|| settings.policy.tool_loop_guardrails.clone(), |preset| preset.tool_loop_guardrails);
+    say!("tollgate: explained by {}", args.preset.as_deref().map_or_else(|| in_force(&loops), |name| format!("the preset {name}")));
     // The other parts of the gate have no say here.
     let alone = PolicySettings { tool_loop_guardrails: loops, ..PolicySettings::from_yaml("safety_finish_reason: {enabled: false}")? };
     let mut explainer = Explainer::new(Policy::new(&alone))?;

@@ -6,7 +6,7 @@ mod report;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use clap::Subcommand;
 use tollgate_config::settings::Settings;
 use tollgate_core::event::decode::{Event, decode};
@@ -35,8 +35,13 @@ pub(super) fn execute(command: &LoopsCommand, settings: &Settings, screen: Scree
     }
 }
 
-/// Reads the events of a capture, or of what `eval` reads. A line that holds no event is told on stderr and left out.
-fn read_events(path: &Path, settings: &Settings, mut note: impl FnMut(&Event<'_>)) -> anyhow::Result<()> {
+/// Reads the events of a capture, or of what `eval` reads. A line that holds no event is told on stderr and left out. Returns whether there was
+/// no such line.
+///
+/// # Errors
+/// The file cannot be read, or no line holds an event.
+fn read_events(path: &Path, settings: &Settings, mut note: impl FnMut(&Event<'_>)) -> anyhow::Result<bool> {
+    let (mut events, mut faults) = (0_u64, 0_u64);
     let (topic, bytes_max) = (&settings.kafka.topics.events, settings.policy.limits.event_bytes_max);
     let (mut input, mut reader, mut line) = (open(path)?, Reader::new(Format::Auto), Vec::new());
     let bytes_max_of_line = reader.line_bytes_max(bytes_max);
@@ -47,13 +52,19 @@ fn read_events(path: &Path, settings: &Settings, mut note: impl FnMut(&Event<'_>
             Line::Whole => {}
             Line::TooLong => {
                 say!("{}: line {number}: found more bytes than an event may have", path.display());
+                faults += 1;
                 continue;
             }
         }
         let mut each = |captured: Captured<'_>| {
             captured.with_record(topic, number - 1, |record, _| {
                 let mut parser = Parser::new();
-                decode(record, &mut parser, bytes_max).map(|event| note(&event)).map_err(|rejection| rejection.to_string())
+                decode(record, &mut parser, bytes_max)
+                    .map(|event| {
+                        events += 1;
+                        note(&event)
+                    })
+                    .map_err(|rejection| rejection.to_string())
             })
         };
         let fault = match reader.read(&line) {
@@ -62,9 +73,11 @@ fn read_events(path: &Path, settings: &Settings, mut note: impl FnMut(&Event<'_>
         };
         if let Some(fault) = fault {
             say!("{}: line {number}: {fault}", path.display());
+            faults += 1;
         }
     }
-    Ok(())
+    ensure!(events > 0, "{}: no line holds an event; name a capture of the events topic, or what `tollgate eval` reads", path.display());
+    Ok(faults == 0)
 }
 
 /// Decodes an event of a conversation.

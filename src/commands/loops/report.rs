@@ -10,7 +10,7 @@ use tollgate_config::settings::Settings;
 use tollgate_recordings::loops::{LoopReport, Row, Verdict, read_labels};
 
 use super::{read_conversations, read_events, with_event};
-use crate::commands::shared::{Column, OutputArgs, Screen, Table, number, shown, text};
+use crate::commands::shared::{Column, OutputArgs, REJECTED, Screen, Table, number, shown, text};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
@@ -42,22 +42,23 @@ const COLUMNS: &[Column] = &[
 ];
 
 pub(super) fn execute(args: &ReportArgs, settings: &Settings, screen: Screen) -> anyhow::Result<ExitCode> {
-    let rows = report(args, settings)?;
+    let (rows, is_whole) = report(args, settings)?;
     args.output.print(screen, rows.iter(), |_| {
         let mut table = Table::new(COLUMNS);
         rows.iter().for_each(|row| table.row(cells(row)));
         table
     })?;
-    Ok(ExitCode::SUCCESS)
+    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(REJECTED) })
 }
 
-fn report(args: &ReportArgs, settings: &Settings) -> anyhow::Result<Vec<Row>> {
-    let (mut report, mut labels) = (LoopReport::new()?, BTreeMap::new());
+/// Returns the report, and whether each line held an event.
+fn report(args: &ReportArgs, settings: &Settings) -> anyhow::Result<(Vec<Row>, bool)> {
+    let (mut report, mut labels, mut is_whole) = (LoopReport::new()?, BTreeMap::new(), true);
     for file in &args.files {
         if file.is_dir() {
             read_folder(file, settings, &mut report, &mut labels)?;
         } else {
-            read_events(file, settings, |event| report.note(event))?;
+            is_whole &= read_events(file, settings, |event| report.note(event))?;
         }
     }
     if let Some(judged) = &args.judged {
@@ -67,7 +68,7 @@ fn report(args: &ReportArgs, settings: &Settings) -> anyhow::Result<Vec<Row>> {
         say_unknown(&report.unknown(&read), read.len());
         labels.extend(read);
     }
-    Ok(report.rows(&labels))
+    Ok((report.rows(&labels), is_whole))
 }
 
 /// Says how many labels are of threads that are not among the runs, and names some of these threads.

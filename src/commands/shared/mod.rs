@@ -39,6 +39,9 @@ pub(super) use ready::Readiness;
 pub(super) use subject::{Resolved, SubjectArgs, SubjectParser, read_id, resolve};
 pub(super) use verdict_filter::VerdictFilter;
 
+/// The exit code if lines of a recording held no record or no event.
+pub(super) const REJECTED: u8 = 3;
+
 /// An argument that no configuration could make right. Arguments are not quoted, since one may be a password in the wrong place.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
