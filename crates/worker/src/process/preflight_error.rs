@@ -39,7 +39,7 @@ pub enum PreflightError {
     },
     /// The brokers are the embedded broker of a `tollgate dev` that does the work of the group.
     #[error(
-        "the broker at {brokers} (kafka.brokers) is that of a running `tollgate dev`, which decides for group {group_id} itself: with this worker every event would be decided twice. End that process, name other brokers, or write another kafka.group_id"
+        "the broker at {brokers} (kafka.brokers) is that of a running `tollgate dev`, which decides for group {group_id} itself: with this worker every event would be decided twice. End that process, or name other brokers"
     )]
     Dev {
         /// The brokers.
