@@ -84,7 +84,8 @@ fn a_server_beside_another_worker_gets_its_verdicts() {
 #[test]
 fn who_asks_while_a_server_starts_gets_a_verdict() {
     let dev = Dev::start();
-    let server = Process::start(&mut serve(&dev, 1, &temporary("{serve: {deadline_ms: 30000}}")));
+    let config = temporary("{serve: {deadline_ms: 30000}}");
+    let server = Process::start(&mut serve(&dev, 1, &config));
     let address = after(&server.line(&["HTTP server", "listen="]), "listen=").to_owned();
     let answer = Client { address }.events(&call("t", "c", "ls"));
     assert_eq!((answer.status, &answer.json()["action"]), (200, &json!("allow")), "{answer:?}");
