@@ -122,7 +122,10 @@ fn a_conversation_is_explained_by_the_name_of_its_file() {
 #[test]
 fn a_line_that_is_no_event_is_told_and_left_out() {
     let events = temporary(&format!("nonsense\n{}", repeated("stuck", 1)));
-    let ran = loops(&["report", events.path().to_str().unwrap(), "-o", "json"], "");
-    assert!(ran.stderr.contains("line 1: "), "{}", ran.stderr);
+    let report = |file: &tempfile::NamedTempFile| run(tollgate().args(["loops", "report", "-o", "json"]).arg(file.path()), b"");
+    let ran = report(&events);
+    assert!(ran.exit == Some(3) && ran.stderr.contains("line 1: "), "{ran:?}");
     assert_eq!(ran.json_lines()[0]["threads"], 1);
+    let ran = report(&temporary("thread,tool\n1,bash\n"));
+    assert!(ran.exit == Some(1) && ran.stderr.contains("no line holds an event; name a capture"), "{ran:?}");
 }

@@ -205,6 +205,7 @@ fn the_guides_configuration_gives_the_guides_answer() {
 fn a_passport_that_cannot_be_used_starts_and_denies() {
     let (checked, evaluated) = evaluate("{\"status\": \"active\"", "ls");
     assert_eq!(checked.exit, Some(0));
+    assert!(checked.stderr.contains("valid, and denies every call under a passport"), "{}", checked.stderr);
     for ran in [&checked, &evaluated] {
         assert!(
             ran.stderr.contains(

@@ -81,7 +81,7 @@ fn cloud_events_are_rewritten_in_their_envelope() {
         r#"{{"specversion":"1.0","id":"e","source":"/a","type":"tool_call","subject":"t","time":"1970-01-01T00:00:01Z","data":{{"user_id":"u","thread_id":"t",{CALL}}}}}"#
     );
     let (_, found, ..) = sent(Some("t"), Some(&structured), &[], 1, Some(60_000)).unwrap();
-    let expected = [("\"e\"", "\"e~2\""), ("\"t\"", "\"t~2\""), ("\"u\"", "\"u~2\""), ("00:00:01Z", "00:01:01Z")]
+    let expected = [("\"e\"", "\"e~2\""), ("\"t\"", "\"t~2\""), ("\"u\"", "\"u~2\""), ("00:00:01Z", "00:01:01.000Z")]
         .iter()
         .fold(structured.clone(), |text, (from, to)| text.replace(from, to));
     assert_eq!(found, Some(expected));
@@ -91,7 +91,7 @@ fn cloud_events_are_rewritten_in_their_envelope() {
     let (_, found, headers, _) = sent(None, Some(data), &binary, 1, Some(60_000)).unwrap();
     assert_eq!(found, Some(data.replace("\"u\"", "\"u~2\"")));
     let values: Vec<_> = headers.iter().map(|(_, value)| value.as_str()).collect();
-    assert_eq!(values, ["1.0", "e~2", "tool_call", "t~2", "1970-01-01T00:01:01Z"]);
+    assert_eq!(values, ["1.0", "e~2", "tool_call", "t~2", "1970-01-01T00:01:01.000Z"]);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn times_move_together() {
     let text = format!("{{\"event_id\":\"e\",\"timestamp\":\"1970-01-01T00:00:00.5Z\",\"thread_id\":\"t\",{CALL}}}");
     let (key, found, _, time) = sent(Some("t"), Some(&text), &[], 0, Some(86_400_000)).unwrap();
     assert_eq!((key.as_deref(), time), (Some("t"), Some(86_401_000)));
-    assert_eq!(found, Some(text.replace("1970-01-01", "1970-01-02")));
+    assert_eq!(found, Some(text.replace("1970-01-01T00:00:00.5Z", "1970-01-02T00:00:00.500Z")));
 }
 
 #[test]
