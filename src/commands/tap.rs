@@ -42,7 +42,11 @@ pub(super) struct TapArgs {
 pub(super) fn execute(args: &TapArgs, settings: Settings, screen: Screen) -> anyhow::Result<ExitCode> {
     args.check(now_ms())?;
     start_quiet_logging(settings.log.clone(), "error")?;
-    let line = (args.output.format() != OutputFormat::Json).then(|| Line::new(screen, false));
+    let line = match args.output.format() {
+        OutputFormat::Json => None,
+        OutputFormat::Wide => Some(Line::wide(screen)),
+        OutputFormat::Table => Some(Line::new(screen, false)),
+    };
     if args.end || args.until.is_some() { args.range(&settings.kafka, line) } else { args.follow(&settings.kafka, line) }
 }
 

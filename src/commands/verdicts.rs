@@ -17,6 +17,9 @@ const THREAD_MAX: usize = 28;
 const TOOL_MAX: usize = 18;
 const CODE_MAX: usize = 30;
 const MESSAGE_MIN: usize = 24;
+/// The width for which a wide row is laid out, whatever the terminal's is, and that of what stands behind it: whose call it is, and its ids.
+const WIDE: usize = 200;
+const WHOSE: [(&str, usize); 4] = [("agent", 16), ("tenant", 16), ("event id", 36), ("call id", 0)];
 /// A terminal with less space than this for thread, tool and code shows neither the event nor the tool.
 const NARROW: usize = 36;
 /// A terminal with less space than this for them beside the event shows the event not, so that codes and tools are whole.
@@ -29,6 +32,10 @@ struct Fields {
     #[serde(rename = "type")]
     event: String,
     thread_id: String,
+    agent_id: String,
+    tenant_id: String,
+    event_id: String,
+    tool_call_id: String,
     tool_name: String,
     action: String,
     code: String,
@@ -40,6 +47,7 @@ struct Fields {
 pub(crate) struct Line {
     screen: Screen,
     has_wait: bool,
+    is_wide: bool,
 }
 
 /// The widths of the columns that depend on the terminal; 0 leaves a column out.
@@ -55,13 +63,18 @@ struct Widths {
 impl Line {
     /// Returns the layout; with `has_wait` there is a column for how long the sender waited.
     pub(crate) fn new(screen: Screen, has_wait: bool) -> Self {
-        Self { screen, has_wait }
+        Self { screen, has_wait, is_wide: false }
+    }
+
+    /// Returns the layout of rows that say everything, however wide they are.
+    pub(crate) fn wide(screen: Screen) -> Self {
+        Self { screen, has_wait: false, is_wide: true }
     }
 
     /// Returns the titles of the columns.
     pub(crate) fn head(&self) -> String {
         let fields = ["thread", "event", "tool", "code", "message"];
-        let line = self.row(("time UTC", "  action"), fields, self.has_wait.then_some("wait"));
+        let line = self.row(("time UTC", "  action"), fields, self.has_wait.then_some("wait")) + &self.whose(WHOSE.map(|(title, _)| title));
         self.screen.paint(TITLE, line.trim_end())
     }
 
@@ -84,12 +97,21 @@ impl Line {
         let time = self.screen.paint(DIM, &fit(&time, TIME));
         let wait = self.has_wait.then(|| waited_ms.map_or_else(String::new, wait_text));
         let texts = [&fields.thread_id, event, &fields.tool_name, &fields.code, &fields.message].map(|text| shown(text));
-        self.row((&time, &action), texts.each_ref().map(|text| &**text), wait.as_deref()).trim_end().to_owned()
+        let whose = [&fields.agent_id, &fields.tenant_id, &fields.event_id, &fields.tool_call_id].map(|text| shown(text));
+        let row = self.row((&time, &action), texts.each_ref().map(|text| &**text), wait.as_deref());
+        (row + &self.whose(whose.each_ref().map(|text| &**text))).trim_end().to_owned()
+    }
+
+    /// Returns what stands behind a row: nothing, unless rows are wide. An id that is longer than its column is whole all the same.
+    fn whose(&self, texts: [&str; 4]) -> String {
+        let columns = texts.into_iter().zip(WHOSE).filter(|_| self.is_wide);
+        columns.map(|(text, (_, width))| format!("{GAP}{:width$}", if text.is_empty() { "-" } else { text })).collect()
     }
 
     /// Puts a row together; the first two are fitted already.
     fn row(&self, (time, action): (&str, &str), texts: [&str; 5], wait: Option<&str>) -> String {
-        let Widths { thread, event, tool, code, message } = Widths::of(self.screen.size().0, self.has_wait);
+        let Widths { thread, event, tool, code, message } =
+            Widths::of(if self.is_wide { WIDE } else { self.screen.size().0 }, self.has_wait);
         let mut row = format!("{time}{GAP}{}", if action.len() < ACTION { fit(action, ACTION) } else { action.to_owned() });
         let mut push = |text: &str| {
             row.push_str(GAP);

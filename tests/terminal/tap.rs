@@ -44,6 +44,12 @@ fn a_pipe_gets_the_verdicts_that_were_asked_for() {
         assert_eq!(actions(&found), ["named allow"], "{filter:?}");
         assert!(found[0]["published"].as_str().is_some_and(|time| time.ends_with('Z')), "{found:?}");
     }
+    let wide = tap(&["--from-beginning", "--end", "--agent", "coder", "-o", "wide"]).stdout;
+    let rows: Vec<Vec<&str>> = wide.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert!(rows.len() == 2 && rows[0].ends_with(&["agent", "tenant", "event", "id", "call", "id"]), "{wide}");
+    assert!(rows[1].contains(&"coder") && rows[1].contains(&"acme") && rows[1].last() == Some(&"n1"), "{wide}");
+    let nobody = tap(&["--from-beginning", "--end", "--agent", "nobody"]);
+    assert!(nobody.stdout.is_empty() && nobody.stderr.contains("no verdict fits"), "{nobody:?}");
     let whole = tap(&["--since", "1h", "--end"]).json_lines();
     assert_eq!(whole.len(), 8);
     assert!(whole.iter().map(|verdict| verdict["published"].as_str()).is_sorted());

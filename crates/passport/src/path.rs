@@ -176,8 +176,8 @@ impl PathSet {
                 let expected = format!("at most {ENTRY_BYTES_MAX} bytes and {ENTRY_COMPONENTS_MAX} components");
                 return Err(Malformed::new(super::fields::item_path(path, tag), found, expected));
             }
-            if purpose != Purpose::Guard && finds_nothing(entry) {
-                let found = "an entry that is the path of nothing: with blanks around it, a drive, a variable, several paths or a rule of another form";
+            if let Some(form) = no_path(entry).filter(|_| purpose != Purpose::Guard) {
+                let found = format!("an entry that is the path of nothing: {form}");
                 return Err(Malformed::new(
                     super::fields::item_path(path, tag),
                     found,
@@ -308,16 +308,23 @@ impl PathSet {
     }
 }
 
-/// Returns whether an entry is written so that no path which tools are given is meant by it.
-fn finds_nothing(entry: &str) -> bool {
+/// Returns in which form an entry is written where no path that tools are given is meant by it.
+fn no_path(entry: &str) -> Option<&'static str> {
     let is_regular = entry.starts_with('^') || entry.len() > 1 && entry.ends_with('$') || entry.contains('|');
     let is_rule =
         entry.ends_with(')') && entry.split_once('(').is_some_and(|(name, _)| name.starts_with(|first: char| first.is_ascii_uppercase()));
-    let is_quoted = entry.starts_with(['"', '\'', '`']);
-    let is_foreign = is_regular || is_rule || is_quoted || entry.trim() != entry || entry.contains(char::is_control);
     // Some folders of Windows are called so, such as `$RECYCLE.BIN`.
     let is_dollar_name = entry.starts_with('$') && entry.split('/').next().is_some_and(|first| first.contains('.'));
-    is_foreign || !is_dollar_name && is_ambiguous(entry) || links::is_tilde_of_other(entry)
+    let forms = [
+        (entry.trim() != entry || entry.contains(char::is_control), "it has blanks around it, or a control character"),
+        (entry.starts_with(['"', '\'', '`']), "it is in quotes"),
+        (is_regular, "it is a regular expression"),
+        (is_rule, "it is a rule of another product's form"),
+        (entry.starts_with(['$', '%']) && !is_dollar_name, "it begins with a variable, which nobody replaces"),
+        (!is_dollar_name && is_ambiguous(entry), "it has a drive, a scheme, several paths, a short name of Windows or an escape"),
+        (links::is_tilde_of_other(entry), "it is the home of another user"),
+    ];
+    forms.into_iter().find_map(|(is_so, form)| is_so.then_some(form))
 }
 
 /// Returns the last literal name of an entry.

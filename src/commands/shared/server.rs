@@ -146,6 +146,7 @@ fn hint(cause: &str) -> &'static str {
     match cause {
         "the answer's status is 401" | "the answer's status is 403" => "; name a token for this host with --token-file",
         "the answer's status is 404" | "the answer is of another server" => "; is this a server of Tollgate?",
+        _ if cause.contains("Connection refused") => "; start the server (`tollgate serve` or `tollgate dev`), or name another with --url",
         _ => "",
     }
 }

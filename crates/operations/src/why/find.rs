@@ -128,7 +128,7 @@ fn by_id(mut candidates: Vec<FoundVerdict>) -> anyhow::Result<(FoundVerdict, Vec
     candidates.sort_by_key(|found| (std::cmp::Reverse(found.severity()), found.text("type") != "tool_call"));
     first(
         candidates,
-        "no verdict on an event or a call of that id was found: look further back with --since 7d; if its record could not be read, `tollgate dlq list` shows why; `tollgate top` shows whether workers are behind",
+        "no verdict on an event or a call of that id was found: look further back with --since 7d; if its record could not be read, `tollgate dlq list` shows why; a request that the server refused left no record, and the answer said why; `tollgate top` shows whether workers are behind",
     )
 }
 
