@@ -1,5 +1,6 @@
 //! `tollgate loops explain`: the steps of one thread, and what the loop controllers in force count.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -31,6 +32,19 @@ pub(crate) struct ExplainArgs {
 const COLUMNS: &[Column] =
     &[number("call"), text("tool"), text("on the call"), number("count"), text("result"), text("on the result"), number("count")];
 
+/// How many threads are named where another one was meant.
+const NAMED_MAX: usize = 5;
+
+/// Names threads of a file, for people.
+fn named(threads: &BTreeSet<String>) -> String {
+    let names = threads.iter().take(NAMED_MAX).map(|thread| shown(thread)).collect::<Vec<_>>().join(", ");
+    match threads.len() {
+        0 => "no other thread".to_owned(),
+        count if count > NAMED_MAX => format!("threads such as {names}"),
+        _ => format!("the threads {names}"),
+    }
+}
+
 /// Names the preset of a configuration.
 fn in_force(loops: &LoopSettings) -> String {
     let by = if loops.preset.is_default() { ", as where none is named: give --config or --preset for another" } else { "" };
@@ -45,8 +59,10 @@ pub(super) fn execute(args: &ExplainArgs, settings: &Settings, screen: Screen) -
     // The other parts of the gate have no say here.
     let alone = PolicySettings { tool_loop_guardrails: loops, ..PolicySettings::from_yaml("safety_finish_reason: {enabled: false}")? };
     let mut explainer = Explainer::new(Policy::new(&alone))?;
+    let mut others = BTreeSet::new();
     if args.file.is_dir() {
         for (name, conversation) in read_conversations(&args.file)? {
+            others.insert(name.clone());
             for event in conversation.events.iter().filter(|_| name == args.thread) {
                 with_event(event, settings, |event| explainer.note(event))?;
             }
@@ -55,11 +71,13 @@ pub(super) fn execute(args: &ExplainArgs, settings: &Settings, screen: Screen) -
         read_events(&args.file, settings, |event| {
             if event.thread_id == args.thread {
                 explainer.note(event);
+            } else if others.len() <= NAMED_MAX && !others.contains(&*event.thread_id) {
+                others.insert(event.thread_id.clone().into_owned());
             }
         })?;
     }
     let steps = explainer.finish();
-    ensure!(!steps.is_empty(), "--thread: found no call of this thread in {}; name a thread of the file", args.file.display());
+    ensure!(!steps.is_empty(), "--thread: found no call of this thread in {}, which has {}", args.file.display(), named(&others));
     args.output.print(screen, steps.iter(), |_| {
         let mut table = Table::new(COLUMNS);
         steps.iter().for_each(|step| table.row(cells(step)));

@@ -193,7 +193,9 @@ impl<'v> Section<'v> {
         };
         let read: Option<Vec<String>> = value.as_array().and_then(|items| items.iter().enumerate().map(string).collect());
         if read.is_none() {
-            self.fault(key, shape(value), "write a list of strings, such as [\"a\", \"b\"]");
+            let other = value.as_array().and_then(|items| items.iter().enumerate().find(|(_, item)| !item.is_string()));
+            let found = other.map(|(index, item)| format!("a list with {} at [{index}]", shape(item)));
+            self.fault(key, found.unwrap_or_else(|| shape(value).to_owned()), "write a list of strings, such as [\"a\", \"b\"]");
         }
         Some(read.unwrap_or_default())
     }
