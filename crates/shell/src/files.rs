@@ -125,6 +125,15 @@ impl Directories {
         self.here.as_deref().map_or_else(|| path.to_owned(), |folder| joined(folder, path))
     }
 
+    /// Returns a relative path as it is seen from each folder above the folder at hand; none if that folder is not known.
+    #[must_use]
+    pub fn above(&self, path: &str) -> Vec<String> {
+        let here = self.here.as_deref().unwrap_or_default();
+        let ends = here.char_indices().filter(|(at, char)| *char == '/' && *at > 0).map(|(at, _)| at);
+        let folders = std::iter::once(0).filter(|_| !here.is_empty() && is_relative(here)).chain(ends);
+        folders.filter_map(|end| Some(joined(here.get(..end)?, path))).collect()
+    }
+
     /// Notes a `cd` with these arguments. If it may be repeated, a relative one leads nobody knows where.
     pub fn go(&mut self, arguments: &[Argument], repeats: bool) {
         self.has_moved = true;

@@ -51,6 +51,7 @@ mod near;
 mod output;
 mod paths;
 mod reached;
+mod starts;
 mod streams;
 pub mod tables;
 mod template;

@@ -213,14 +213,21 @@ fn holds(place: Place, argument: &Argument) -> bool {
             text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_') && text.bytes().all(is_plain)
         }),
         Place::Path => argument.is_operand() && !argument.many && !argument.computed && is_place(&argument.text),
-        Place::Url => known.is_some_and(|text| text.starts_with("http://") || text.starts_with("https://")),
+        Place::Url => known.is_some_and(|text| {
+            // To some programs a bracket is several addresses.
+            let is_plain = |char: char| char.is_ascii_graphic() && !"{}[]\\^`|<>\"'".contains(char);
+            (text.starts_with("http://") || text.starts_with("https://")) && text.chars().all(is_plain)
+        }),
         Place::Any => argument.certainty == Certainty::Known,
     }
 }
 
-/// Returns whether a text names a file here: `-` is the input, and `HOST:PATH` another machine to many programs.
+/// Returns whether a text names a file here: `-` is the input, and `HOST:PATH` another machine to many programs. To others a path that begins
+/// with a sign is a list of arguments, a command or a program (`@x`, `+x`, `|x`), and one with brackets or `#` several files.
 fn is_place(path: &str) -> bool {
-    !matches!(path, "" | "-") && !path.split('/').next().is_some_and(|first| first.contains(':'))
+    let is_remote = path.split('/').next().is_some_and(|first| first.contains(':'));
+    let is_sign = path.starts_with(['@', '+', '|', '!', '<', '>', '=', '%', '&']);
+    !matches!(path, "" | "-") && !is_remote && !is_sign && !path.contains(['{', '}', '[', ']', '#', '|'])
 }
 
 #[cfg(test)]

@@ -79,6 +79,9 @@ impl Walk<'_> {
                     if below == Below::Tracked && path == "." {
                         self.operands.push(FileOperand { below, ..FileOperand::new(path.clone(), access) });
                     }
+                    if name == "git" && tables::is_from_root(arguments, index, &path) {
+                        self.touch_above(&path, access);
+                    }
                     let path = self.directories.resolved(&path);
                     self.spend(path.len());
                     let operand = FileOperand { path, access, is_glob, is_found: argument.found, below };
@@ -92,6 +95,19 @@ impl Walk<'_> {
             }
         }
         places
+    }
+
+    /// Notes a path in every folder above the folder at hand, any of which may be the root of the repository.
+    fn touch_above(&mut self, path: &str, access: Access) {
+        for above in self.directories.above(path) {
+            self.spend(above.len());
+            if above.starts_with('/') {
+                // Whether it lies in an allowed folder cannot be told: it may be no folder of the repository. What is blocked is.
+                self.patterns.push(above);
+            } else {
+                self.operands.push(FileOperand::new(above, access));
+            }
+        }
     }
 
     /// Notes what nothing keeps out of the names that a program finds: whatever others do with them, and hidden files that are shown.

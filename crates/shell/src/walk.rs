@@ -8,7 +8,7 @@ use super::files::{self, Directories, FileOperand, FileUse};
 use super::found;
 use super::grammar::{self, Command, Construct, Kind, List, Piece, Redirect, Refusal, Simple, Word};
 use super::reached::{Doubt, Reached, Way};
-use super::tables::{self, Started};
+use super::tables;
 use super::{COMMANDS_MAX, assignments, entry, output, streams};
 
 /// The commands that need no permission: they do nothing outside the shell, and tell no more than whether a file is there.
@@ -56,7 +56,7 @@ pub struct Walk<'a> {
     pub(super) values: Vec<(String, Argument)>,
     /// The place of the text that is given to a shell, if this is inside one.
     pub(super) text_at: Option<usize>,
-    depth: usize,
+    pub(super) depth: usize,
     /// How many `while` loops are around.
     pub(super) repeats: usize,
     /// Whether what the command reads is names of files that a program has found.
@@ -77,6 +77,8 @@ pub struct Walk<'a> {
     pub(super) names_relative: bool,
     /// The places of programs that are named by relative paths.
     pub(super) relative_programs: Vec<usize>,
+    /// Whether the command is one that an entry of the list names behind `xargs`.
+    pub(super) is_authors: bool,
     /// How many bytes of words may still be looked at.
     pub(super) budget: usize,
 }
@@ -111,6 +113,7 @@ impl<'a> Walk<'a> {
             finds_hidden: false,
             names_relative: false,
             relative_programs: Vec::new(),
+            is_authors: false,
             budget: WALKED_MAX,
         }
     }
@@ -271,7 +274,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Notes a command, and walks what it starts.
-    fn run(&mut self, words: Vec<Argument>) {
+    pub(super) fn run(&mut self, words: Vec<Argument>) {
         let Some(first) = words.first() else { return };
         let at = first.at;
         let Some(program) = first.as_known().map(str::to_owned) else {
@@ -309,7 +312,15 @@ impl<'a> Walk<'a> {
         // What an entry says word for word is its author's, whatever a table makes of it. An interpreter alone reads what it runs.
         let is_written_out = given > 1 && given == words.len();
         self.prints_secrets |= !is_written_out && tables::prints_secrets(name, arguments);
-        match if is_written_out { Ok(entry::started_in_places(name, arguments, &places)) } else { entry::read(name, arguments, given) } {
+        // What `xargs` appends is no word of the entry.
+        let hands_on = is_written_out && matches!(name, "xargs" | "gxargs");
+        let was_authors = std::mem::replace(&mut self.is_authors, hands_on);
+        let started = match (hands_on, is_written_out) {
+            (true, _) => entry::read(name, arguments, 1),
+            (false, true) => Ok(entry::started_in_places(name, arguments, &places)),
+            (false, false) => entry::read(name, arguments, given),
+        };
+        match started {
             Ok(started) => started.into_iter().for_each(|started| self.started(name, started)),
             // An interpreter that is listed by its name alone runs whatever it is given.
             Err(unlisted) if unlisted.what == tables::LITERAL && given == 1 && tables::runs(name).is_some() => {}
@@ -328,7 +339,7 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        self.is_fed_found = was_fed_found;
+        (self.is_fed_found, self.is_authors) = (was_fed_found, was_authors);
         self.goes(name, arguments, at);
     }
 
@@ -356,44 +367,6 @@ impl<'a> Walk<'a> {
             let words: Vec<Argument> = std::iter::once(first).chain(arguments.get(place..)?).cloned().collect();
             Some(allow.matched(&words).filter(|given| *given > 1)? + place)
         };
-        allow.matched(words).or_else(behind_options).or(is_free.then_some(1))
-    }
-
-    fn started(&mut self, program: &str, started: Started) {
-        if self.depth >= grammar::DEPTH_MAX {
-            return self.doubt(Construct::TooDeep, 0);
-        }
-        self.depth += 1;
-        match started {
-            Started::Command(mut words) => {
-                if matches!(program, "xargs" | "gxargs") {
-                    self.hand_on(&mut words);
-                }
-                self.ways.push(Way::Behind(program.to_owned()));
-                self.run(words);
-            }
-            Started::Text(text) => {
-                self.ways.push(Way::TextOf(program.to_owned()));
-                self.text(&text);
-            }
-        }
-        self.ways.pop();
-        self.depth -= 1;
-    }
-
-    /// Walks a text that a shell executes. It has no variables of the line's loops.
-    fn text(&mut self, text: &Argument) {
-        let Some(known) = text.as_known() else { return self.doubt(Construct::ShellText, text.at) };
-        // It may go elsewhere, and in a loop.
-        self.directories.lose();
-        let outer = self.text_at;
-        let values = std::mem::take(&mut self.values);
-        self.text_at = outer.or(Some(text.at));
-        match grammar::parse(known, self.depth) {
-            Ok(list) => self.list(&list),
-            Err(refusal) => self.doubt(refusal.construct, refusal.at),
-        }
-        self.text_at = outer;
-        self.values = values;
+        allow.matched(words).or_else(behind_options).or((is_free || self.is_authors).then_some(1))
     }
 }

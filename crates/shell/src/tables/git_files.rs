@@ -47,6 +47,10 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     }
     let scanned = scan_subcommand("git", arguments);
     touched.extend(scanned.iter().flat_map(lines_of));
+    touched.extend(arguments.iter().enumerate().filter_map(shown_below));
+    if scanned.is_none() && !is_name && !GIT_WRITES.contains(&subcommand) {
+        touched.extend(written_by_unknown(arguments, at));
+    }
     let mut operands = operands_of(scanned.as_ref(), arguments, at);
     let end = arguments.iter().position(|argument| argument.text == "--").unwrap_or(arguments.len());
     // The first operand of `git grep` is what it looks for, unless an option gives that.
@@ -87,6 +91,25 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
         }
     }
     touched
+}
+
+/// What `--relative` shows: a folder, or whatever begins with a text that does not end with a slash.
+fn shown_below((index, argument): (usize, &Argument)) -> Option<Touch> {
+    let start = argument.text.strip_prefix("--relative=")?;
+    let folder = start.strip_suffix('/').map(|path| Touch::File { index, path: path.to_owned(), access: Access::Read });
+    Some(folder.unwrap_or_else(|| Touch::Pattern(HIDDEN_ONES.to_owned())))
+}
+
+/// What a subcommand without a table may write: its operands, and the values of its options.
+fn written_by_unknown(arguments: &[Argument], at: usize) -> impl Iterator<Item = Touch> {
+    arguments.iter().enumerate().skip(at + 1).filter_map(|(index, argument)| {
+        let text = argument.text.as_str();
+        let path = match text.strip_prefix("--") {
+            Some(option) => option.split_once('=')?.1,
+            None => text.strip_prefix('-').map_or(text, |option| option.get(1..).unwrap_or_default()),
+        };
+        (!path.is_empty()).then(|| Touch::File { index, path: path.to_owned(), access: Access::Write })
+    })
 }
 
 /// Returns whether an operand that is the name of a branch or tag, or a revision, is surely no path. A name that is a file's and a branch's
@@ -135,8 +158,9 @@ pub(super) fn changes_all(arguments: &[Argument]) -> bool {
     // Of several words there may be none.
     let is_many = |index: &usize| arguments.get(*index).is_some_and(|argument| argument.many);
     let is_whole = git_operands(arguments).iter().all(|index| *index == at + 1 && first == "push" || is_many(index));
-    // A pattern finds names at any depth, and names in a list may be any.
-    let is_listed = behind.iter().any(|argument| argument.text.starts_with("--pathspec-f") || is_pattern(&argument.text));
+    // A pattern finds names at any depth, names in a list may be any, and where paths are only left out, all others are meant.
+    let is_any = |text: &str| text.starts_with("--pathspec-f") || is_pattern(text) || excludes(text);
+    let is_listed = behind.iter().any(|argument| is_any(&argument.text));
     match arguments.get(at).map_or("", |argument| argument.text.as_str()) {
         "clean" => (is_whole || is_listed) && !has('n', &["--dry-run"]),
         "reset" => has('-', &["--hard", "--merge"]),
@@ -146,6 +170,20 @@ pub(super) fn changes_all(arguments: &[Argument]) -> bool {
         "rm" | "restore" => is_listed,
         _ => false,
     }
+}
+
+/// Returns whether an operand says which paths are left out: `:!x`, `:^x`, `:(exclude)x`.
+fn excludes(text: &str) -> bool {
+    let rest = text.strip_prefix(':').unwrap_or_default();
+    let is_word = |words: &str| words.split_once(')').is_none_or(|(words, _)| words.contains("exclude"));
+    rest.trim_start_matches('/').starts_with(['!', '^']) || rest.strip_prefix('(').is_some_and(is_word)
+}
+
+/// Returns whether a path is seen from the root of the repository, which may lie above the folder at hand.
+pub fn is_from_root(arguments: &[Argument], index: usize, path: &str) -> bool {
+    let is_placed = arguments.get(index).is_some_and(|argument| argument.text.contains(':'));
+    let is_full = arguments.iter().any(|argument| argument.text == "--full-tree");
+    (is_placed || is_full) && !path.starts_with(['/', '~']) && !path.starts_with("./") && !path.starts_with("../")
 }
 
 /// Returns whether `git` takes a text for a pattern. A backslash takes the meaning of what stands behind it, and is no part of the name.

@@ -52,6 +52,7 @@ use rustc_hash::FxHashMap;
 use super::argument::Argument;
 pub use formatters::expands_patterns;
 pub use git::{ASKS, asks, clone_operands};
+pub use git_files::is_from_root;
 pub use looking::{HIDDEN_ONES, UNHELD, is_everything, only_names};
 pub use options::Options;
 pub use outputs::outputs;

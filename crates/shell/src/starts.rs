@@ -1,0 +1,47 @@
+//! What a command starts: other commands, and texts that shells execute.
+
+use super::argument::Argument;
+use super::grammar::{self, Construct};
+use super::reached::Way;
+use super::tables::Started;
+use super::walk::Walk;
+
+impl Walk<'_> {
+    pub(super) fn started(&mut self, program: &str, started: Started) {
+        if self.depth >= grammar::DEPTH_MAX {
+            return self.doubt(Construct::TooDeep, 0);
+        }
+        self.depth += 1;
+        match started {
+            Started::Command(mut words) => {
+                if matches!(program, "xargs" | "gxargs") {
+                    self.hand_on(&mut words);
+                }
+                self.ways.push(Way::Behind(program.to_owned()));
+                self.run(words);
+            }
+            Started::Text(text) => {
+                self.ways.push(Way::TextOf(program.to_owned()));
+                self.text(&text);
+            }
+        }
+        self.ways.pop();
+        self.depth -= 1;
+    }
+
+    /// Walks a text that a shell executes. It has no variables of the line's loops.
+    pub(super) fn text(&mut self, text: &Argument) {
+        let Some(known) = text.as_known() else { return self.doubt(Construct::ShellText, text.at) };
+        // It may go elsewhere, and in a loop.
+        self.directories.lose();
+        let outer = self.text_at;
+        let values = std::mem::take(&mut self.values);
+        self.text_at = outer.or(Some(text.at));
+        match grammar::parse(known, self.depth) {
+            Ok(list) => self.list(&list),
+            Err(refusal) => self.doubt(refusal.construct, refusal.at),
+        }
+        self.text_at = outer;
+        self.values = values;
+    }
+}
