@@ -79,15 +79,12 @@ impl Walk<'_> {
                     if below == Below::Tracked && path == "." {
                         self.operands.push(FileOperand { below, ..FileOperand::new(path.clone(), access) });
                     }
-                    if name == "git" && tables::is_from_root(arguments, index, &path) {
-                        self.touch_above(&path, access);
-                    }
+                    self.touch_above((name, arguments), index, &path, access);
                     let path = self.directories.resolved(&path);
                     self.spend(path.len());
                     let operand = FileOperand { path, access, is_glob, is_found: argument.found, below };
                     if FINDERS.contains(&name) {
-                        let searched = FileOperand::new(operand.path.clone(), Access::Write);
-                        self.searched.push(FileOperand { below: Below::Searched, ..searched });
+                        self.searched.push(FileOperand { below: Below::Searched, ..FileOperand::new(operand.path.clone(), Access::Write) });
                     }
                     self.operands.push(operand);
                     places.push(index);
@@ -97,9 +94,10 @@ impl Walk<'_> {
         places
     }
 
-    /// Notes a path in every folder above the folder at hand, any of which may be the root of the repository.
-    fn touch_above(&mut self, path: &str, access: Access) {
-        for above in self.directories.above(path) {
+    /// Notes a path that `git` sees from the root of its repository in every folder above the folder at hand: each may be the root.
+    fn touch_above(&mut self, (name, arguments): (&str, &[Argument]), index: usize, path: &str, access: Access) {
+        let is_from_root = name == "git" && tables::is_from_root(arguments, index, path);
+        for above in self.directories.above(path).into_iter().filter(|_| is_from_root) {
             self.spend(above.len());
             if above.starts_with('/') {
                 // Whether it lies in an allowed folder cannot be told: it may be no folder of the repository. What is blocked is.

@@ -8,7 +8,7 @@ use super::files::{self, Directories, FileOperand, FileUse};
 use super::found;
 use super::grammar::{self, Command, Construct, Kind, List, Piece, Redirect, Refusal, Simple, Word};
 use super::reached::{Doubt, Reached, Way};
-use super::tables;
+use super::tables::{self, Unlisted};
 use super::{COMMANDS_MAX, assignments, entry, output, streams};
 
 /// The commands that need no permission: they do nothing outside the shell, and tell no more than whether a file is there.
@@ -325,22 +325,27 @@ impl<'a> Walk<'a> {
             // An interpreter that is listed by its name alone runs whatever it is given.
             Err(unlisted) if unlisted.what == tables::LITERAL && given == 1 && tables::runs(name).is_some() => {}
             Err(unlisted) => {
-                if let Some(reached) = self.reached.get_mut(index) {
-                    reached.is_proven = false;
-                }
                 let place = words.get(unlisted.index + 1).map_or(at, |word| word.at);
-                let construct = match name {
-                    "read" => Construct::Read,
-                    _ if self.allow.is_none() => Construct::ShellText,
-                    _ => Construct::Argument(unlisted.what),
-                };
-                if self.allow.is_some() || tables::executes_texts(name) {
-                    self.doubt_of(Some(name.to_owned()), construct, place);
-                }
+                self.unproven(name, &unlisted, index, place);
             }
         }
         (self.is_fed_found, self.is_authors) = (was_fed_found, was_authors);
         self.goes(name, arguments, at);
+    }
+
+    /// Notes that an argument of a reached command is not known to be harmless.
+    fn unproven(&mut self, name: &str, unlisted: &Unlisted, reached: usize, place: usize) {
+        if let Some(reached) = self.reached.get_mut(reached) {
+            reached.is_proven = false;
+        }
+        let construct = match name {
+            "read" => Construct::Read,
+            _ if self.allow.is_none() => Construct::ShellText,
+            _ => Construct::Argument(unlisted.what),
+        };
+        if self.allow.is_some() || tables::executes_texts(name) {
+            self.doubt_of(Some(name.to_owned()), construct, place);
+        }
     }
 
     /// Notes where `git` goes by its options, and that it asks what to do.

@@ -194,8 +194,8 @@ impl<'v> Section<'v> {
         let read: Option<Vec<String>> = value.as_array().and_then(|items| items.iter().enumerate().map(string).collect());
         if read.is_none() {
             let other = value.as_array().and_then(|items| items.iter().enumerate().find(|(_, item)| !item.is_string()));
-            let found = other.map(|(index, item)| format!("a list with {} at [{index}]", shape(item)));
-            self.fault(key, found.unwrap_or_else(|| shape(value).to_owned()), "write a list of strings, such as [\"a\", \"b\"]");
+            let other = other.map(|(index, item)| format!("; [{index}] is {}", shape(item))).unwrap_or_default();
+            self.fault(key, shape(value), format!("write a list of strings, such as [\"a\", \"b\"]{other}"));
         }
         Some(read.unwrap_or_default())
     }
