@@ -29,7 +29,7 @@ const PLACES: [(&str, Place); 5] =
     [("{number}", Place::Number), ("{word}", Place::Word), ("{path}", Place::Path), ("{url}", Place::Url), ("{any}", Place::Any)];
 
 /// Says as the last word of an entry that nothing may follow.
-pub const END: &str = "{end}";
+const END: &str = "{end}";
 
 /// A part of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -96,8 +96,10 @@ impl Walk<'_> {
 
     /// Notes a path that `git` sees from the root of its repository in every folder above the folder at hand: each may be the root.
     fn touch_above(&mut self, (name, arguments): (&str, &[Argument]), index: usize, path: &str, access: Access) {
-        let is_from_root = name == "git" && tables::is_from_root(arguments, index, path);
-        for above in self.directories.above(path).into_iter().filter(|_| is_from_root) {
+        if name != "git" || !tables::is_from_root(arguments, index, path) {
+            return;
+        }
+        for above in self.directories.above(path) {
             self.spend(above.len());
             if above.starts_with('/') {
                 // Whether it lies in an allowed folder cannot be told: it may be no folder of the repository. What is blocked is.

@@ -315,10 +315,10 @@ impl<'a> Walk<'a> {
         // What `xargs` appends is no word of the entry.
         let hands_on = is_written_out && matches!(name, "xargs" | "gxargs");
         let was_authors = std::mem::replace(&mut self.is_authors, hands_on);
-        let started = match (hands_on, is_written_out) {
-            (true, _) => entry::read(name, arguments, 1),
-            (false, true) => Ok(entry::started_in_places(name, arguments, &places)),
-            (false, false) => entry::read(name, arguments, given),
+        let started = if is_written_out && !hands_on {
+            Ok(entry::started_in_places(name, arguments, &places))
+        } else {
+            entry::read(name, arguments, if hands_on { 1 } else { given })
         };
         match started {
             Ok(started) => started.into_iter().for_each(|started| self.started(name, started)),

@@ -83,7 +83,7 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
         }
         let magic = behind_magic(text);
         touched.extend(magic.map(|path| Touch::File { index, path: path.to_owned(), access }));
-        let is_hidden = text.split_once(')').is_some_and(|(words, _)| words.starts_with(":(") && !words.contains("exclude"));
+        let is_hidden = text.starts_with(":(") && text.contains(')') && !excludes(text);
         let unquoted = text.contains('\\').then(|| magic.unwrap_or(text).replace('\\', ""));
         touched.extend(unquoted.map(|path| Touch::File { index, path, access }));
         if is_hidden || is_pattern(text) {
