@@ -100,7 +100,7 @@ impl TapArgs {
             })?;
         }
         printed?;
-        if printer.is_untouched() && self.count != Some(0) {
+        if self.count != Some(0) && printer.left == wanted(self.count) {
             say!("tollgate: no verdict fits; times of day are UTC, and an agent or tenant fits only events that name it");
         }
         Ok(ExitCode::SUCCESS)
@@ -130,7 +130,11 @@ struct Printer {
     line: Option<Line>,
     /// How many verdicts are left to print.
     left: u64,
-    has_printed: bool,
+}
+
+/// Returns how many verdicts are to be printed at most.
+fn wanted(count: Option<u64>) -> u64 {
+    count.unwrap_or(u64::MAX)
 }
 
 impl Printer {
@@ -140,15 +144,11 @@ impl Printer {
             writeln!(out, "{}", line.head())?;
             out.flush()?;
         }
-        Ok(Self { out, line, left: count.unwrap_or(u64::MAX), has_printed: false })
+        Ok(Self { out, line, left: wanted(count) })
     }
 
     fn is_done(&self) -> bool {
         self.left == 0
-    }
-
-    fn is_untouched(&self) -> bool {
-        !self.has_printed
     }
 
     fn print(&mut self, verdict: &Verdict) -> std::io::Result<()> {
@@ -156,7 +156,7 @@ impl Printer {
             Some(line) => writeln!(self.out, "{}", line.of(verdict, None))?,
             None => self.out.write_all(&with_time(verdict))?,
         }
-        (self.left, self.has_printed) = (self.left - 1, true);
+        self.left -= 1;
         self.out.flush()
     }
 }

@@ -75,11 +75,11 @@ pub(super) fn execute(args: &CheckArgs, settings: &Settings) -> anyhow::Result<E
 
 /// Returns why every call under a configured passport would be denied, for each such passport.
 fn denied_calls(settings: &Settings) -> anyhow::Result<Vec<String>> {
-    let denials = settings.policy.passports().map(|passport| Ok(denies_every_call(passport)?.map(|why| (passport, why))));
-    let found: Vec<_> = denials.collect::<anyhow::Result<Vec<_>>>()?;
-    let said =
-        |(passport, why): (&Arc<Passport>, String)| format!("every call under the passport sha256:{} is denied: {why}", passport.digest);
-    Ok(found.into_iter().flatten().map(said).collect())
+    let denial = |passport: &Arc<Passport>| {
+        let why = denies_every_call(passport)?;
+        Ok(why.map(|why| format!("every call under the passport sha256:{} is denied: {why}", passport.digest)))
+    };
+    settings.policy.passports().filter_map(|passport| denial(passport).transpose()).collect()
 }
 
 /// Says which loop controllers are in force, and by what.

@@ -11,7 +11,7 @@ use tollgate_core::decide::loops::LoopSettings;
 use tollgate_core::decide::policy::{Policy, PolicySettings};
 use tollgate_recordings::loops::{Explained, Explainer};
 
-use super::{read_conversations, read_events, with_event};
+use super::{NAMED_MAX, named, read_conversations, read_events, with_event};
 use crate::commands::shared::{Column, OutputArgs, Screen, Table, number, shown, text};
 
 #[derive(Debug, Args)]
@@ -32,12 +32,9 @@ pub(crate) struct ExplainArgs {
 const COLUMNS: &[Column] =
     &[number("call"), text("tool"), text("on the call"), number("count"), text("result"), text("on the result"), number("count")];
 
-/// How many threads are named where another one was meant.
-const NAMED_MAX: usize = 5;
-
-/// Names threads of a file, for people.
-fn named(threads: &BTreeSet<String>) -> String {
-    let names = threads.iter().take(NAMED_MAX).map(|thread| shown(thread)).collect::<Vec<_>>().join(", ");
+/// Says which other threads a file has.
+fn others_of(threads: &BTreeSet<String>) -> String {
+    let names = named(threads.iter().map(String::as_str));
     match threads.len() {
         0 => "no other thread".to_owned(),
         count if count > NAMED_MAX => format!("threads such as {names}"),
@@ -77,7 +74,7 @@ pub(super) fn execute(args: &ExplainArgs, settings: &Settings, screen: Screen) -
         })?;
     }
     let steps = explainer.finish();
-    ensure!(!steps.is_empty(), "--thread: found no call of this thread in {}, which has {}", args.file.display(), named(&others));
+    ensure!(!steps.is_empty(), "--thread: found no call of this thread in {}, which has {}", args.file.display(), others_of(&others));
     args.output.print(screen, steps.iter(), |_| {
         let mut table = Table::new(COLUMNS);
         steps.iter().for_each(|step| table.row(cells(step)));

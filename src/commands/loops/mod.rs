@@ -15,7 +15,7 @@ use tollgate_json::Parser;
 use tollgate_recordings::loops::{Conversation, conversation};
 use tollgate_recordings::{Captured, Format, Line, Reader, open, read_line};
 
-use crate::commands::shared::Screen;
+use crate::commands::shared::{Screen, shown};
 
 /// How the files of conversations end.
 const CONVERSATION: &str = "txt";
@@ -33,6 +33,14 @@ pub(super) fn execute(command: &LoopsCommand, settings: &Settings, screen: Scree
         LoopsCommand::Report(args) => report::execute(args, settings, screen),
         LoopsCommand::Explain(args) => explain::execute(args, settings, screen),
     }
+}
+
+/// How many threads are named where more are meant.
+const NAMED_MAX: usize = 5;
+
+/// Names the first of some threads, for people.
+fn named<'t>(threads: impl IntoIterator<Item = &'t str>) -> String {
+    threads.into_iter().take(NAMED_MAX).map(shown).collect::<Vec<_>>().join(", ")
 }
 
 /// Reads the events of a capture, or of what `eval` reads. A line that holds no event is told on stderr and left out. Returns whether there was

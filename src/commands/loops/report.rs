@@ -9,8 +9,8 @@ use clap::Args;
 use tollgate_config::settings::Settings;
 use tollgate_recordings::loops::{LoopReport, Row, Verdict, read_labels};
 
-use super::{read_conversations, read_events, with_event};
-use crate::commands::shared::{Column, OutputArgs, REJECTED, Screen, Table, number, shown, text};
+use super::{NAMED_MAX, named, read_conversations, read_events, with_event};
+use crate::commands::shared::{Column, OutputArgs, REJECTED, Screen, Table, number, text};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
@@ -73,11 +73,10 @@ fn report(args: &ReportArgs, settings: &Settings) -> anyhow::Result<(Vec<Row>, b
 
 /// Says how many labels are of threads that are not among the runs, and names some of these threads.
 fn say_unknown(unknown: &[&str], labels: usize) {
-    const NAMED_MAX: usize = 5;
     if unknown.is_empty() {
         return;
     }
-    let named = unknown.iter().take(NAMED_MAX).map(|thread| shown(thread)).collect::<Vec<_>>().join(", ");
+    let named = named(unknown.iter().copied());
     let more = if unknown.len() > NAMED_MAX { ", …" } else { "" };
     say!(
         "tollgate: --judged: {} of {labels} labels are of threads without a call in the files, and count nowhere: {named}{more}",
