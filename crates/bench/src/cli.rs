@@ -72,7 +72,7 @@ pub struct Cli {
     #[arg(long = "baselines", value_name = "DIR", default_value = "crates/bench/baselines")]
     pub(super) baselines_folder: PathBuf,
     /// Minutes that a report may take once everything is built; where time is short there are fewer rounds
-    #[arg(long, value_name = "MINUTES", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "MINUTES", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) time_limit: u32,
     /// Seconds that a latency measurement takes, behind its warm-up
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::reader::header;
 use super::watched::{DrainRound, Preloaded, Watched};
 use super::{Reader, Sender, Session, Subject};
-use tollgate_testkit::Mix;
+use tollgate_testkit::{Mix, MixSettings};
 
 /// The time between two looks at a worker. A look takes about a millisecond of the cores that the worker runs on.
 pub(super) const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
@@ -86,7 +86,17 @@ impl Session {
     /// Preloads a topic with so many events and has each of `subjects` drain it in every round, in alternating order. A subject that fails
     /// is left out from then on. Where time is limited there may be fewer rounds.
     pub fn drain(&self, subjects: &[Subject], events: usize, rounds: usize) -> Result<Vec<Drained>> {
-        let preloaded = self.preload(self.plan.partitions, events, self.mix())?;
+        self.drain_traffic(subjects, events, rounds, self.mix())
+    }
+
+    /// Does the same with events of about 1,300 bytes.
+    pub fn drain_smaller(&self, events: usize, rounds: usize) -> Result<Vec<Drained>> {
+        let sizes = MixSettings { result_bytes_max: 3_000, arguments_bytes_max: 1_200, response_bytes_max: 2_200, ..self.mix_settings() };
+        self.drain_traffic(&[Subject::Gate, Subject::PassThrough], events, rounds, Mix::new(sizes))
+    }
+
+    fn drain_traffic(&self, subjects: &[Subject], events: usize, rounds: usize, mix: Mix) -> Result<Vec<Drained>> {
+        let preloaded = self.preload(self.plan.partitions, events, mix)?;
         let mut turns: Vec<Turn<'_>> = subjects.iter().map(Turn::new).collect();
         for round in 0..rounds {
             let start = Instant::now();

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use super::alone::recorded;
 use super::{Absence, Bed, Checkout, Findings, Progress, Ratio, Session, Subject, SweepPoint, Versus};
 use super::{BASELINES, BENCHES, Budget};
 
@@ -31,7 +32,12 @@ mod weight {
     pub(super) const OVERLOAD: u32 = 65;
     pub(super) const VERSUS: u32 = 105;
     pub(super) const PARTITIONS: u32 = 110;
-    pub(super) const ALL: u32 = 305 + DRAIN + 2 * (PEAK + SWEEP) + LATENCY + OVERLOAD + VERSUS + PARTITIONS;
+    pub(super) const SMALLER: u32 = 60;
+    pub(super) const ABUSE: u32 = 70;
+    pub(super) const SWITCH: u32 = 70;
+    pub(super) const DIGEST: u32 = 40;
+    pub(super) const ALL: u32 =
+        305 + DRAIN + 2 * (PEAK + SWEEP) + LATENCY + OVERLOAD + VERSUS + PARTITIONS + SMALLER + ABUSE + SWITCH + DIGEST;
 }
 
 /// The settings of a report.
@@ -134,6 +140,12 @@ impl Report<'_> {
         }
         let costs = self.part(session, "partitions", weight::PARTITIONS, |session| session.partition_costs(events, rounds));
         self.findings.partitions = costs.unwrap_or_default();
+        let smaller = self.part(session, "drain of smaller events", weight::SMALLER, |session| session.drain_smaller(events, rounds));
+        self.findings.drained_smaller = smaller.unwrap_or_default();
+        self.findings.abuse_cpu = self.part(session, "abuse over off", weight::ABUSE, |session| session.deciding(events, rounds)).flatten();
+        self.findings.switch_ms = self.part(session, "kill switch", weight::SWITCH, |session| Ok(session.controls()?.1));
+        self.findings.digest_per_cpu_second =
+            self.part(session, "digest", weight::DIGEST, |session| recorded::digest_per_cpu_second(&session.invocation.binary, events));
         session.set_end(None);
     }
 
@@ -272,8 +284,9 @@ esac"#;
     #[test]
     fn all_parts_together_are_the_whole_time() {
         let named = [weight::DRAIN, weight::LATENCY, weight::OVERLOAD, weight::VERSUS, weight::PARTITIONS];
+        let others = [weight::SMALLER, weight::ABUSE, weight::SWITCH, weight::DIGEST];
         let twice = [weight::PEAK, weight::SWEEP];
-        let sum = weight::BENCHES.iter().chain(&named).chain(&twice).chain(&twice).sum::<u32>();
+        let sum = weight::BENCHES.iter().chain(&named).chain(&others).chain(&twice).chain(&twice).sum::<u32>();
         assert_eq!(sum, weight::ALL);
     }
 }

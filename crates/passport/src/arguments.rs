@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use crate::ToolInput;
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
-use super::argument_names::{ArgumentNames, are_alike, fold, is_host, is_place};
+use super::argument_names::{ArgumentNames, are_alike, fold, is_place};
 use super::argument_role::ArgumentRole;
 use super::denial::Denial;
-use super::destination::host_address;
 use super::fields::Amount;
+use super::said::{Said, address, names_places};
 
 /// The largest arguments that are read, in bytes of their JSON text. No model writes as much in one answer.
 const BYTES_MAX: usize = 1024 * 1024;
@@ -207,9 +207,11 @@ impl<'v> Sorted<'v> {
             match role {
                 // A place is one in any text that is an object.
                 Some((ArgumentRole::Text, _)) if named.is_none() && own.as_deref().is_some_and(is_place) => {
-                    self.note_addresses(value, own.as_deref().is_some_and(is_host));
+                    self.note_addresses(value, Said::under(own.as_deref()));
                     self.unnamed(value, names)?;
                 }
+                // Edits that are written out name files of their own, or none.
+                Some((ArgumentRole::Text, "edits")) if names_places(value, names) => self.refused = self.refused.or(Some("edits")),
                 Some(role @ (ArgumentRole::Text | ArgumentRole::Route, _)) => self.inner(value, role, names)?,
                 Some(_) if named.is_none() && matches!(outer, Some((ArgumentRole::Headers, _))) && value.shape() == Shape::String => {
                     self.unknown_names.push(key);
@@ -225,9 +227,7 @@ impl<'v> Sorted<'v> {
                 Some(role) => self.valued(value, role, names)?,
                 None => {
                     self.unknown_names.push(key);
-                    if own.as_deref().is_some_and(is_place) {
-                        self.note_addresses(value, own.as_deref().is_some_and(is_host));
-                    }
+                    self.note_addresses(value, Said::under(own.as_deref()));
                     self.unnamed(value, names)?;
                 }
             }
@@ -235,13 +235,10 @@ impl<'v> Sorted<'v> {
         Ok(())
     }
 
-    /// Notes the addresses that stand under the name of a place without a scheme. What stands under the name of a host is an address in any of
-    /// its forms, such as `127.1` and `::1`.
-    fn note_addresses(&mut self, value: Value<'v>, is_host: bool) {
-        let said = value.as_text().and_then(Text::into_str);
-        let found = said.and_then(|said| address(&said).or_else(|| is_host.then(|| host_address(&said)).flatten()));
-        self.said.extend(found.map(Cow::Owned));
-        value.items().for_each(|item| self.note_addresses(item, is_host));
+    /// Notes the addresses that stand without a scheme under a name that no table of the tool has.
+    fn note_addresses(&mut self, value: Value<'v>, said: Said) {
+        self.said.extend(said.addresses(value).into_iter().map(Cow::Owned));
+        value.items().for_each(|item| self.note_addresses(item, said));
     }
 
     /// Takes the value of an argument that has a role: a text, or texts in lists and objects.
@@ -294,25 +291,6 @@ impl<'v> Sorted<'v> {
             _ => Ok(()),
         }
     }
-}
-
-/// Returns the address that a route is, if it begins with the address of a host or the usual name of a private one.
-pub(super) fn address(route: &str) -> Option<String> {
-    let rest = route.trim().trim_start_matches('/');
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default().to_ascii_lowercase();
-    let name = if host.starts_with('[') { host.as_str() } else { host.split(':').next().unwrap_or_default() };
-    let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_hexdigit() || b"x.".contains(&byte)) && name.contains('.');
-    let is_local = name == "localhost" || [".localhost", ".internal", ".local"].iter().any(|end| name.ends_with(end));
-    let is_address = is_number && name.split('.').count() == 4 || name.starts_with('[') || is_one_number(route.trim(), name);
-    (is_address || is_local).then(|| format!("http://{rest}"))
-}
-
-/// Returns whether the host of a route is an address as one number, such as 2130706433. Behind a slash it is an id or a time, and a shorter
-/// number is a year.
-fn is_one_number(route: &str, name: &str) -> bool {
-    let digits = name.strip_prefix("0x").filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
-    let is_number = digits.is_some() || name.bytes().all(|byte| byte.is_ascii_digit());
-    is_number && name.len() >= 8 && (!route.starts_with('/') || route.starts_with("//"))
 }
 
 fn has_control(text: &str) -> bool {

@@ -36,6 +36,15 @@ impl Host {
         if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
             return Err("URL must be an absolute http(s) URL");
         }
+        // A tool that takes several addresses in a text reads the others too.
+        let is_list = |sign: char| {
+            rest.split(sign)
+                .skip(1)
+                .any(|next| next.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http")) && next.contains("://"))
+        };
+        if [',', ';', '|'].into_iter().any(is_list) {
+            return Err("URL may be several URLs; write each as a text of its own");
+        }
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if authority.contains(['@', '%']) {
             return Err("URL holds credentials or a percent-encoded host");
@@ -216,6 +225,8 @@ mod tests {
             "http://example.com:+80",
             "http://1.2.3.4.5",
             "http://a_b!c",
+            "https://example.com/,https://evil.io/",
+            "https://example.com/;HTTP://evil.io/",
         ] {
             assert!(name(url).is_err(), "{url}");
         }

@@ -23,6 +23,7 @@ mod names;
 mod pack;
 mod path;
 mod rules;
+mod said;
 mod schema;
 mod shell_glob;
 mod tool_input;

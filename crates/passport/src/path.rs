@@ -236,14 +236,6 @@ impl PathSet {
         components.map(ShellGlob::new).any(|component| self.last_names().any(|name| component.meets(name)))
     }
 
-    /// As [`Self::may_be_found_by`], of a glob that is a whole path: one that is relative finds no place of the system.
-    pub(super) fn may_be_found_at(&self, glob: &str) -> bool {
-        let is_relative = !glob.starts_with(['/', '~']);
-        let components = glob.split('/').filter(|component| component.contains(['*', '?', '[']));
-        let names = || self.entries.iter().filter(|entry| !is_relative || !trees::is_of_system(entry)).filter_map(|entry| last_name(entry));
-        components.map(ShellGlob::new).any(|component| names().any(|name| component.meets(name)))
-    }
-
     /// Returns whether a pattern of names looks for a name with which an entry ends: one of its components is that name, or is a glob that finds
     /// it although it is hidden.
     pub(super) fn is_named_by(&self, pattern: &str) -> bool {

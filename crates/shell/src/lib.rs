@@ -16,7 +16,7 @@
 //! |---|---|
 //! | [`grammar`] | text → tree, or the construct that is not in the grammar |
 //! | `walk`, `reached`, `expand`, `output`, `found` | tree → the commands that run |
-//! | `touch`, `files` | the files that redirections open, and those that programs are given |
+//! | `touch`, `filled`, `files` | the files that redirections open, and those that programs are given |
 //! | `template` | an entry with typed places: `gh pr view {number}` |
 //! | `entry` | what an entry of the list says of the arguments |
 //! | [`tables`] | a row of `programs.txt` for each program: the arguments that are known to be harmless |
@@ -41,6 +41,7 @@ mod deny;
 mod entry;
 mod expand;
 mod files;
+mod filled;
 mod finding;
 mod flags;
 mod found;

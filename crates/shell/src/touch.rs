@@ -33,7 +33,7 @@ const GIT_SHOWN: [&str; 3] = ["annotate", "blame", "diff"];
 impl Walk<'_> {
     /// Notes the files that a program is given. Names that the line computes cannot be held to any rule.
     /// Returns the places of the arguments that are files. What an archive holds that an entry of the list says to extract is its author's.
-    pub(super) fn touch(&mut self, name: &str, arguments: &[Argument], given: usize) -> Vec<usize> {
+    pub(super) fn touch(&mut self, name: &str, arguments: &[Argument], given: usize, filled: &[(usize, Place)]) -> Vec<usize> {
         if name == "tee" {
             let written = arguments.iter().filter(|argument| argument.is_operand());
             written.for_each(|argument| self.output_file(name, argument.as_known(), argument.at));
@@ -48,11 +48,18 @@ impl Walk<'_> {
             self.output_file(name, argument.as_known().map(|_| path.as_str()), argument.at);
             places.push(index);
         }
-        let touches = touched_behind(given, name, arguments);
-        let trees = if given > 1 && name.ends_with("tar") { Vec::new() } else { tables::trees(name, arguments) };
+        let touches = touched_behind(given, name, arguments, filled);
+        let trees = match given {
+            0 | 1 => tables::trees(name, arguments),
+            _ if name.ends_with("tar") => Vec::new(),
+            _ => tables::trees_of_entry(name, arguments),
+        };
         // Names that are only shown are held by no rule.
         let is_shown = !self.is_read_on && tables::only_names(name, arguments);
         self.note_found(name, arguments, &touches, is_shown);
+        if finds_here(name, arguments, &touches) {
+            self.searched.push(FileOperand { below: Below::Searched, ..FileOperand::new(self.directories.resolved("."), Access::Read) });
+        }
         for touch in touches {
             match touch {
                 // All of them go at the end.
@@ -191,24 +198,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes what typed places of the list hold. `touched` are the arguments that the program is known to take for files.
-    pub(super) fn fill(&mut self, filled: Vec<(usize, Place)>, arguments: &[Argument], touched: &[usize]) {
-        for (index, place) in filled {
-            let Some(argument) = arguments.get(index) else { continue };
-            match place {
-                Place::Url => self.urls.push(argument.text.clone()),
-                // A program that is not known may do both with it.
-                Place::Path if !touched.contains(&index) => {
-                    for access in [Access::Read, Access::Write] {
-                        let path = self.directories.resolved(&argument.text);
-                        self.operands.push(FileOperand::new(path, access));
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
     pub(super) fn redirect(&mut self, access: Access, target: &Word, bytes: Option<usize>) {
         let argument = self.argument(target);
         // The home directory is as literal as an absolute path.
@@ -321,9 +310,12 @@ impl Walk<'_> {
         }
         self.files = resolved;
         let mut operands = std::mem::take(&mut self.operands);
-        if operands.iter().any(|operand| operand.is_found && operand.access == Access::Write) {
-            // What is found there is written.
-            operands.append(&mut self.searched);
+        let is_found = |access: Access| operands.iter().any(|operand| operand.is_found && operand.access == access);
+        let (is_read, is_written) = (is_found(Access::Read), is_found(Access::Write));
+        // What is found there is read or written.
+        for operand in std::mem::take(&mut self.searched) {
+            operands.extend(is_read.then(|| FileOperand { access: Access::Read, ..operand.clone() }));
+            operands.extend((is_written && operand.access == Access::Write).then_some(operand));
         }
         let in_folders = |operand: FileOperand| {
             let places = self.directories.all(&operand.path).into_iter();
@@ -336,13 +328,22 @@ impl Walk<'_> {
 }
 
 /// Returns what a program touches. `given` words are those of an entry of the list: where nothing but its words says what it touches, what the
-/// entry names itself is its author's.
-fn touched_behind(given: usize, name: &str, arguments: &[Argument]) -> Vec<Touch> {
+/// entry names itself is its author's, and what fills its places is not.
+fn touched_behind(given: usize, name: &str, arguments: &[Argument], filled: &[(usize, Place)]) -> Vec<Touch> {
     let mut touches = touched(name, arguments);
     if given > 1 && tables::is_worded(name) {
-        touches.retain(|touch| !matches!(touch, Touch::File { index, .. } if *index + 1 < given));
+        let is_filled = |at: usize| filled.iter().any(|(index, _)| *index == at);
+        touches.retain(|touch| !matches!(touch, Touch::File { index, .. } if *index + 1 < given && !is_filled(*index)));
     }
     touches
+}
+
+/// Returns whether a command prints names that it finds in the folder at hand, or that are seen from another folder than the folder in which it
+/// looks.
+fn finds_here(name: &str, arguments: &[Argument], touches: &[Touch]) -> bool {
+    let words: Vec<&str> = std::iter::once(name).chain(arguments.iter().map(|argument| argument.text.as_str())).collect();
+    let has_folder = FINDERS.contains(&name) && name != "git" && touches.iter().any(|touch| matches!(touch, Touch::File { .. }));
+    found::is_finder(&words) && !has_folder
 }
 
 /// Returns whether a command prints names that it finds and that no pattern holds. What it is given by others is held by theirs.

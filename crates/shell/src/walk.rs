@@ -301,14 +301,14 @@ impl<'a> Walk<'a> {
         if name == "git" {
             self.git(arguments, at);
         }
-        let touched = self.touch(name, arguments, given);
+        let filled = filled.unwrap_or_default();
+        let touched = self.touch(name, arguments, given, &filled);
         self.read_texts(name, arguments, index);
         let was_fed_found = self.is_fed_found;
         self.is_fed_found &= name != "xargs" || !arguments.iter().any(|word| word.text.starts_with("-a") || word.text.starts_with("--arg"));
         self.is_fed_whole &= self.is_fed_found && found::takes_whole(arguments);
-        let filled = filled.unwrap_or_default();
         let places: Vec<usize> = filled.iter().filter_map(|(index, _)| arguments.get(*index)).map(|argument| argument.at).collect();
-        self.fill(filled, arguments, &touched);
+        self.fill(name, filled, arguments, &touched);
         // What an entry says word for word is its author's, whatever a table makes of it. An interpreter alone reads what it runs.
         let is_written_out = given > 1 && given == words.len();
         self.prints_secrets |= !is_written_out && tables::prints_secrets(name, arguments);

@@ -3,6 +3,7 @@
 //!
 //! Broker, workers, producer and reader share the machine, so absolute figures are this machine's.
 
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -18,20 +19,21 @@ const SWITCHES: usize = 200;
 /// How many switches come before those that count: the broker's code is not compiled yet.
 const WARM_UP: usize = 20;
 /// The milliseconds that a switch may take at the 99th percentile.
-const TARGET_MS: f64 = 200.0;
+pub(crate) const SWITCH_MS_MAX: f64 = 60.0;
 const SHARED_TIME_MAX: Duration = Duration::from_secs(60);
 
 impl Session {
-    /// Measures suspending and lifting on topics of its own.
-    pub(crate) fn controls(&self) -> Result<()> {
+    /// Measures suspending and lifting on topics of its own. Returns the table, and the milliseconds at the 99th percentile until a switch is in
+    /// force on every partition.
+    pub(crate) fn controls(&self) -> Result<(String, f64)> {
         let name = self.unique();
         let topics = self.topics.create(&name, PARTITIONS)?;
         let measured = self.switch_all(&topics, &name);
         let deleted = self.delete(&topics);
-        measured.and(deleted)
+        measured.and_then(|found| deleted.map(|()| found))
     }
 
-    fn switch_all(&self, topics: &TopicSettings, group: &str) -> Result<()> {
+    fn switch_all(&self, topics: &TopicSettings, group: &str) -> Result<(String, f64)> {
         let start = || Worker::start(&self.invocation, &settings::without_abuse(), topics, group);
         let mut workers = [start()?, start()?];
         wait_shared(&mut workers)?;
@@ -53,24 +55,25 @@ impl Session {
             self.progress.show("switching", number, WARM_UP + SWITCHES);
         }
         self.progress.clear();
-        println!("{PARTITIONS} partitions, two workers, {SWITCHES} switches each way");
-        println!("{:<34} {:>9} {:>9} {:>9}", "", "p50 ms", "p99 ms", "max ms");
-        show("any call → its verdict", stream.waits)?;
+        let mut table = format!("{PARTITIONS} partitions, two workers, {SWITCHES} switches each way\n");
+        writeln!(table, "{:<34} {:>9} {:>9} {:>9}", "", "p50 ms", "p99 ms", "max ms")?;
+        write_row(&mut table, "any call → its verdict", stream.waits)?;
         let mut worst: f64 = 0.0;
         for (name, times) in [("blocked", blocked), ("allowed", allowed)] {
-            show(&format!("switch → {name} on a partition"), times.concat())?;
+            write_row(&mut table, &format!("switch → {name} on a partition"), times.concat())?;
             let slowest = times.iter().map(|of_partitions| of_partitions.iter().copied().fold(0.0, f64::max));
-            worst = worst.max(show(&format!("switch → {name} on all of them"), slowest.collect())?);
+            worst = worst.max(write_row(&mut table, &format!("switch → {name} on all of them"), slowest.collect())?);
         }
-        println!("the target of {TARGET_MS} ms at p99 is {}", if worst <= TARGET_MS { "met" } else { "MISSED" });
-        workers.into_iter().try_for_each(Worker::stop)
+        writeln!(table, "the target of {SWITCH_MS_MAX} ms at p99 is {}", if worst <= SWITCH_MS_MAX { "met" } else { "MISSED" })?;
+        workers.into_iter().try_for_each(Worker::stop)?;
+        Ok((table, worst))
     }
 }
 
-/// Prints a spread, and returns its 99th percentile.
-fn show(name: &str, times: Vec<f64>) -> Result<f64> {
+/// Writes a spread, and returns its 99th percentile.
+fn write_row(table: &mut String, name: &str, times: Vec<f64>) -> Result<f64> {
     let Delays { p50_ms, p99_ms, max_ms, .. } = Delays::of(times, 0).context("nothing was measured")?;
-    println!("{name:<34} {p50_ms:>9.1} {p99_ms:>9.1} {max_ms:>9.1}");
+    writeln!(table, "{name:<34} {p50_ms:>9.1} {p99_ms:>9.1} {max_ms:>9.1}")?;
     Ok(p99_ms)
 }
 

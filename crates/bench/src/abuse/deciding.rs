@@ -15,7 +15,7 @@ const TIME_MAX: Duration = Duration::from_secs(180);
 
 impl Session {
     /// Returns the CPU per event of deciding with the pack on and subjects suspended, over that without either.
-    pub(super) fn deciding(&self, events: usize, rounds: usize) -> Result<Option<Ratio>> {
+    pub(crate) fn deciding(&self, events: usize, rounds: usize) -> Result<Option<Ratio>> {
         let preloaded = self.preload(self.plan.partitions, events, self.mix())?;
         let found = self.drain_in_pairs(&preloaded, rounds);
         let discarded = self.discard(&preloaded);

@@ -33,6 +33,7 @@ use super::offline::figures;
 use super::topics::client;
 use super::{Absence, Checkout, Findings, Phase, Progress, Ratio, Session};
 pub use alerted::Delays;
+pub(crate) use controls::SWITCH_MS_MAX;
 use settings::SUBJECT_KEY;
 
 /// How long the benchmark of the fold may take once it is built, and how long building it.

@@ -9,7 +9,7 @@
 //! | `shadow` | a policy on trial, over deciding without |
 
 mod moves;
-mod recorded;
+pub(super) mod recorded;
 mod remote;
 mod serve;
 mod shadow;
@@ -64,7 +64,7 @@ impl Measurement {
     pub(super) fn run(&self, tollgate: Option<&Path>, open: impl FnOnce() -> Result<Session>) -> Result<()> {
         match self {
             Self::Moves => open()?.moves(),
-            Self::Controls => open()?.controls(),
+            Self::Controls => open()?.controls().map(|(table, _)| print!("{table}")),
             Self::Recorded { events } => recorded::measure(&binary::resolve(tollgate, &Progress::default())?, *events),
             Self::Remote { serve: true } => remote::serve(),
             Self::Remote { serve: false } => remote::measure(),

@@ -19,16 +19,26 @@ use super::{SMALL_EVENTS, Seconds, cpu_seconds, medians};
 const ROUNDS: usize = 3;
 const PARTITIONS: u32 = 16;
 
+const DIGEST: &str = "taskset -c 0 $TOLLGATE eval --digest capture.jsonl";
+
 /// What is measured: its name, and the command.
 const SUBJECTS: [(&str, &str); 7] = [
     ("eval, one core", "taskset -c 0 $TOLLGATE eval capture.jsonl"),
-    ("eval --digest, one core", "taskset -c 0 $TOLLGATE eval --digest capture.jsonl"),
+    ("eval --digest, one core", DIGEST),
     ("eval --digest, all cores", "$TOLLGATE eval --digest capture.jsonl"),
     ("eval --digest, all cores, compressed", "$TOLLGATE eval --digest capture.jsonl.zst"),
     ("diff, one core", "taskset -c 0 $TOLLGATE diff --policy b.yaml capture.jsonl"),
     ("diff, all cores", "$TOLLGATE diff --policy b.yaml capture.jsonl"),
     ("zstd -dc | jq -c .value", "zstd -dc capture.jsonl.zst | jq -c .value"),
 ];
+
+/// Returns how many events `eval --digest` decides in a second of one core's time, on traffic of so many events.
+pub(crate) fn digest_per_cpu_second(tollgate: &Path, events: usize) -> Result<f64> {
+    let folder = tempfile::tempdir()?;
+    write_capture(folder.path(), events)?;
+    let costs = (0..ROUNDS).map(|_| run(folder.path(), DIGEST, tollgate)).collect::<Result<Vec<_>>>()?;
+    Ok(events as f64 / medians(&costs).1)
+}
 
 /// Measures every subject on traffic of so many events.
 pub(super) fn measure(tollgate: &Path, events: usize) -> Result<()> {

@@ -13,7 +13,7 @@ pub use targets::Row;
 
 use serde::Serialize;
 
-use crate::{Absence, AbuseFindings, Drained, Machine, Offline, Overload, PartitionCost, Peak, Phase, Plan, Versus};
+use crate::{Absence, AbuseFindings, Drained, Machine, Offline, Overload, PartitionCost, Peak, Phase, Plan, Ratio, Versus};
 
 /// Returns the table of targets of one run.
 pub fn rows(findings: &Findings) -> Vec<Row> {
@@ -48,6 +48,18 @@ pub struct Findings {
     /// Events per CPU second of every worker.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drained: Vec<Drained>,
+    /// The same of the gate and the pass-through on events of about 1,300 bytes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub drained_smaller: Vec<Drained>,
+    /// CPU per event of deciding with abuse on, over that with abuse off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub abuse_cpu: Option<Ratio>,
+    /// Milliseconds from a suspension to the first blocked call on the last of 16 partitions, at the 99th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub switch_ms: Option<f64>,
+    /// Events that `eval --digest` decides in a second of one core's time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest_per_cpu_second: Option<f64>,
     /// The cost of an event with more partitions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<PartitionCost>,

@@ -74,6 +74,10 @@ pub(crate) fn findings() -> Findings {
             drained("bare", 90_000.0),
             drained("python", 1_500.0),
         ],
+        drained_smaller: vec![drained("tollgate", 130_000.0), drained("pass-through", 200_000.0)],
+        abuse_cpu: ratio(1.02),
+        switch_ms: Some(89.0),
+        digest_per_cpu_second: Some(450_000.0),
         partitions: [(1, 20.0), (8, 21.0), (64, 24.0)]
             .map(|(partitions, cost)| PartitionCost { partitions, cpu_us: vec![cost, cost + 1.0, cost - 1.0] })
             .to_vec(),

@@ -3,6 +3,8 @@
 use serde::Serialize;
 
 use super::Findings;
+use super::abuse::CPU_MAX;
+use crate::abuse::SWITCH_MS_MAX;
 use crate::offline::{Growth, ThreadMemory};
 use crate::{Drained, PARTITIONS, Ratio};
 
@@ -19,9 +21,11 @@ const CALL_NS_MAX: f64 = 2_000.0;
 const CALL_ALLOCATIONS_MAX: f64 = 5.0;
 /// The number of live threads that the target of memory is about.
 const LIVE_THREADS: u64 = 1_000_000;
-const BUSY_BYTES_MAX: f64 = 1_600.0;
-const QUIET_BYTES_MAX: f64 = 300.0;
-/// The factor by which the cost of an event may grow as work grows.
+const BUSY_BYTES_MAX: f64 = 1_400.0;
+const QUIET_BYTES_MAX: f64 = 230.0;
+const DIGEST_MIN: f64 = 400_000.0;
+/// The factors by which the cost of an event may grow as threads, rules and partitions grow.
+const THREADS_GROWTH_MAX: f64 = 1.5;
 const COST_GROWTH_MAX: f64 = 1.3;
 
 /// One line of the table.
@@ -46,6 +50,7 @@ pub(super) type Judged = Option<(String, Option<bool>)>;
 /// Returns the table of deciding.
 pub(super) fn rows(findings: &Findings) -> Vec<Row> {
     let mut rows = over_others(findings);
+    rows.extend(with_abuse(findings));
     rows.extend(overload(findings));
     rows.extend(core(findings));
     rows.extend(growth(findings));
@@ -73,23 +78,35 @@ impl Findings {
 /// Returns the rows of the gate over a worker that decides nothing, and over what others would run.
 fn over_others(findings: &Findings) -> Vec<Row> {
     let versus = findings.versus.as_ref();
-    let draining = |over, under| per_cpu_second(findings, over, under);
+    let draining = |over, under| per_cpu_second(&findings.drained, over, under);
+    let smaller = per_cpu_second(&findings.drained_smaller, "pass-through", "tollgate");
     let drained = |who| [who, "tollgate", "pass-through", "drain", "broker"];
     let loaded = ["versus", "peak", "gate under load", "broker"];
     vec![
-        findings.at_most("CPU per event over pass-through, draining", 1.5, draining("pass-through", "tollgate"), &drained("tollgate")),
-        findings.at_most("CPU per event over pass-through, at half of peak", 1.5, versus.and_then(|versus| versus.cpu_at_half), &loaded),
+        findings.at_most(
+            "CPU per event over pass-through, draining events of 3 KB",
+            1.6,
+            draining("pass-through", "tollgate"),
+            &drained("tollgate"),
+        ),
+        findings.at_most(
+            "CPU per event over pass-through, draining events of 1.3 KB",
+            1.7,
+            smaller,
+            &["drain of smaller events", "broker"],
+        ),
+        findings.at_most("CPU per event over pass-through, at half of peak", 1.25, versus.and_then(|versus| versus.cpu_at_half), &loaded),
         findings.at_most("CPU per event of the pass-through over a bare loop", 1.1, draining("bare", "pass-through"), &drained("bare")),
-        findings.at_least("events per CPU second over the Python worker", 30.0, draining("tollgate", "python"), &drained("python")),
+        findings.at_least("events per CPU second over the Python worker", 3.0, draining("tollgate", "python"), &drained("python")),
         findings.at_least(
             "events per CPU second over the Kafka Streams application",
-            3.0,
+            5.0,
             draining("tollgate", "kafka-streams"),
             &drained("kafka-streams"),
         ),
         findings.at_most(
             "p99 from intended send to verdict at half of peak, over pass-through",
-            1.2,
+            1.1,
             versus.and_then(|versus| versus.p99),
             &loaded,
         ),
@@ -97,9 +114,25 @@ fn over_others(findings: &Findings) -> Vec<Row> {
 }
 
 /// Returns the events per CPU second of `over` as a multiple of those of `under`, round by round.
-fn per_cpu_second(findings: &Findings, over: &str, under: &str) -> Option<Ratio> {
-    let of = |name: &str| findings.drained.iter().find(|drained| drained.name == name).map(Drained::cpu_us);
+fn per_cpu_second(drained: &[Drained], over: &str, under: &str) -> Option<Ratio> {
+    let of = |name: &str| drained.iter().find(|drained| drained.name == name).map(Drained::cpu_us);
     Ratio::between(&of(under)?, &of(over)?)
+}
+
+/// Returns the rows of what abuse over the fleet adds, and of captures.
+fn with_abuse(findings: &Findings) -> [Row; 3] {
+    let switch = findings.switch_ms.map(|ms| (format!("{ms:.0} ms"), Some(ms <= SWITCH_MS_MAX)));
+    let digest = findings.digest_per_cpu_second.map(|count| (format!("{:.0}k", count / 1e3), Some(count >= DIGEST_MIN)));
+    [
+        findings.at_most("CPU per event of deciding, abuse on over off", CPU_MAX, findings.abuse_cpu, &["abuse over off", "broker"]),
+        findings.row(
+            "suspension → blocked on all of 16 partitions under load, p99",
+            format!("≤ {SWITCH_MS_MAX} ms"),
+            switch,
+            &["kill switch", "broker"],
+        ),
+        findings.row("`eval --digest`, events per CPU second", format!("≥ {:.0}k", DIGEST_MIN / 1e3), digest, &["digest", "broker"]),
+    ]
 }
 
 fn overload(findings: &Findings) -> [Row; 4] {
@@ -161,19 +194,18 @@ fn judge_memory(memory: &ThreadMemory, bytes_max: f64) -> (String, Option<bool>)
 
 /// Returns the rows of the cost per event as work grows: of several figures of a kind the worst one counts.
 fn growth(findings: &Findings) -> [Row; 3] {
-    let target = || format!("≤ {COST_GROWTH_MAX}×");
-    let of_core = |kind: &str, what: &str| {
+    let of_core = |kind: &str, limit: f64, what: &str| {
         let worst =
             findings.offline.growth.iter().filter(|growth| growth.what.starts_with(kind)).max_by(|a, b| a.ratio.total_cmp(&b.ratio));
-        let judged = worst.map(|worst: &Growth| (format!("{:.2}× ({})", worst.ratio, worst.what), Some(worst.ratio <= COST_GROWTH_MAX)));
-        findings.row(what, target(), judged, &["growth"])
+        let judged = worst.map(|worst: &Growth| (format!("{:.2}× ({})", worst.ratio, worst.what), Some(worst.ratio <= limit)));
+        findings.row(what, format!("≤ {limit}×"), judged, &["growth"])
     };
     let [few, .., many] = PARTITIONS;
     let cost = |partitions| findings.partitions.iter().find(|cost| cost.partitions == partitions);
     let ratio = cost(many).zip(cost(few)).and_then(|(many, few)| many.over(few));
     [
-        of_core("threads", "cost per event, 1,000 → 1 million threads"),
-        of_core("rules", "cost per event, 10 → 10,000 rules"),
+        of_core("threads", THREADS_GROWTH_MAX, "cost per event, 1,000 → 1 million threads"),
+        of_core("rules", COST_GROWTH_MAX, "cost per event, 10 → 10,000 rules"),
         findings.at_most(&format!("cost per event, {few} → {many} partitions"), COST_GROWTH_MAX, ratio, &["partitions", "broker"]),
     ]
 }
@@ -192,7 +224,9 @@ mod tests {
     #[test]
     fn every_target_is_judged_by_what_was_measured() {
         let (yes, no) = (Some(true), Some(false));
-        let expected = [yes, yes, yes, yes, None, no, yes, yes, yes, yes, yes, no, yes, None, None, yes];
+        let over_others = [yes, yes, no, yes, yes, None, no];
+        let others = [yes, no, yes, yes, yes, yes, yes, yes, no, no, None, None, yes];
+        let expected = [over_others.as_slice(), others.as_slice()].concat();
         assert_eq!(met(&rows(&findings())), expected);
         let empty = Findings::new(Machine::here(String::new()), findings().plan);
         assert!(rows(&empty).iter().all(|row| row.measured.is_none() && row.met.is_none() && row.why.is_none()));
@@ -219,9 +253,9 @@ mod tests {
     #[test]
     fn more_events_per_cpu_second_are_a_higher_ratio() {
         let found = findings();
-        assert!((39.9..40.1).contains(&per_cpu_second(&found, "tollgate", "python").unwrap().median));
-        assert!((1.06..1.08).contains(&per_cpu_second(&found, "bare", "pass-through").unwrap().median));
-        assert_eq!(per_cpu_second(&found, "tollgate", "nobody"), None);
+        assert!((39.9..40.1).contains(&per_cpu_second(&found.drained, "tollgate", "python").unwrap().median));
+        assert!((1.06..1.08).contains(&per_cpu_second(&found.drained, "bare", "pass-through").unwrap().median));
+        assert_eq!(per_cpu_second(&found.drained, "tollgate", "nobody"), None);
     }
 
     #[test]
@@ -229,9 +263,9 @@ mod tests {
         let mut found = findings();
         found.absences.push(Absence::failed("drain", "the broker ended"));
         let why = |at: usize| rows(&found).get(at).and_then(|row| row.why.clone());
-        assert_eq!(why(4).as_deref(), Some("java is not installed (17 or newer)"));
+        assert_eq!(why(5).as_deref(), Some("java is not installed (17 or newer)"));
         assert_eq!(why(0), None);
-        assert!(why(13).is_some_and(|why| why.contains("60 s")));
+        assert!(why(17).is_some_and(|why| why.contains("60 s")));
         found.drained.clear();
         assert_eq!(rows(&found).first().and_then(|row| row.why.clone()).as_deref(), Some("the broker ended"));
     }

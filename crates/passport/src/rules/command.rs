@@ -3,6 +3,7 @@
 //! Without `allowed_commands` nothing is allowed; `*` in it allows any command. The crate `bash_commands` proves what a command line runs.
 
 use bash_commands::{COMMAND_BYTES_MAX, Checked, CommandFinding, CommandRules};
+use tollgate_json::{Text, Value};
 
 use super::super::argument_names::fold;
 use super::super::argument_role::ArgumentRole;
@@ -105,9 +106,7 @@ impl CommandLimits {
             report(to, "patterns", call.files.check_patterns(&checked.patterns));
         }
         if !checked.operands.is_empty() {
-            let judged = checked.operands.iter().try_for_each(|operand| call.files.check_operand(operand));
-            let judged = judged.and_then(|()| call.files.check_found(&checked.operands, &checked.patterns));
-            report(to, "files of arguments", judged);
+            report(to, "files of arguments", call.files.check_operands(&checked.operands, &checked.patterns));
         }
     }
 }
@@ -186,6 +185,12 @@ impl Rules for CommandLimits {
         let is_harmless = |text: &str| text.is_empty() || text.bytes().all(|byte| byte.is_ascii_digit());
         if sorted.unknown.iter().any(|text| !is_harmless(text)) && !self.allows_all() {
             report(to, "unknown arguments", Err(unknown_argument("another command")));
+        }
+        let is_time = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
+        let is_other = |(_, value): &(usize, Value<'_>)| value.as_text().and_then(Text::into_str).is_some_and(|text| !is_time(&text));
+        if call.arguments.named(&TIMEOUTS.map(|(name, _)| name)).iter().any(is_other) && !self.allows_all() {
+            const MESSAGE: &str = "A timeout is a text that is no number, and a tool may write it into a command; write a number";
+            report(to, "unknown arguments", Err(Denial::new("oap.invalid_tool_arguments", MESSAGE)));
         }
         let asked = || call.arguments.largest(TIMEOUTS);
         report(to, "max_execution_time", check_amount(&self.max_execution_time, asked, "Command timeout exceeds max_execution_time"));

@@ -83,6 +83,61 @@ impl Rules for MessagingLimits {
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         report(to, "recipients", self.check_destinations(call));
         report(to, "secrets", check_secrets(call));
+        report(to, "files", check_attached(call));
+        report(to, "headers", check_headers(call));
+    }
+}
+
+/// Names of arguments of which the texts may be files that are sent.
+const ATTACHED: [&str; 16] = [
+    "attachment",
+    "attachments",
+    "audio",
+    "document",
+    "documents",
+    "file",
+    "file_path",
+    "file_paths",
+    "files",
+    "image",
+    "image_path",
+    "images",
+    "media",
+    "media_path",
+    "path",
+    "video",
+];
+
+/// Names of arguments that become headers of a mail.
+const HEADERS: [&str; 6] = ["subject", "title", "from", "sender", "reply_to", "in_reply_to"];
+
+/// Checks that what is sent with a message may be read.
+fn check_attached(call: &RuleCall<'_>) -> Result<(), Denial> {
+    let mut open: Vec<Value<'_>> = call.arguments.named(&ATTACHED).into_iter().map(|(_, value)| value).collect();
+    while let Some(value) = open.pop() {
+        open.extend(value.items());
+        let Some(text) = value.as_text().and_then(Text::into_str) else { continue };
+        let text = text.trim();
+        let path = text.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("file://")).and_then(|_| text.get(7..)).unwrap_or(text);
+        if !path.contains("://") && !path.contains(char::is_whitespace) && path.contains(['/', '.']) {
+            call.files.check_path(path, false, false)?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a line break in what becomes a header: behind it mailers read another one.
+fn check_headers(call: &RuleCall<'_>) -> Result<(), Denial> {
+    let has_break = |(at, value): (usize, Value<'_>)| {
+        let text = value.as_text().and_then(Text::into_str)?;
+        text.trim_end().contains(['\n', '\r', '\0']).then(|| HEADERS.get(at).copied().unwrap_or_default())
+    };
+    match call.arguments.named(&HEADERS).into_iter().find_map(has_break) {
+        Some(name) => {
+            let message = format!("Argument '{name}' has a line break, behind which mailers read another header; write one line");
+            Err(Denial::new("oap.invalid_tool_arguments", message))
+        }
+        None => Ok(()),
     }
 }
 

@@ -6,6 +6,7 @@ mod file;
 mod file_arguments;
 mod file_path;
 mod file_patterns;
+mod file_rules;
 mod left_behind;
 mod limit;
 mod mcp;
@@ -16,9 +17,7 @@ mod web;
 
 use std::collections::HashSet;
 
-use bash_commands::grammar::Access;
-use bash_commands::{Below, FileOperand, FileUse};
-
+use bash_commands::Below;
 use tollgate_json::{Text, Value};
 
 use super::argument_names::{ArgumentNames, fold};
@@ -28,6 +27,7 @@ use super::denial::{Denial, Report, report};
 use super::fields::{Amount, Field, Malformed, Section, member_path, quoted};
 use super::pack::Pack;
 use super::schema::SchemaFault;
+pub(super) use file_rules::FileRules;
 use limit::{check_amount, check_limit};
 
 /// The treatment of limits that cannot be enforced here, such as numbers of calls over time.
@@ -78,104 +78,6 @@ fn unknown_argument(what: &str) -> Denial {
         "An argument that the tool is not known to have may be {what}; give it a role in tool_arguments, or leave it out of the call"
     );
     Denial::new("oap.invalid_tool_arguments", message)
-}
-
-/// The passport's rules for files, for commands that open some by redirections.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct FileRules<'c> {
-    pub(super) limits: &'c Limits,
-    /// Whether the passport has the capability to read files.
-    pub(super) reads: bool,
-    /// Whether it has the one to write them.
-    pub(super) writes: bool,
-}
-
-impl FileRules<'_> {
-    /// Reports the checks of a file that a redirection opens.
-    fn check(&self, file: &FileUse, to: &mut dyn Report) {
-        let (pack, granted) = match file.access {
-            Access::Read => (Pack::FileRead, self.reads),
-            Access::Write => (Pack::FileWrite, self.writes),
-        };
-        if !granted {
-            let message = format!("Redirection needs capability '{}', which the passport does not have", pack.capability());
-            return report(to, "redirection", Err(Denial::new("oap.unknown_capability", message)));
-        }
-        self.each(pack, to, |rules, to| rules.check_redirect(&file.path, file.bytes, to));
-    }
-
-    /// Reports the checks of an address that a program is given.
-    fn check_address(&self, url: &str, to: &mut dyn Report) {
-        self.each(Pack::WebFetch, to, |rules, to| rules.check_address(url, to));
-    }
-
-    /// Reports what `check` says under all rules of a pack, or that limits cannot be read.
-    fn each(&self, pack: Pack, to: &mut dyn Report, check: impl Fn(&dyn Rules, &mut dyn Report)) {
-        for rules in self.limits.rules(pack) {
-            match rules {
-                Ok(rules) => check(rules, to),
-                Err(malformed) => report(to, "limits", Err(malformed)),
-            }
-        }
-    }
-
-    /// Checks a path, which may be a glob, that a tool is given that may read it, and may write it.
-    fn check_path(&self, path: &str, is_glob: bool, writes: bool) -> Result<(), Denial> {
-        let packs: &[Pack] = if writes { &[Pack::FileRead, Pack::FileWrite] } else { &[Pack::FileRead] };
-        packs.iter().try_for_each(|pack| self.limits.rules(*pack).try_for_each(|rules| rules?.check_operand(path, is_glob)))
-    }
-
-    /// Checks a path that a tool changes and may show: it may not be blocked for reading.
-    fn check_shown(&self, path: &str) -> Result<(), Denial> {
-        self.limits.rules(Pack::FileRead).try_for_each(|rules| rules?.check_unblocked(path, false))
-    }
-
-    /// Checks the patterns with which programs look for names of files.
-    fn check_patterns(&self, patterns: &[String]) -> Result<(), Denial> {
-        self.limits.rules(Pack::FileRead).try_for_each(|rules| rules?.check_patterns(patterns))
-    }
-
-    /// Checks a file that a program is given by an argument. That the program may be run at all is for the list of commands: no capability for
-    /// files is asked for.
-    fn check_operand(&self, operand: &FileOperand) -> Result<(), Denial> {
-        let pack = if operand.access == Access::Read { Pack::FileRead } else { Pack::FileWrite };
-        // A whole name that is written is judged by the patterns that have found it.
-        let is_whole =
-            operand.path.strip_suffix('*').is_some_and(|folder| folder.is_empty() || folder.ends_with('/') && !folder.contains('*'));
-        let is_glob = operand.is_glob && !(is_whole && is_found(operand));
-        self.limits.rules(pack).try_for_each(|rules| {
-            let rules = rules?;
-            rules.check_operand(&operand.path, is_glob)?;
-            // What is found has been chosen by its name.
-            if matches!(operand.below, Below::Stays | Below::Searched | Below::Unsaid) || operand.is_found {
-                Ok(())
-            } else {
-                rules.check_tree(&operand.path, operand.below)
-            }
-        })?;
-        // Nobody allows it to write the file, but it may not do so where that is blocked.
-        let written =
-            (operand.below == Below::Unsaid && !operand.is_found).then(|| self.limits.rules(Pack::FileWrite)).into_iter().flatten();
-        written.into_iter().try_for_each(|rules| rules?.check_unblocked(&operand.path, is_glob))
-    }
-
-    /// Checks the names that programs have found by some patterns, or by none, if such names are written.
-    fn check_found(&self, operands: &[FileOperand], patterns: &[String]) -> Result<(), Denial> {
-        if !operands.iter().any(is_found) {
-            return Ok(());
-        }
-        let searched = || operands.iter().filter(|operand| operand.below == Below::Searched && !left_behind::are_built(patterns));
-        self.limits.rules(Pack::FileWrite).try_for_each(|rules| {
-            let rules = rules?;
-            rules.check_found(patterns)?;
-            searched().try_for_each(|operand| rules.check_tree(&operand.path, operand.below))
-        })
-    }
-}
-
-/// Returns whether a name that a program has found is written. What is read may be found in any case.
-fn is_found(operand: &FileOperand) -> bool {
-    operand.is_found && operand.access == Access::Write
 }
 
 /// The compiled rules of one capability.

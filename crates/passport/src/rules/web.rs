@@ -6,9 +6,10 @@ use std::borrow::Cow;
 
 use super::super::argument_names::{fold, is_web_search};
 use super::super::argument_role::ArgumentRole;
-use super::super::arguments::{Sorted, address, text};
+use super::super::arguments::{Sorted, text};
 use super::super::destination::{DomainSet, Host, host_address};
 use super::super::names::NameSet;
+use super::super::said::address;
 use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report, unknown_argument};
 
 /// The only action of a browser that needs a URL.

@@ -6,6 +6,7 @@ use super::patterns::crossing;
 use super::reading::{Scan, scan_subcommand};
 use super::texts::git_subcommand;
 use super::touches::{Touch, file, words};
+use super::values::is_remote;
 use crate::argument::Argument;
 use crate::grammar::Access;
 
@@ -60,6 +61,7 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     if subcommand == "mv" {
         touched.extend(placed(arguments, &operands, None));
     }
+    let first = operands.first().copied().unwrap_or_default();
     for index in operands {
         let Some(argument) = arguments.get(index) else { continue };
         if is_no_file(argument, index > end, subcommand, scanned.as_ref()) {
@@ -70,7 +72,9 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
             touched.extend(cloned(text).map(|path| Touch::File { index, path, access }));
             continue;
         }
-        if !is_name {
+        // A name that is no remote is a folder to git.
+        let is_folder = matches!(subcommand, "push" | "ls-remote") && index == first && !text.contains(':') && !is_remote(argument);
+        if !is_name || is_folder {
             touched.extend(file(arguments, index, access));
         }
         if !OF_REFSPECS.contains(&subcommand) {

@@ -25,8 +25,9 @@ const DEPTH_MAX: usize = 32;
 pub(super) fn of_find(arguments: &[Argument]) -> Vec<Touch> {
     let starts = arguments.iter().enumerate().skip_while(|(_, argument)| argument.text.starts_with('-'));
     let starts = starts.take_while(|(_, argument)| !argument.text.starts_with(['-', '(', '!', ')']));
-    let mut touched: Vec<Touch> =
-        starts.map(|(index, argument)| Touch::File { index, path: argument.text.clone(), access: Access::Read }).collect();
+    let is_deleted = arguments.iter().any(|argument| argument.text == "-delete");
+    let access = if is_deleted { Access::Write } else { Access::Read };
+    let mut touched: Vec<Touch> = starts.map(|(index, argument)| Touch::File { index, path: argument.text.clone(), access }).collect();
     let expression = Expression::new(arguments);
     let patterns = (0..expression.words.len()).filter_map(|at| expression.looked_for(at));
     touched.extend(patterns.map(|pattern| Touch::Pattern(folders_of(pattern))));

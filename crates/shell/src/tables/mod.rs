@@ -61,8 +61,8 @@ pub use printing::prints_secrets;
 pub use reading::{COMPUTED, COMPUTED_NAME, LITERAL, NAMED, OPERAND, SUBCOMMAND, Started, Unlisted, read, subcommand_behind_options};
 pub use texts::{git_subcommand, gives, reads_names, texts};
 pub use touches::{Touch, touched};
-pub use trees::trees;
-pub use words::is_worded;
+pub use trees::{trees, trees_of_entry};
+pub use words::{is_unsaid_at, is_worded};
 
 /// What is known of a program.
 #[derive(Debug)]
@@ -183,8 +183,11 @@ pub enum Value {
     Disabled,
     /// `FILE`: the name of a file that is read, or of a folder that is entered. It is a `NAME`, or `-`.
     File,
-    /// `BELOW`: a path that is known and leads below the working folder, to nothing hidden.
+    /// `BELOW`: a folder in which the program works, or its file of settings, where it may write too. The path is known and leads below the
+    /// working folder, to nothing hidden.
     Below,
+    /// `INPUT`: the same of a file that is read.
+    Input,
     /// `WRITTEN`: a file that is written, whose path is known. [`outputs`] finds it.
     Written,
     /// `GIT`: a setting of `git`, with its value.
@@ -197,6 +200,13 @@ pub enum Value {
     Repository,
     /// `CMAKE`: a setting of `cmake`, with its value.
     Cmake,
+}
+
+impl Value {
+    /// Returns whether it is the name of a file or folder.
+    fn is_file(self) -> bool {
+        matches!(self, Self::File | Self::Below | Self::Input)
+    }
 }
 
 /// The programs, as `programs.txt` has them.

@@ -91,7 +91,7 @@ impl Options {
                 None => (word, Takes::Nothing),
             },
         };
-        self.has_files |= matches!(takes, Takes::Value(Value::File | Value::Below) | Takes::Attached(Value::File | Value::Below));
+        self.has_files |= matches!(takes, Takes::Value(kind) | Takes::Attached(kind) if kind.is_file());
         let known = Known { name: name.trim_start_matches('-'), takes, role };
         match name.strip_prefix("--") {
             Some(long) => drop(self.long.insert(long, known)),
@@ -124,6 +124,7 @@ fn value_kind(word: &str) -> Value {
         "DISABLED" => Value::Disabled,
         "FILE" => Value::File,
         "BELOW" => Value::Below,
+        "INPUT" => Value::Input,
         "FORMAT" => Value::Format,
         "GIT" => Value::Git,
         "STRATEGY" => Value::Strategy,

@@ -3,7 +3,8 @@
 use crate::argument::Argument;
 
 /// TABLE: programs with such options. Behind one dash, `sort` takes a bundle of letters, and `go` a word.
-const OUTPUTS: &[(&str, &[&str])] = &[("sort gsort", &["-o", "--output"]), ("go", &["-o", "--o", "-coverprofile", "--coverprofile"])];
+const OUTPUTS: &[(&str, &[&str])] =
+    &[("sort gsort shuf tree iconv", &["-o", "--output"]), ("go", &["-o", "--o", "-coverprofile", "--coverprofile"])];
 
 /// Returns the places of the arguments that end such an option, each with the path that it names. A word that only may be such an option
 /// counts.

@@ -69,7 +69,7 @@ pub fn scan_subcommand(program: &str, arguments: &[Argument]) -> Option<Scan> {
     let options = &reader.subcommand(table).ok()??.options;
     let mut operands = reader.options(options, table.style).ok()?;
     operands.extend(reader.at..arguments.len());
-    Some(Scan { given: reader.given, places: reader.places, files: reader.files, operands, ended: reader.ended })
+    Some(reader.scanned(operands))
 }
 
 /// Reads the arguments of a program of which nothing is known but its name: they must be literal. What a glob finds below a folder is as
@@ -91,6 +91,8 @@ pub struct Scan {
     pub places: Vec<usize>,
     /// The files and folders among the values, with their places.
     pub files: Vec<(usize, String)>,
+    /// The places of those of them in which the program works.
+    pub entered: Vec<usize>,
     /// The places of the operands. For [`Style::First`] it is all that stands behind the options.
     pub operands: Vec<usize>,
     /// Whether `--` stands in front of the operands, or of the last of them.
@@ -125,7 +127,7 @@ pub fn scan(arguments: &[Argument], options: &Options, style: Style) -> Result<S
     let mut reader = Reader::new(arguments);
     let mut operands = reader.options(options, style)?;
     operands.extend(reader.at..arguments.len());
-    Ok(Scan { given: reader.given, places: reader.places, files: reader.files, operands, ended: reader.ended })
+    Ok(reader.scanned(operands))
 }
 
 /// Reads arguments in order.
@@ -135,6 +137,7 @@ struct Reader<'a> {
     given: Vec<(&'static str, Option<Argument>)>,
     places: Vec<usize>,
     files: Vec<(usize, String)>,
+    entered: Vec<usize>,
     ended: bool,
     started: Vec<Started>,
     /// Whether an option stands there that others need.
@@ -145,8 +148,12 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(arguments: &'a [Argument]) -> Self {
-        let (given, places, files, started) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { arguments, at: 0, given, places, files, ended: false, started, is_met: false, is_needing: false }
+        let (given, places, files, entered, started) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { arguments, at: 0, given, places, files, entered, ended: false, started, is_met: false, is_needing: false }
+    }
+
+    fn scanned(self, operands: Vec<usize>) -> Scan {
+        Scan { given: self.given, places: self.places, files: self.files, entered: self.entered, operands, ended: self.ended }
     }
 
     /// Reads the options in front of a subcommand.
@@ -283,8 +290,9 @@ impl<'a> Reader<'a> {
     fn value(&mut self, name: &'static str, value: &Argument, kind: Value) -> Result<(), Unlisted> {
         self.given.push((name, Some(value.clone())));
         self.places.push(self.at);
-        if matches!(kind, Value::File | Value::Below) {
+        if kind.is_file() {
             self.files.push((self.at, value.text.clone()));
+            self.entered.extend((kind == Value::Below).then_some(self.at));
         }
         self.text(value, kind, self.at)
     }

@@ -51,13 +51,15 @@ enum Kind {
     Copies,
     /// The first is written, the others are read.
     Packs,
+    /// The first is read, the others are written.
+    Filters,
 }
 
 /// TABLE: programs, by how their operands are files.
 const ROWS: &[(&str, Kind)] = &[
     (
         "cat tac nl rev ls tree du df stat file readlink realpath wc md5sum md5 sha1sum sha224sum sha256sum sha384sum sha512sum shasum b2sum \
-         cksum sum head tail less more bat batcat zcat bzcat xzcat zstdcat gzcat lz4cat strings hexdump od xxd base32 base64 basenc sort gsort uniq guniq cut \
+         cksum sum head tail less more bat batcat zcat bzcat xzcat zstdcat gzcat lz4cat strings hexdump od base32 base64 basenc sort gsort cut \
          paste join comm column expand unexpand fmt fold pr shuf tsort iconv diff gdiff cmp sdiff cd pushd gunzip gzip bzip2 xz zstd unxz unzstd \
          pigz unzip zipinfo tar gtar bsdtar nm size openssl gpg gpg2 yq",
         Kind::Reads,
@@ -70,6 +72,7 @@ const ROWS: &[(&str, Kind)] = &[
     ("chmod chown chgrp chattr", Kind::Changes),
     ("cp mv ln install ginstall split csplit", Kind::Copies),
     ("zip", Kind::Packs),
+    ("uniq guniq xxd", Kind::Filters),
 ];
 
 /// TABLE: long options whose value is a file that is read, whatever the program.
@@ -192,7 +195,8 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         Kind::Copies if makes_folders || targets.is_empty() && at >= written.min(last) => Access::Write,
         Kind::Copies => others,
         Kind::Packs if at < packed => Access::Write,
-        Kind::Packs => Access::Read,
+        Kind::Filters if at > 0 => Access::Write,
+        Kind::Packs | Kind::Filters => Access::Read,
     };
     touched.extend(operands.iter().enumerate().filter_map(|(at, index)| file(arguments, *index, access(at))));
     match program {

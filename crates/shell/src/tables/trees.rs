@@ -4,7 +4,7 @@ use super::archives::{extracted_to, unzipped_to};
 use super::git_files::{git_operands, is_pattern};
 use super::git_subcommand;
 use super::touches::{operands, targets};
-use super::words::is_unsaid;
+use super::words::{entered, is_beyond, is_unsaid, read_by_senders};
 use crate::argument::Argument;
 use crate::files::Below;
 
@@ -32,8 +32,24 @@ pub fn trees(program: &str, arguments: &[Argument]) -> Vec<Below> {
             (0..arguments.len()).map(|at| if Some(at) == folder { Below::Fills } else { others }).collect()
         }
         _ if is_unsaid(program) => all(Below::Unsaid),
-        _ => Vec::new(),
+        _ => {
+            let entered = entered(program, arguments);
+            let below = |at| if entered.contains(&at) { Below::Unsaid } else { Below::Stays };
+            if entered.is_empty() { Vec::new() } else { (0..arguments.len()).map(below).collect() }
+        }
     }
+}
+
+/// As [`trees`], of arguments that an entry of the list allows although the program's table does not know them: nobody knows what it does with its
+/// files, but for those that programs which send files elsewhere are known to read.
+#[must_use]
+pub fn trees_of_entry(program: &str, arguments: &[Argument]) -> Vec<Below> {
+    let below = trees(program, arguments);
+    if !below.is_empty() || program == "git" || program.ends_with("tar") || !is_beyond(program, arguments) {
+        return below;
+    }
+    let read = read_by_senders(program, arguments);
+    (0..arguments.len()).map(|at| if read.contains(&at) { Below::Stays } else { Below::Unsaid }).collect()
 }
 
 /// Returns whether an option of one of these letters stands there, or this word in full or shortened.

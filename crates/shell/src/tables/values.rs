@@ -51,7 +51,7 @@ pub fn holds(kind: Value, value: &Argument) -> bool {
         Value::Expression => value.as_known().is_some_and(is_expression),
         Value::Warning => value.as_known().is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b':')),
         Value::Disabled => value.as_known().and_then(|text| text.strip_prefix("no:")).is_some_and(is_plain),
-        Value::Below => value.as_known().is_some_and(is_below),
+        Value::Below | Value::Input => value.as_known().is_some_and(is_below),
         Value::Git => value.as_known().and_then(|text| text.split_once('=')).is_some_and(|(name, value)| is_git_setting(name, Some(value))),
         Value::Written => value.as_known().is_some_and(|text| !text.is_empty() && !text.starts_with('-')),
         Value::Format => value.as_known().is_some_and(|text| !shows_signature(text)),

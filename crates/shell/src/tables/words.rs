@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 
 use super::looking::HIDDEN_ONES;
-use super::reading::{read, scan_subcommand};
+use super::reading::{Scan, read, scan_subcommand};
 use super::touches::{Touch, in_rows, scan_of, words};
-use super::{formatters, is_known, program, runs, table};
+use super::{Program, formatters, is_known, program, runs, table};
 use crate::argument::Argument;
 use crate::grammar::Access;
 
@@ -27,6 +27,33 @@ const TARGETS: &str = "bundle bundler cargo composer ctest dotnet gmake go gradl
 
 /// TABLE: programs of these that an entry may have take files of the machine to another place, or a container.
 const SENDERS: &str = "apt apt-get brew crontab dnf docker docker-compose gem gh helm kubectl microdnf nerdctl podman podman-compose rpm ssh systemctl tmux yum";
+
+/// TABLE: options of senders of which the value, attached or not, is a file that is only read.
+const READ_BY_SENDERS: [&str; 12] = [
+    "-F",
+    "-f",
+    "-k",
+    "--body-file",
+    "--env-file",
+    "--file",
+    "--filename",
+    "--kubeconfig",
+    "--kustomize",
+    "--notes-file",
+    "--template",
+    "--values",
+];
+
+/// Returns the places of the files that senders are known to read.
+pub(super) fn read_by_senders(program: &str, arguments: &[Argument]) -> Vec<usize> {
+    let is_option = |text: &str| READ_BY_SENDERS.contains(&text);
+    let is_value = |index: usize| index.checked_sub(1).and_then(|at| arguments.get(at)).is_some_and(|before| is_option(&before.text));
+    let is_read = |(index, argument): (usize, &Argument)| {
+        let is_attached = argument.text.split_once('=').is_some_and(|(option, _)| is_option(option));
+        (is_attached || is_value(index)).then_some(index)
+    };
+    if is_sender(program) { arguments.iter().enumerate().filter_map(is_read).collect() } else { Vec::new() }
+}
 
 /// Returns whether a program takes files by its words where its table does not know them.
 fn is_sender(program: &str) -> bool {
@@ -70,12 +97,14 @@ pub(super) fn of_words(name: &str, arguments: &[Argument]) -> Vec<Touch> {
         Some(Words::OfRow) => return Vec::new(),
         // What an entry allows beyond the table may be given files.
         Some(Words::NoFiles) if !is_sender(name) || read(name, arguments).is_ok() => return Vec::new(),
-        words => words == Some(Words::Targets),
+        words => words == Some(Words::Targets) && read(name, arguments).is_ok(),
     };
     let runs = runs(name).is_some();
-    let is_file = |text: &str| !text.is_empty() && (!runs || is_plain(text)) && (!is_target || text.contains(['/', '.']));
     let words = words(arguments);
     let access = if is_target && writes(arguments, &words) { Access::Write } else { Access::Read };
+    // A single name is a target's, unless files are rewritten.
+    let is_target = is_target && access == Access::Read;
+    let is_file = |text: &str| !text.is_empty() && (!runs || is_plain(text)) && (!is_target || text.contains(['/', '.']));
     let has_subcommand = program(name).is_some_and(|program| !program.subcommands.is_empty());
     let subcommand = words.first().filter(|_| has_subcommand);
     let counts = |index: usize, argument: &Argument| Some(&index) != subcommand && !(runs && argument.computed);
@@ -126,8 +155,28 @@ pub(super) fn of_values(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     if table(program).is_none_or(|table| !table.has_files()) {
         return Vec::new();
     }
-    let scan = scan_of(program, arguments).or_else(|| scan_subcommand(program, arguments));
     let access = if program == "cmake" { Access::Write } else { Access::Read };
-    let files = scan.map(|scan| scan.files).unwrap_or_default();
+    let files = scanned(program, arguments).map(|scan| scan.files).unwrap_or_default();
     files.into_iter().map(|(index, path)| Touch::File { index, path, access }).collect()
+}
+
+fn scanned(program: &str, arguments: &[Argument]) -> Option<Scan> {
+    scan_of(program, arguments).or_else(|| scan_subcommand(program, arguments))
+}
+
+/// Returns the places of the values that name where a program works, as its table says: it may write there.
+pub(super) fn entered(program: &str, arguments: &[Argument]) -> Vec<usize> {
+    let has_files = table(program).is_some_and(Program::has_files);
+    has_files.then(|| scanned(program, arguments)).flatten().map(|scan| scan.entered).unwrap_or_default()
+}
+
+/// Returns whether a program's table does not know what it does with the file at this place, which an entry of the list allows all the same.
+#[must_use]
+pub fn is_unsaid_at(program: &str, arguments: &[Argument], index: usize) -> bool {
+    is_beyond(program, arguments) && !read_by_senders(program, arguments).contains(&index)
+}
+
+/// Returns whether a program's table does not know its arguments.
+pub(super) fn is_beyond(program: &str, arguments: &[Argument]) -> bool {
+    is_known(program) && read(program, arguments).is_err()
 }

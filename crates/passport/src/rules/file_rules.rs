@@ -1,0 +1,126 @@
+//! The passport's rules for files, for commands and tools that open files beside what they are about.
+
+use bash_commands::grammar::Access;
+use bash_commands::{Below, FileOperand, FileUse};
+
+use super::super::denial::{Denial, Report, report};
+use super::super::pack::Pack;
+use super::{Limits, Rules, left_behind};
+
+/// The passport's rules for files, for commands that open some by redirections.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileRules<'c> {
+    pub(crate) limits: &'c Limits,
+    /// Whether the passport has the capability to read files.
+    pub(crate) reads: bool,
+    /// Whether it has the one to write them.
+    pub(crate) writes: bool,
+}
+
+impl FileRules<'_> {
+    /// Reports the checks of a file that a redirection opens.
+    pub(super) fn check(&self, file: &FileUse, to: &mut dyn Report) {
+        let (pack, granted) = match file.access {
+            Access::Read => (Pack::FileRead, self.reads),
+            Access::Write => (Pack::FileWrite, self.writes),
+        };
+        if !granted {
+            let message = format!("Redirection needs capability '{}', which the passport does not have", pack.capability());
+            return report(to, "redirection", Err(Denial::new("oap.unknown_capability", message)));
+        }
+        self.each(pack, to, |rules, to| rules.check_redirect(&file.path, file.bytes, to));
+    }
+
+    /// Reports the checks of an address that a program is given.
+    pub(super) fn check_address(&self, url: &str, to: &mut dyn Report) {
+        self.each(Pack::WebFetch, to, |rules, to| rules.check_address(url, to));
+    }
+
+    /// Reports what `check` says under all rules of a pack, or that limits cannot be read.
+    fn each(&self, pack: Pack, to: &mut dyn Report, check: impl Fn(&dyn Rules, &mut dyn Report)) {
+        for rules in self.limits.rules(pack) {
+            match rules {
+                Ok(rules) => check(rules, to),
+                Err(malformed) => report(to, "limits", Err(malformed)),
+            }
+        }
+    }
+
+    /// Checks a path, which may be a glob, that a tool is given that may read it, and may write it.
+    pub(super) fn check_path(&self, path: &str, is_glob: bool, writes: bool) -> Result<(), Denial> {
+        let packs: &[Pack] = if writes { &[Pack::FileRead, Pack::FileWrite] } else { &[Pack::FileRead] };
+        packs.iter().try_for_each(|pack| self.limits.rules(*pack).try_for_each(|rules| rules?.check_operand(path, is_glob)))
+    }
+
+    /// Checks a path that a tool changes and may show: it may not be blocked for reading.
+    pub(super) fn check_shown(&self, path: &str) -> Result<(), Denial> {
+        self.limits.rules(Pack::FileRead).try_for_each(|rules| rules?.check_unblocked(path, false))
+    }
+
+    /// Checks the patterns with which programs look for names of files.
+    pub(super) fn check_patterns(&self, patterns: &[String]) -> Result<(), Denial> {
+        self.limits.rules(Pack::FileRead).try_for_each(|rules| rules?.check_patterns(patterns))
+    }
+
+    /// Checks the files that programs are given by arguments, and the names that programs have found by some patterns. That a program may be run
+    /// at all is for the list of commands: no capability for files is asked for.
+    pub(super) fn check_operands(&self, operands: &[FileOperand], patterns: &[String]) -> Result<(), Denial> {
+        operands
+            .iter()
+            .try_for_each(|operand| self.check_operand(operand).or_else(|denial| self.check_found_in(operand, operands, denial)))?;
+        self.check_found(operands, patterns)
+    }
+
+    /// Checks a whole name that is read and has been found in folders that are known: it may be that of a blocked path only where a blocked path
+    /// lies below these.
+    fn check_found_in(&self, operand: &FileOperand, operands: &[FileOperand], denial: Denial) -> Result<(), Denial> {
+        let mut searched = operands.iter().filter(|other| other.below == Below::Searched && other.access == Access::Read).peekable();
+        if !operand.is_found || operand.access != Access::Read || operand.path != "*" || searched.peek().is_none() {
+            return Err(denial);
+        }
+        self.check_operand(&FileOperand { is_glob: false, ..operand.clone() })?;
+        let mut folders = searched.flat_map(|folder| self.limits.rules(Pack::FileRead).map(move |rules| (folder, rules)));
+        folders.try_for_each(|(folder, rules)| rules?.check_tree(&folder.path, Below::Fills)).map_err(|_| denial)
+    }
+
+    fn check_operand(&self, operand: &FileOperand) -> Result<(), Denial> {
+        let pack = if operand.access == Access::Read { Pack::FileRead } else { Pack::FileWrite };
+        // A whole name that is written is judged by the patterns that have found it.
+        let is_whole =
+            operand.path.strip_suffix('*').is_some_and(|folder| folder.is_empty() || folder.ends_with('/') && !folder.contains('*'));
+        let is_glob = operand.is_glob && !(is_whole && is_found(operand));
+        self.limits.rules(pack).try_for_each(|rules| {
+            let rules = rules?;
+            rules.check_operand(&operand.path, is_glob)?;
+            // What is found has been chosen by its name.
+            if matches!(operand.below, Below::Stays | Below::Searched | Below::Unsaid) || operand.is_found {
+                Ok(())
+            } else {
+                rules.check_tree(&operand.path, operand.below)
+            }
+        })?;
+        // Nobody allows it to write the file, but it may not do so where that is blocked.
+        let written =
+            (operand.below == Below::Unsaid && !operand.is_found).then(|| self.limits.rules(Pack::FileWrite)).into_iter().flatten();
+        written.into_iter().try_for_each(|rules| rules?.check_unblocked(&operand.path, is_glob))
+    }
+
+    /// Checks the names that programs have found by some patterns, or by none, if such names are written.
+    fn check_found(&self, operands: &[FileOperand], patterns: &[String]) -> Result<(), Denial> {
+        if !operands.iter().any(is_found) {
+            return Ok(());
+        }
+        let is_searched = |operand: &&FileOperand| operand.below == Below::Searched && operand.access == Access::Write;
+        let searched = || operands.iter().filter(is_searched).filter(|_| !left_behind::are_built(patterns));
+        self.limits.rules(Pack::FileWrite).try_for_each(|rules| {
+            let rules = rules?;
+            rules.check_found(patterns)?;
+            searched().try_for_each(|operand| rules.check_tree(&operand.path, operand.below))
+        })
+    }
+}
+
+/// Returns whether a name that a program has found is written. What is read may be found in any case.
+fn is_found(operand: &FileOperand) -> bool {
+    operand.is_found && operand.access == Access::Write
+}

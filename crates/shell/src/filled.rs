@@ -1,0 +1,51 @@
+//! What typed places of the list hold: the files and addresses that a line puts into them.
+
+use super::argument::Argument;
+use super::files::FileOperand;
+use super::grammar::Access;
+use super::tables;
+use super::template::Place;
+use super::walk::Walk;
+
+impl Walk<'_> {
+    /// Notes what typed places of the list hold. `touched` are the arguments that the program is known to take for files.
+    pub(super) fn fill(&mut self, name: &str, filled: Vec<(usize, Place)>, arguments: &[Argument], touched: &[usize]) {
+        for (index, place) in filled {
+            let Some(argument) = arguments.get(index) else { continue };
+            match place {
+                Place::Url => {
+                    self.urls.push(argument.text.clone());
+                    self.fetched(name, arguments, argument);
+                }
+                // A program that is not known, or is given what its table does not know, may do both with it.
+                Place::Path if !touched.contains(&index) || tables::is_unsaid_at(name, arguments, index) => {
+                    for access in [Access::Read, Access::Write] {
+                        let path = self.directories.resolved(&argument.text);
+                        self.operands.push(FileOperand::new(path, access));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Notes the file into which a program writes what it fetches from an address, where the address gives it its name.
+    fn fetched(&mut self, name: &str, arguments: &[Argument], url: &Argument) {
+        let is_named = arguments.iter().any(|argument| {
+            let is_letter = !argument.text.starts_with("--") && argument.text.starts_with('-') && argument.text.contains('O');
+            argument.text.starts_with("--remote-n") || is_letter
+        });
+        if name != "wget" && !(name == "curl" && is_named) {
+            return;
+        }
+        let path = url.text.split_once("://").map_or("", |(_, rest)| rest);
+        let path = path.split('#').next().unwrap_or_default();
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let file = path.split_once('/').map_or("", |(_, path)| path).rsplit('/').next().unwrap_or_default();
+        let with_query = format!("{file}?{query}");
+        for path in [file, with_query.as_str()].into_iter().filter(|path| !path.starts_with('?') && !path.is_empty()) {
+            let path = self.directories.resolved(path);
+            self.operands.push(FileOperand::new(path, Access::Write));
+        }
+    }
+}
