@@ -286,8 +286,8 @@ impl Verifier<'_> {
             let (wanted, found) = (processor.stage().threads().clock(), restored.state.clock());
             self.findings.add(STATE_CLOCK, || format!("partition {partition}: wanted {wanted:?}, found {found:?}"));
         }
-        let (wanted, found): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            (processor.stage().threads().iter().collect(), restored.state.iter().collect());
+        let shown = |threads: &ThreadStore| threads.iter().map(|(id, stored)| (id.to_string(), stored.clone())).collect::<BTreeMap<_, _>>();
+        let (wanted, found) = (shown(processor.stage().threads()), shown(&restored.state));
         self.totals.threads += found.len() as u64;
         for (id, thread) in &wanted {
             if found.get(id) != Some(thread) {

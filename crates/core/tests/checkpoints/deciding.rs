@@ -53,7 +53,7 @@ impl Modelled for Deciding {
     }
 
     fn entries(store: &ThreadStore) -> Vec<(String, StoredThread)> {
-        store.iter().map(|(id, stored)| (id.to_owned(), stored.clone())).collect()
+        store.iter().map(|(id, stored)| (id.to_string(), stored.clone())).collect()
     }
 
     /// Checks that each server that is asked has a say in the verdict, and that none is asked about an event that its thread has twice

@@ -270,7 +270,7 @@ fn restore(desk: &Desk, checkpoints: &[Arc<Checkpoint>]) -> Processor {
 }
 
 fn threads(processor: &Processor) -> BTreeMap<String, String> {
-    processor.stage().threads().iter().map(|(id, stored)| (id.to_owned(), format!("{stored:?}"))).collect()
+    processor.stage().threads().iter().map(|(id, stored)| (id.to_string(), format!("{stored:?}"))).collect()
 }
 
 /// Reads the log to `frozen` and freezes there, then reads more of it, with answers in some order. Whatever happens, the

@@ -118,7 +118,7 @@ fn restore(records: &[StateRecord], policy: &Policy) -> Restored<ThreadStore> {
 
 /// Returns the threads of a store in the order of touch.
 fn in_order(store: &ThreadStore) -> Vec<(String, StoredThread)> {
-    let mut threads: Vec<_> = store.iter().map(|(id, stored)| (id.to_owned(), stored.clone())).collect();
+    let mut threads: Vec<_> = store.iter().map(|(id, stored)| (id.to_string(), stored.clone())).collect();
     threads.sort_by_key(|(_, stored)| stored.applied);
     threads
 }

@@ -150,7 +150,7 @@ impl<'e> Emitter<'e> {
 /// Returns whether an event belongs to a turn that is over.
 fn is_late(event: &Event<'_>, turn: &Turn) -> bool {
     match event.turn_id.as_deref() {
-        Some(id) => turn.id.as_deref() != Some(id) || turn.has_ended,
+        Some(id) => !turn.is_named(id) || turn.has_ended,
         None => turn.has_ended,
     }
 }

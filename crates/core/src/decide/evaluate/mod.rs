@@ -21,7 +21,7 @@ use crate::decide::policy::Policy;
 use crate::decide::ruling::{Action, DecidedBy, Reason, Ruling, Suspension};
 use crate::decide::safety::Doubt;
 use crate::decide::safety::reading::Scan;
-use crate::decide::thread::{Answer as Answered, CallRecord, Suppression, Thread, Turn, TurnMemory};
+use crate::decide::thread::{Answer as Answered, CallRecord, IdText, Suppression, Thread, Turn, TurnMemory};
 use crate::event::decode::{Body, Event, ModelBody, Rejection, RejectionCode, ToolCall, ToolResult};
 use tollgate_json::digest::{Digest, Fingerprint};
 use tollgate_passport::ToolInput;
@@ -244,8 +244,10 @@ struct Fold<'e> {
 }
 
 impl<'e> Fold<'e> {
-    fn frame<'f>(&'f self, turn: &'f Turn) -> Frame<'f> {
-        Frame { policy: self.policy, event: self.event, verdict_id: self.fingerprint, turn_id: turn.id.as_deref() }
+    /// Returns what the verdict says besides the ruling. `room` holds the turn's id.
+    fn frame<'f>(&'f self, turn: &'f Turn, room: &'f mut IdText) -> Frame<'f> {
+        let turn_id = turn.id.as_ref().map(|id| id.text(room));
+        Frame { policy: self.policy, event: self.event, verdict_id: self.fingerprint, turn_id }
     }
 
     fn response(&mut self, thread: &mut Thread, body: &ModelBody<'_>, out: &mut Vec<u8>) -> Decided {
@@ -263,7 +265,7 @@ impl<'e> Fold<'e> {
             }
         }
         self.emitter.response(turn, self.fingerprint, body, found.termination.as_ref());
-        write::response(&self.frame(turn), &found, out)
+        write::response(&self.frame(turn, &mut IdText::default()), &found, out)
     }
 
     fn call(
@@ -284,7 +286,8 @@ impl<'e> Fold<'e> {
                 ruling
             }
         };
-        let decided = write::ruling(&self.frame(&thread.turn), &Subject::call(call, Some(args.canonical)), &ruling, out);
+        let decided =
+            write::ruling(&self.frame(&thread.turn, &mut IdText::default()), &Subject::call(call, Some(args.canonical)), &ruling, out);
         Decided { provider_calls, ..decided }
     }
 
@@ -334,7 +337,7 @@ impl<'e> Fold<'e> {
             self.emitter.result(turn, result, &observation, &ruling);
             (Some(args), ruling)
         };
-        Ok(write::ruling(&self.frame(&thread.turn), &Subject::result(result, args), &ruling, out))
+        Ok(write::ruling(&self.frame(&thread.turn, &mut IdText::default()), &Subject::result(result, args), &ruling, out))
     }
 
     fn context<'c>(&self, key: &CallKey, input: &'c ToolInput<'c>) -> CallContext<'c> {

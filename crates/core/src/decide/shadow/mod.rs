@@ -22,7 +22,7 @@ use crate::decide::evaluate::Decided;
 use crate::decide::evaluate::verdict::{INVALID_EVENT, verdict_id};
 use crate::decide::policy::Policy;
 use crate::decide::ruling::{Action, DecidedBy};
-use crate::decide::thread::ThreadStore;
+use crate::decide::thread::{Id, IdText, ThreadStore};
 use crate::engine::stage::Progress;
 use crate::event::decode::{Body, EventType};
 use crate::event::record::Record;
@@ -103,7 +103,7 @@ enum Known {
 }
 
 /// What tells a turn from another.
-type TurnMark = Option<(Option<Box<str>>, Option<Fingerprint>, bool)>;
+type TurnMark = Option<(Option<Id>, Option<Fingerprint>, bool)>;
 
 impl Shadow {
     /// Returns the state of a policy in a partition that was just taken over. `restored` are the threads that the policy in force remembers
@@ -111,15 +111,15 @@ impl Shadow {
     #[must_use]
     pub fn new(policy: Arc<Policy>, restored: Option<ThreadStore>) -> Self {
         let threads = restored.unwrap_or_else(|| ThreadStore::new(policy.store_limits()));
-        let partial = threads.iter().map(|(thread_id, _)| (thread_id.into(), Known::Turn)).collect();
+        let partial = threads.iter().map(|(thread_id, _)| (thread_id.to_string().into(), Known::Turn)).collect();
         Self { deciding: Deciding::with_threads(policy, threads), partial, has_let_go: false, out: VerdictBuffer::default() }
     }
 
     /// Returns the threads of a sample out of those that the policy in force remembers, for the state of a policy on trial.
     #[must_use]
     pub fn sampled(ours: &ThreadStore, policy: &Policy, sample: Sample) -> ThreadStore {
-        let threads = ours.iter().filter(|(thread_id, _)| sample.has(thread_id));
-        ThreadStore::restored(policy.store_limits(), ours.clock(), threads.map(|(id, stored)| (id.into(), stored.clone())))
+        let threads = ours.iter().filter(|(thread_id, _)| sample.has(thread_id.text(&mut IdText::default())));
+        ThreadStore::restored(policy.store_limits(), ours.clock(), threads.map(|(id, stored)| (id.to_string().into(), stored.clone())))
     }
 
     /// Notes that a record of a thread was missed.
@@ -130,7 +130,7 @@ impl Shadow {
 
     /// Notes that records of any threads were missed.
     pub fn missed_any(&mut self) {
-        self.partial = self.deciding.threads().iter().map(|(thread_id, _)| (thread_id.into(), Known::Nothing)).collect();
+        self.partial = self.deciding.threads().iter().map(|(thread_id, _)| (thread_id.to_string().into(), Known::Nothing)).collect();
         self.has_let_go = true;
     }
 

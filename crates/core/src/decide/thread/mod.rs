@@ -1,6 +1,7 @@
 //! The state of a thread: what its running turn remembers, in digests and counters.
 
 mod calls;
+mod id;
 mod index;
 mod layout;
 mod order;
@@ -11,6 +12,7 @@ mod turn;
 mod view;
 
 pub use calls::{Answer, CallRecord, Calls};
+pub use id::{Id, IdText};
 pub use layout::read_thread;
 pub use order::SlotKey;
 pub use shares::TenantMark;
@@ -74,14 +76,14 @@ impl Thread {
     }
 
     fn start_turn(&mut self, turn_id: Option<&str>, fingerprint: Fingerprint) {
-        let is_repeat = self.turn.started_by == Some(fingerprint) || (turn_id.is_some() && turn_id == self.turn.id.as_deref());
+        let is_repeat = self.turn.started_by == Some(fingerprint) || turn_id.is_some_and(|id| self.turn.is_named(id));
         if !is_repeat && !turn_id.is_some_and(|id| self.turn.is_earlier(id)) {
             self.turn = std::mem::take(&mut self.turn).next(turn_id, Some(fingerprint));
         }
     }
 
     fn end_turn(&mut self, turn_id: Option<&str>) {
-        let is_other = turn_id.is_some() && self.turn.id.is_some() && turn_id != self.turn.id.as_deref();
+        let is_other = turn_id.is_some_and(|id| self.turn.id.as_ref().is_some_and(|own| !own.is(id)));
         if !is_other {
             self.turn = std::mem::take(&mut self.turn).end();
         }
@@ -93,13 +95,13 @@ impl Thread {
         let turn = std::mem::take(&mut self.turn);
         self.turn = match turn_id {
             None => Turn::default(),
-            Some(_) if turn_id == turn.id.as_deref() => turn.forget(),
+            Some(id) if turn.is_named(id) => turn.forget(),
             Some(_) => turn,
         };
     }
 
     fn join_turn(&mut self, turn_id: Option<&str>) {
-        let Some(id) = turn_id.filter(|id| self.turn.id.as_deref() != Some(id)) else { return };
+        let Some(id) = turn_id.filter(|id| !self.turn.is_named(id)) else { return };
         if !self.turn.is_earlier(id) {
             self.turn = std::mem::take(&mut self.turn).next(Some(id), None);
         }

@@ -14,8 +14,8 @@
 
 use slab::Slab;
 
+use super::id::{Id, IdText, Key};
 use super::index::Index;
-use super::index::ThreadId;
 use super::order::{Links, Order, SlotKey};
 use super::shares::{Shares, TenantMark};
 use super::{Thread, ThreadLimits};
@@ -68,7 +68,7 @@ pub struct StoredThread {
 
 #[derive(Debug)]
 struct Slot {
-    id: ThreadId,
+    id: Id,
     stored: StoredThread,
     /// Which of the two orders the slot is in, if any.
     place: Place,
@@ -221,8 +221,8 @@ impl ThreadStore {
     }
 
     /// Returns every thread with its id, in no particular order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &StoredThread)> {
-        self.slots.iter().map(|(_, slot)| (slot.id.as_str(), &slot.stored))
+    pub fn iter(&self) -> impl Iterator<Item = (&Id, &StoredThread)> {
+        self.slots.iter().map(|(_, slot)| (&slot.id, &slot.stored))
     }
 
     /// Returns the partition's time.
@@ -257,7 +257,7 @@ impl ThreadStore {
         for key in std::mem::take(&mut self.dirty) {
             let Some(slot) = self.slots.get_mut(key.at()).filter(|slot| slot.is_dirty) else { continue };
             (slot.is_dirty, slot.is_known) = (false, true);
-            show(slot.id.as_str(), Some(&slot.stored));
+            show(slot.id.text(&mut IdText::default()), Some(&slot.stored));
         }
     }
 
@@ -298,15 +298,15 @@ impl ThreadStore {
     }
 
     fn find(&self, thread_id: &str) -> Option<SlotKey> {
-        let is_it = |key: &SlotKey| self.slots.get(key.at()).is_some_and(|slot| slot.id.as_bytes() == thread_id.as_bytes());
-        self.index.find(thread_id, is_it)
+        let id = Key::of(thread_id);
+        self.index.find(&id, |key| self.slots.get(key.at()).is_some_and(|slot| slot.id.key() == id))
     }
 
     fn insert(&mut self, id: &str, stored: StoredThread) -> SlotKey {
         let slot = Slot { id: id.into(), stored, place: Place::Nowhere, is_dirty: false, is_known: false };
         let key = SlotKey::new(self.slots.insert(slot));
         let slots = &self.slots;
-        self.index.insert(id, key, |key| slots.get(key.at()).map(|slot| &slot.id));
+        self.index.insert(&Key::of(id), key, |key| slots.get(key.at()).map(|slot| &slot.id));
         key
     }
 
@@ -316,7 +316,7 @@ impl ThreadStore {
         self.index.remove(&slot.id, key);
         self.shares.remove(slot.stored.tenant);
         if slot.is_known {
-            self.gone.push(slot.id.as_str().into());
+            self.gone.push(slot.id.text(&mut IdText::default()).into());
         }
     }
 

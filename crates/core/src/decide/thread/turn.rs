@@ -4,6 +4,7 @@ use crate::decide::loops::LoopMemory;
 use tollgate_json::digest::Fingerprint;
 
 use super::calls::Calls;
+use super::id::{Id, IdText};
 use super::suppression::Suppression;
 
 /// How many earlier turns a thread remembers, to recognise events that come late.
@@ -13,7 +14,7 @@ const EARLIER_TURNS_MAX: usize = 4;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Turn {
     /// The turn's id, if the orchestrator names turns.
-    pub id: Option<Box<str>>,
+    pub id: Option<Id>,
     /// The fingerprint of the `turn_start` that began it, so that the same event sent twice begins it once.
     pub started_by: Option<Fingerprint>,
     /// Whether the turn has ended.
@@ -65,7 +66,7 @@ impl Turn {
     #[must_use]
     pub fn next(self, id: Option<&str>, started_by: Option<Fingerprint>) -> Self {
         let Self { id: last, earlier, memory, counted, .. } = self;
-        let earlier = last.map_or(earlier.clone(), |last| with_latest(&earlier, Fingerprint::of(&last)));
+        let earlier = last.map_or(earlier.clone(), |last| with_latest(&earlier, Fingerprint::of(last.text(&mut IdText::default()))));
         let memory = memory.and_then(|memory| memory.next_turn());
         // A response that comes again is the same one, whatever turn it comes in.
         let counted = Counted { safety_stop: false, ..counted };
@@ -104,6 +105,12 @@ impl Turn {
         !std::mem::replace(&mut self.counted.safety_stop, true)
     }
 
+    /// Returns whether an id is this turn's.
+    #[must_use]
+    pub fn is_named(&self, id: &str) -> bool {
+        self.id.as_ref().is_some_and(|own| own.is(id))
+    }
+
     /// Returns whether an id names a turn before this one. Events of such a turn are late and begin no turn.
     #[must_use]
     pub fn is_earlier(&self, id: &str) -> bool {
@@ -131,7 +138,7 @@ impl Turn {
     /// Returns how many bytes it takes on the heap.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        let names = self.id.as_ref().map_or(0, |id| id.len()) + self.earlier.len() * size_of::<Fingerprint>();
+        let names = self.id.as_ref().map_or(0, Id::heap_bytes) + self.earlier.len() * size_of::<Fingerprint>();
         names + self.memory.as_ref().map_or(0, |memory| size_of::<TurnMemory>() + memory.heap_bytes())
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::decide::loops::LoopMemory;
 use crate::decide::ruling::{Action, Basis, Reason};
-use crate::decide::thread::{Answer, CallRecord, NewCalls, StoredThread, Suppression, Turn};
+use crate::decide::thread::{Answer, CallRecord, Id, NewCalls, StoredThread, Suppression, Turn};
 use crate::event::record::Partition;
 use tollgate_json::digest::{Digest, Fingerprint};
 use tollgate_json::time::rfc_3339;
@@ -39,7 +39,7 @@ pub struct ThreadView<'s> {
 
 #[derive(Debug, Serialize)]
 struct TurnView<'s> {
-    id: Option<&'s str>,
+    id: Option<&'s Id>,
     started_by: Option<Fingerprint>,
     has_ended: bool,
     earlier: &'s [Fingerprint],
@@ -102,7 +102,7 @@ impl<'s> ThreadView<'s> {
 
 impl<'s> TurnView<'s> {
     fn new(turn: &'s Turn) -> Self {
-        Self { id: turn.id.as_deref(), started_by: turn.started_by, has_ended: turn.has_ended, earlier: &turn.earlier }
+        Self { id: turn.id.as_ref(), started_by: turn.started_by, has_ended: turn.has_ended, earlier: &turn.earlier }
     }
 }
 
