@@ -70,7 +70,10 @@ const WEB_TOOLS: &[Names] = &[
         "url urls uri uris href page_url start_url target_url base_url image_url image_urls proxy endpoint link links source_url http_proxy \
          https_proxy proxy_url callback_url redirect_url webhook webhook_url src",
     ),
-    (Method, "method http_method request_method verb http_verb x_http_method x_http_method_override x_method_override method_override"),
+    (
+        Method,
+        "method http_method request_method verb http_verb x_http_method x_http_method_override x_method_override method_override methods",
+    ),
     (
         Host,
         "host hostname server ip ip_address address authority origin remote remote_host forwarded_host x_forwarded_host connect_to resolve",
@@ -79,7 +82,8 @@ const WEB_TOOLS: &[Names] = &[
         Body,
         "body data json form form_data payload post_data raw_body raw_data request_body json_body post_body multipart content post put patch \
          delete is_post post_fields fields form_fields xml graphql mutation variables bytes attachment attachments message urlencoded \
-         json_data request_data raw raw_text input body_text text_body",
+         json_data request_data raw raw_text input body_text text_body \
+         body_json data_raw data_binary data_urlencode",
     ),
     (Headers, "headers header http_headers request_headers extra_headers"),
     (

@@ -181,6 +181,11 @@ impl<'v> Sorted<'v> {
             let key =
                 key.as_text().and_then(Text::into_str).ok_or_else(|| Denial::new(INVALID, "An argument's name is no Unicode text"))?;
             let own = fold(&key);
+            if own.is_none() && !names.is_of_server() {
+                const MESSAGE: &str =
+                    "An argument's name has characters beyond ASCII, of which some look like letters; write the tool's own name";
+                return Err(Denial::new(INVALID, MESSAGE));
+            }
             if let Some(folded) = own.clone().filter(|folded| !folded.is_empty()) {
                 // Equal values leave nothing to choose.
                 if seen.insert(folded, value.source()).is_some_and(|other| other != value.source()) {

@@ -37,12 +37,7 @@ impl Host {
             return Err("URL must be an absolute http(s) URL");
         }
         // A tool that takes several addresses in a text reads the others too.
-        let is_list = |sign: char| {
-            rest.split(sign)
-                .skip(1)
-                .any(|next| next.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http")) && next.contains("://"))
-        };
-        if [',', ';', '|'].into_iter().any(is_list) {
+        if begins_another(rest) {
             return Err("URL may be several URLs; write each as a text of its own");
         }
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -82,6 +77,17 @@ impl Host {
             Self::Address(address) => address::is_private(*address),
         }
     }
+}
+
+/// Returns whether another address begins in what stands behind a scheme: two slashes, perhaps behind a scheme, a blank or a quote, behind a sign
+/// with which lists are written.
+fn begins_another(rest: &str) -> bool {
+    rest.match_indices("//").filter_map(|(at, _)| rest.get(..at)).any(|front| {
+        let scheme = |char: char| char.is_ascii_alphabetic() || "+.-".contains(char);
+        let front = front.strip_suffix(':').map_or(front, |front| front.trim_end_matches(scheme));
+        let front = front.trim_end_matches("%20").trim_end_matches(['\'', '"', '[', '(', '<', '{']);
+        front.trim_end_matches("%20").ends_with([',', ';', '|'])
+    })
 }
 
 /// Returns the address that a text is under the name of a host, if it is one in some form.
@@ -185,6 +191,7 @@ mod tests {
             ("http://[::ffff:127.0.0.1]:80/", "::ffff:127.0.0.1"),
             ("https://example.com?x=y", "example.com"),
             ("https://example.com/?x@y", "example.com"),
+            ("https://example.com/a,b//c?u=https://x.io/", "example.com"),
         ] {
             assert_eq!(name(url).as_deref(), Ok(expected), "{url}");
         }
@@ -227,6 +234,12 @@ mod tests {
             "http://a_b!c",
             "https://example.com/,https://evil.io/",
             "https://example.com/;HTTP://evil.io/",
+            "https://example.com/,ftp://evil.io",
+            "https://example.com/,//evil.io",
+            "https://example.com/,%20https://evil.io/",
+            "https://example.com/,'https://evil.io'",
+            "https://example.com/,[https://evil.io/]",
+            "https://example.com/;ws://10.0.0.1",
         ] {
             assert!(name(url).is_err(), "{url}");
         }

@@ -156,6 +156,8 @@ pub(super) struct PathSet {
     everywhere: Option<usize>,
     places: FxHashMap<String, usize>,
     globs: GlobIndex,
+    /// What globs are compared with, of a set that blocks.
+    blocked: Vec<globs::BlockedForm>,
     is_elsewhere: bool,
     weight: usize,
 }
@@ -208,11 +210,12 @@ impl PathSet {
                 }
             }
         }
+        let blocked = blocked_forms(&entries, &places, &globs, purpose);
         let case = if purpose == Purpose::Allow { Case::Sensitive } else { Case::Ignored };
         let index = GlobIndex::new(globs.iter().map(|(glob, tag)| (glob.as_str(), *tag)), Wildcards::WithinComponent, case);
         let is_elsewhere = !entries.is_empty() && entries.iter().all(|entry| entry.starts_with(['/', '~']));
         let weight = index.weight();
-        Ok(Self { purpose, entries, everywhere, places, globs: index, is_elsewhere, weight })
+        Ok(Self { purpose, entries, everywhere, places, globs: index, blocked, is_elsewhere, weight })
     }
 
     /// Returns how many patterns a component of a path may be compared with: see [`GlobIndex::weight`].
@@ -300,6 +303,18 @@ impl PathSet {
     }
 }
 
+/// Returns what globs are compared with: the places of a set that blocks, and the patterns that its entries mean beside them.
+fn blocked_forms(
+    entries: &[String],
+    places: &FxHashMap<String, usize>,
+    globs: &[(String, usize)],
+    purpose: Purpose,
+) -> Vec<globs::BlockedForm> {
+    let places = places.iter().map(|(place, tag)| (below(place), *tag));
+    let all = places.chain(globs.iter().cloned()).filter(|_| purpose == Purpose::Block);
+    all.flat_map(|(pattern, tag)| globs::BlockedForm::of(&pattern, entries.get(tag).map_or("", String::as_str))).collect()
+}
+
 /// Returns in which form an entry is written where no path that tools are given is meant by it.
 fn no_path(entry: &str) -> Option<&'static str> {
     let is_regular = entry.starts_with('^') || entry.len() > 1 && entry.ends_with('$') || entry.contains('|');
@@ -369,6 +384,8 @@ fn in_home(text: &str) -> Option<&str> {
     homes.then(|| text.splitn(4, '/').nth(3).unwrap_or_default())
 }
 
+#[path = "path_globs.rs"]
+mod globs;
 #[path = "path_trees.rs"]
 pub(super) mod trees;
 

@@ -40,27 +40,6 @@ impl PathSet {
         })
     }
 
-    /// Returns whether a glob that is a whole path could find a place of an entry: one of its components finds the last literal name of the entry,
-    /// and what stands in front of that may be what stands in front of the name. A relative glob finds no place of the system.
-    pub(crate) fn may_be_found_at(&self, glob: &str) -> bool {
-        let is_relative = !glob.starts_with(['/', '~']);
-        let parts: Vec<&str> = glob.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
-        let globs = || parts.iter().enumerate().filter(|(_, part)| part.contains(['*', '?', '[']));
-        let is_found = |entry: &str| {
-            let names: Vec<&str> = entry.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
-            let Some(last) = names.iter().rposition(|name| !glob::has_wildcards(name)) else { return false };
-            let is_name = |part: &str| names.get(last).is_some_and(|name| ShellGlob::new(part).meets(name));
-            let is_exact = entry.starts_with('/') && !(glob.starts_with('~') && in_home(entry).is_some());
-            let may_lie = |at: usize| {
-                let (front, above) = (parts.get(..at).unwrap_or_default(), names.get(..last).unwrap_or_default());
-                !is_exact || may_be_above(front, above, is_relative)
-            };
-            globs().any(|(at, part)| is_name(part) && may_lie(at))
-        };
-        let entries = self.entries.iter().filter(|entry| !is_relative || !is_of_system(entry));
-        entries.into_iter().any(|entry| is_found(entry) || links::names_of(&entry.to_ascii_lowercase()).iter().any(|name| is_found(name)))
-    }
-
     /// Returns whether all entries lie below a folder by their text.
     pub(crate) fn lies_below(&self, folder: &str) -> bool {
         let is_below = |entry: &String| entry.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -95,17 +74,6 @@ pub(crate) fn is_of_system(entry: &str) -> bool {
     let is_hidden = |rest: &str| rest.starts_with('.');
     let first = entry.strip_prefix('/').and_then(|rest| rest.split('/').next());
     first.is_some_and(|first| FOLDERS.contains(&first)) || entry.strip_prefix("~/").or_else(|| in_home(&entry)).is_some_and(is_hidden)
-}
-
-/// Returns whether the components in front of a glob may be the folders in front of a place, which begins at the root. Those of a relative glob
-/// stand below a folder that is not known.
-fn may_be_above(front: &[&str], above: &[&str], is_relative: bool) -> bool {
-    let is_open = |part: &&str| glob::has_wildcards(part) || *part == "..";
-    if front.iter().chain(above).any(is_open) {
-        return true;
-    }
-    let is_long_enough = if is_relative { front.len() <= above.len() } else { front.len() == above.len() };
-    is_long_enough && front.iter().rev().zip(above.iter().rev()).all(|(part, name)| ShellGlob::new(part).meets(name))
 }
 
 /// Returns whether a path ends with names with which an entry for any depth begins, and behind which the entry goes on.

@@ -1,6 +1,6 @@
 //! Addresses without a scheme in texts of which no tool is known to make anything: what the name of an argument says of them.
 
-use tollgate_json::{Shape, Text, Value};
+use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
 use super::argument_names::{ArgumentNames, fold, is_host, is_place};
 use super::argument_role::ArgumentRole;
@@ -60,12 +60,29 @@ fn hosts(text: &str) -> impl Iterator<Item = &str> {
     is_one.then_some(text).into_iter().chain(values.map(|(_, value)| value))
 }
 
-/// Returns whether a text is an object or a list that is written out and has the names of places in it.
+/// Returns whether edits that are written out in a text, or in a list of texts, may name files of their own. A text that is no JSON cannot be told.
 pub(super) fn names_places(value: Value<'_>, names: &ArgumentNames<'_>) -> bool {
+    if value.shape() == Shape::Array {
+        return value.items().any(|item| item.shape() == Shape::String && names_places(item, names));
+    }
     let Some(text) = value.as_text().and_then(Text::into_str) else { return false };
-    let is_path = |name: &str| fold(name).is_some_and(|name| names.role(&name).is_some_and(|(role, _)| role == ArgumentRole::Path));
-    let words = text.split(|char: char| !char.is_ascii_alphanumeric() && !b"_-".contains(&u8::try_from(char).unwrap_or_default()));
-    text.trim_start().starts_with(['{', '[']) && text.contains(':') && words.into_iter().any(is_path)
+    let mut parser = Parser::new();
+    let Ok(root) = parser.parse(text.as_bytes(), DEPTH_MAX) else { return !text.trim().is_empty() };
+    let is_place = |key: &str| {
+        let role = fold(key).and_then(|name| names.role(&name)).map(|(role, _)| role);
+        role == Some(ArgumentRole::Path) || role.is_none() && (key == "name" || key.contains(['/', '\\', '.']))
+    };
+    let mut open = vec![root];
+    while let Some(value) = open.pop() {
+        open.extend(value.items());
+        for (key, value) in value.members() {
+            if key.as_text().and_then(Text::into_str).is_none_or(|key| is_place(&key)) {
+                return true;
+            }
+            open.push(value);
+        }
+    }
+    false
 }
 
 /// Returns the address that a route is, if it begins with the address of a host or the usual name of a private one.

@@ -36,17 +36,41 @@ pub fn read(name: &str, arguments: &[Argument], given: usize) -> Result<Vec<Star
         }
         // Behind an option stands its value, and what is no subcommand is passed over as an option is.
         if unlisted.what == tables::SUBCOMMAND && !is_value {
-            let computed = arguments.iter().position(|argument| !argument.is_literal());
+            // A text may be computed.
+            let others = tables::others(name, arguments);
+            let is_computed = |(at, argument): (usize, &Argument)| !argument.is_literal() && !others.contains(&at);
+            let computed = arguments.iter().enumerate().position(is_computed);
             return computed.map_or(Ok(Vec::new()), |index| Err(Unlisted { index, what: tables::LITERAL }));
         }
         is_value = argument.text.starts_with('-');
         rest.remove(unlisted.index);
         let words: Vec<Argument> = rest.iter().map(|(_, argument)| argument.clone()).collect();
         match tables::read(name, &words) {
-            Ok(started) => return Ok(started),
+            Ok(started) if !is_value => return Ok(started),
+            Ok(started) => return with_value_taken(name, &rest, (unlisted.index, given), started),
             Err(next) => unlisted = next,
         }
     }
+}
+
+/// Reads the arguments once more where the word behind an option that was passed over is the entry's too: it may be the option's value, and the
+/// word behind it what the program runs (`gawk -i inplace PROGRAM`). Both readings have to be in the table. `at` is where the option stood.
+fn with_value_taken(
+    name: &str,
+    rest: &[(usize, Argument)],
+    (at, given): (usize, usize),
+    mut started: Vec<Started>,
+) -> Result<Vec<Started>, Unlisted> {
+    let is_its_value = rest.get(at).is_some_and(|(place, word)| place + 1 < given && !word.text.starts_with('-'));
+    if !is_its_value {
+        return Ok(started);
+    }
+    let others: Vec<&(usize, Argument)> = rest.iter().enumerate().filter(|(index, _)| *index != at).map(|(_, word)| word).collect();
+    let words: Vec<Argument> = others.iter().map(|(_, argument)| argument.clone()).collect();
+    let place = |index: usize| others.get(index).map_or(given, |(place, _)| *place);
+    let read = tables::read(name, &words).map_err(|unlisted| Unlisted { index: place(unlisted.index), ..unlisted })?;
+    started.extend(read.into_iter().filter(|other| !started.contains(other)).collect::<Vec<_>>());
+    Ok(started)
 }
 
 /// Returns the tool that an entry names behind a program that starts it (`python -m pytest`, `npx eslint`), and its arguments. Of the modules of

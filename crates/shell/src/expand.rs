@@ -186,7 +186,9 @@ fn trimmed(value: &Argument, trim: &Trim) -> Argument {
         },
         _ => value.certainty,
     };
-    Argument { text: text.to_owned(), certainty, ..value.clone() }
+    // A name without its folders is another one, of a file in the folder at hand that no program has found.
+    let found = value.found && *trim != Trim::Folders;
+    Argument { text: text.to_owned(), certainty, found, ..value.clone() }
 }
 
 /// Returns whether a word with a revision in it is as good a name without it: `build-$(…)`, `build-$(…).tgz`.

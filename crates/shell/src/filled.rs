@@ -38,7 +38,9 @@ impl Walk<'_> {
         if name != "wget" && !(name == "curl" && is_named) {
             return;
         }
-        let path = url.text.split_once("://").map_or("", |(_, rest)| rest);
+        // `wget` decodes what `curl` leaves.
+        let text = if name == "wget" { decoded(&url.text) } else { url.text.clone() };
+        let path = text.split_once("://").map_or("", |(_, rest)| rest);
         let path = path.split('#').next().unwrap_or_default();
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let file = path.split_once('/').map_or("", |(_, path)| path).rsplit('/').next().unwrap_or_default();
@@ -48,4 +50,23 @@ impl Walk<'_> {
             self.operands.push(FileOperand::new(path, Access::Write));
         }
     }
+}
+
+/// Returns a text with each percent sign and two digits as the character that they stand for.
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |mut decoded, part| {
+        match part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(u8::is_ascii) {
+            Some(byte) => {
+                decoded.push(char::from(byte));
+                decoded.push_str(part.get(2..).unwrap_or_default());
+            }
+            None => {
+                decoded.push('%');
+                decoded.push_str(part);
+            }
+        }
+        decoded
+    })
 }

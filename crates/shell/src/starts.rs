@@ -22,7 +22,10 @@ impl Walk<'_> {
             }
             Started::Text(text) => {
                 self.ways.push(Way::TextOf(program.to_owned()));
+                // Places in the text are others.
+                let authored = std::mem::take(&mut self.authored);
                 self.text(&text);
+                self.authored = authored;
             }
         }
         self.ways.pop();

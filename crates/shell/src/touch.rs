@@ -51,14 +51,16 @@ impl Walk<'_> {
         let touches = touched_behind(given, name, arguments, filled);
         let trees = match given {
             0 | 1 => tables::trees(name, arguments),
-            _ if name.ends_with("tar") => Vec::new(),
+            // What is extracted is its author's.
+            _ if name.ends_with("tar") && tables::extracts(arguments) => Vec::new(),
             _ => tables::trees_of_entry(name, arguments),
         };
         // Names that are only shown are held by no rule.
         let is_shown = !self.is_read_on && tables::only_names(name, arguments);
         self.note_found(name, arguments, &touches, is_shown);
-        if finds_here(name, arguments, &touches) {
-            self.searched.push(FileOperand { below: Below::Searched, ..FileOperand::new(self.directories.resolved("."), Access::Read) });
+        for folder in searched_besides(name, arguments, &touches) {
+            let folder = self.directories.resolved(&folder);
+            self.searched.push(FileOperand { below: Below::Searched, ..FileOperand::new(folder, Access::Write) });
         }
         for touch in touches {
             match touch {
@@ -76,7 +78,7 @@ impl Walk<'_> {
                     }
                     // To some programs a quoted pattern is one too.
                     let is_open = argument.certainty != Certainty::Known || tables::expands_patterns(name);
-                    let is_glob = is_open && path.contains(['*', '?', '[']);
+                    let is_glob = is_open && path.contains(['*', '?', '[', '{']);
                     self.names_relative |= name != "cd" && !path.starts_with(['/', '~']);
                     let below = match trees.get(index).copied().unwrap_or(Below::Stays) {
                         Below::Changes | Below::Fills | Below::Tracked if access == Access::Read => Below::Stays,
@@ -90,7 +92,7 @@ impl Walk<'_> {
                     let path = self.directories.resolved(&path);
                     self.spend(path.len());
                     let operand = FileOperand { path, access, is_glob, is_found: argument.found, below };
-                    if FINDERS.contains(&name) {
+                    if FINDERS.contains(&name) && name != "git" && !argument.found {
                         self.searched.push(FileOperand { below: Below::Searched, ..FileOperand::new(operand.path.clone(), Access::Write) });
                     }
                     self.operands.push(operand);
@@ -315,7 +317,7 @@ impl Walk<'_> {
         // What is found there is read or written.
         for operand in std::mem::take(&mut self.searched) {
             operands.extend(is_read.then(|| FileOperand { access: Access::Read, ..operand.clone() }));
-            operands.extend((is_written && operand.access == Access::Write).then_some(operand));
+            operands.extend(is_written.then_some(operand));
         }
         let in_folders = |operand: FileOperand| {
             let places = self.directories.all(&operand.path).into_iter();
@@ -338,12 +340,17 @@ fn touched_behind(given: usize, name: &str, arguments: &[Argument], filled: &[(u
     touches
 }
 
-/// Returns whether a command prints names that it finds in the folder at hand, or that are seen from another folder than the folder in which it
-/// looks.
-fn finds_here(name: &str, arguments: &[Argument], touches: &[Touch]) -> bool {
+/// Returns the folders in which a command finds names beside those that it is given as files: the folder at hand, where it is given none or where
+/// the names are seen from another folder than the folder in which it looks.
+fn searched_besides(name: &str, arguments: &[Argument], touches: &[Touch]) -> Vec<String> {
     let words: Vec<&str> = std::iter::once(name).chain(arguments.iter().map(|argument| argument.text.as_str())).collect();
-    let has_folder = FINDERS.contains(&name) && name != "git" && touches.iter().any(|touch| matches!(touch, Touch::File { .. }));
-    found::is_finder(&words) && !has_folder
+    let has_folder = FINDERS.contains(&name) && touches.iter().any(|touch| matches!(touch, Touch::File { .. }));
+    match name {
+        _ if !found::is_finder(&words) => Vec::new(),
+        "git" => tables::pathspec_folders(arguments),
+        _ if has_folder => Vec::new(),
+        _ => vec![".".to_owned()],
+    }
 }
 
 /// Returns whether a command prints names that it finds and that no pattern holds. What it is given by others is held by theirs.

@@ -77,8 +77,8 @@ pub struct Walk<'a> {
     pub(super) names_relative: bool,
     /// The places of programs that are named by relative paths.
     pub(super) relative_programs: Vec<usize>,
-    /// Whether the command is one that an entry of the list names behind `xargs`.
-    pub(super) is_authors: bool,
+    /// The places of the words that an entry of the list has of a command which starts others.
+    pub(super) authored: Vec<usize>,
     /// How many bytes of words may still be looked at.
     pub(super) budget: usize,
 }
@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
             finds_hidden: false,
             names_relative: false,
             relative_programs: Vec::new(),
-            is_authors: false,
+            authored: Vec::new(),
             budget: WALKED_MAX,
         }
     }
@@ -312,9 +312,9 @@ impl<'a> Walk<'a> {
         // What an entry says word for word is its author's, whatever a table makes of it. An interpreter alone reads what it runs.
         let is_written_out = given > 1 && given == words.len();
         self.prints_secrets |= !is_written_out && tables::prints_secrets(name, arguments);
-        // What `xargs` appends is no word of the entry.
-        let hands_on = is_written_out && matches!(name, "xargs" | "gxargs");
-        let was_authors = std::mem::replace(&mut self.is_authors, hands_on);
+        let hands_on = is_written_out && hands_on(name, arguments);
+        let authored = words.iter().take(if given > 1 { given } else { 0 }).map(|word| word.at).filter(|at| !places.contains(at));
+        let outer = std::mem::replace(&mut self.authored, authored.collect());
         let started = if is_written_out && !hands_on {
             Ok(entry::started_in_places(name, arguments, &places))
         } else {
@@ -329,7 +329,8 @@ impl<'a> Walk<'a> {
                 self.unproven(name, &unlisted, index, place);
             }
         }
-        (self.is_fed_found, self.is_authors) = (was_fed_found, was_authors);
+        self.is_fed_found = was_fed_found;
+        self.authored = outer;
         self.goes(name, arguments, at);
     }
 
@@ -360,6 +361,15 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Returns how many words of a command that another one starts are those of the entry for both: `timeout 60 npm test` says so of `npm test`.
+    /// Of what `xargs` and `find` hand names to, only the program counts.
+    fn authored_words(&self, words: &[Argument]) -> Option<usize> {
+        let Some(Way::Behind(starter)) = self.ways.last() else { return None };
+        let count = words.iter().take_while(|word| self.authored.contains(&word.at)).count();
+        let counted = if matches!(starter.as_str(), "xargs" | "gxargs" | "find" | "gfind") { count.min(1) } else { count };
+        (counted > 0).then_some(counted)
+    }
+
     /// Returns how many words of a command an entry of the list has, with options that the program's table knows in front of a subcommand;
     /// `None` if the command is not on the list.
     fn given(&self, program: &str, words: &[Argument]) -> Option<usize> {
@@ -372,6 +382,15 @@ impl<'a> Walk<'a> {
             let words: Vec<Argument> = std::iter::once(first).chain(arguments.get(place..)?).cloned().collect();
             Some(allow.matched(&words).filter(|given| *given > 1)? + place)
         };
-        allow.matched(words).or_else(behind_options).or((is_free || self.is_authors).then_some(1))
+        allow.matched(words).or_else(behind_options).or_else(|| self.authored_words(words)).or(is_free.then_some(1))
+    }
+}
+
+/// Returns whether a command that an entry has word for word gives other commands more than its words: names that `xargs` reads and `find` finds.
+fn hands_on(name: &str, arguments: &[Argument]) -> bool {
+    match name {
+        "xargs" | "gxargs" => true,
+        "find" | "gfind" => tables::read(name, arguments).is_ok_and(|started| !started.is_empty()),
+        _ => false,
     }
 }

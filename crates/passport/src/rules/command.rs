@@ -188,7 +188,9 @@ impl Rules for CommandLimits {
         }
         let is_time = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
         let is_other = |(_, value): &(usize, Value<'_>)| value.as_text().and_then(Text::into_str).is_some_and(|text| !is_time(&text));
-        if call.arguments.named(&TIMEOUTS.map(|(name, _)| name)).iter().any(is_other) && !self.allows_all() {
+        let mut named = call.arguments.named(&TIMEOUTS.map(|(name, _)| name));
+        named.extend(call.arguments.named(&["wait_ms", "yield_time_ms"]));
+        if named.iter().any(is_other) && !self.allows_all() {
             const MESSAGE: &str = "A timeout is a text that is no number, and a tool may write it into a command; write a number";
             report(to, "unknown arguments", Err(Denial::new("oap.invalid_tool_arguments", MESSAGE)));
         }

@@ -2,7 +2,7 @@
 //!
 //! A missing list does not restrict, an empty one allows nothing. Secrets are never read, whatever the lists say.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
 
 use bash_commands::Below;
 
@@ -12,8 +12,9 @@ use super::super::climbs::count_parents;
 use super::super::look_alike::plain_spelling;
 use super::super::path::{NormalPath, PathSet, Purpose};
 use super::budget;
+use super::extensions::Extensions;
 use super::file_arguments::{names_looked_for, read_arguments};
-use super::file_path::{check_pattern, extensions, is_patch, read_extensions, read_path};
+use super::file_path::{check_pattern, is_patch, read_path};
 use super::file_patterns::Patterns;
 use super::left_behind::{self, BUILT};
 use super::secrets;
@@ -46,8 +47,7 @@ pub(super) struct FileLimits {
     allowed_paths: Field<PathSet>,
     blocked_paths: Field<PathSet>,
     blocked_patterns: Field<Patterns>,
-    allowed_extensions: Field<HashSet<String>>,
-    blocked_extensions: Field<HashSet<String>>,
+    extensions: Extensions,
     max_file_size: Field<Amount>,
 }
 
@@ -64,14 +64,12 @@ impl FileLimits {
     fn new(section: &Section<'_>, is_read: bool, max_file_size: Field<Amount>) -> Self {
         let places = |key, purpose| section.strings(key).and_then(|entries| PathSet::new(entries, purpose, &section.path_of(key)));
         let patterns = section.strings("blocked_patterns");
-        let extensions = |key| section.strings(key).and_then(|entries| read_extensions(entries, &section.path_of(key)));
         Self {
             is_read,
             allowed_paths: places("allowed_paths", Purpose::Allow),
             blocked_paths: places("blocked_paths", Purpose::Block),
             blocked_patterns: patterns.and_then(|entries| Patterns::read(entries, &section.path_of("blocked_patterns"))),
-            allowed_extensions: extensions("allowed_extensions"),
-            blocked_extensions: extensions("blocked_extensions"),
+            extensions: Extensions::read(section),
             max_file_size,
         }
     }
@@ -137,7 +135,7 @@ impl FileLimits {
     /// Reports whether a path is blocked or a secret, or has an extension that is not allowed.
     fn check_named(&self, path: &NormalPath, text: &str, reads: bool, to: &mut dyn Report) {
         self.check_blocked(path, text, reads, to);
-        report(to, "extensions", self.check_extension(path.name()));
+        report(to, "extensions", self.extensions.check(path.name()));
     }
 
     /// Reports whether a path is in a place of secrets or in a blocked one.
@@ -168,9 +166,22 @@ impl FileLimits {
 
     /// Checks that none of the expansions of a glob finds a blocked path.
     fn check_finds(&self, expansions: &[String]) -> Result<(), Denial> {
-        check_limit(&self.blocked_paths, |blocked| match expansions.iter().any(|glob| blocked.may_be_found_by(glob)) {
+        check_limit(&self.blocked_paths, |blocked| match expansions.iter().any(|glob| blocked.may_be_found_at(glob)) {
             true => Err(Denial::new("oap.path_blocked", FOUND)),
             false => Ok(()),
+        })
+    }
+
+    /// Checks that none of the expansions of a pattern of names looks for a blocked path below these folders. What a search finds by itself
+    /// below its folder is not seen.
+    fn check_looks_for(&self, expansions: &[String], folders: &[String]) -> Result<(), Denial> {
+        check_limit(&self.blocked_paths, |blocked| {
+            let names = |glob: &String| blocked.may_be_found_by(glob) || blocked.is_named_by(glob);
+            let lies_there = |glob: &String| folders.iter().any(|folder| blocked.may_be_found_at(&format!("{folder}/**/{glob}")));
+            match expansions.iter().any(|glob| names(glob) && lies_there(glob)) {
+                true => Err(Denial::new("oap.path_blocked", FOUND)),
+                false => Ok(()),
+            }
         })
     }
 
@@ -206,20 +217,6 @@ impl FileLimits {
             Some(_) => Ok(()),
             None => denial("File path is not in allowed list"),
         })
-    }
-
-    fn check_extension(&self, name: &str) -> Result<(), Denial> {
-        let denial = || Err(Denial::new("oap.extension_not_allowed", "File extension is not allowed"));
-        let is_in = |set: &HashSet<String>| extensions(name).any(|extension| set.contains(&extension));
-        check_limit(&self.allowed_extensions, |allowed| if is_in(allowed) { Ok(()) } else { denial() })?;
-        self.check_ending(name)
-    }
-
-    /// Checks that a name, or a pattern of names, does not end in a blocked extension.
-    fn check_ending(&self, name: &str) -> Result<(), Denial> {
-        let denial = || Err(Denial::new("oap.extension_not_allowed", "File extension is not allowed"));
-        let is_in = |blocked: &HashSet<String>| extensions(name).any(|extension| blocked.contains(&extension));
-        check_limit(&self.blocked_extensions, |blocked| if is_in(blocked) { denial() } else { Ok(()) })
     }
 
     fn check_size(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
@@ -265,13 +262,18 @@ impl Rules for FileLimits {
     /// taken to be allowed, as the folder is.
     fn check_operand(&self, text: &str, is_glob: bool) -> Result<(), Denial> {
         budget::check_depth(text)?;
-        self.check_allowed_here(text, &NormalPath::new(text))?;
+        let path = NormalPath::new(text);
+        self.check_allowed_here(text, &path)?;
+        if !is_glob {
+            self.extensions.check_of_command(path.name())?;
+        }
         self.check_unblocked(text, is_glob)
     }
 
     fn check_unblocked(&self, text: &str, is_glob: bool) -> Result<(), Denial> {
         let path = NormalPath::new(text);
         self.check_places(&path, text)?;
+        self.extensions.check_ending(path.name())?;
         if let Some(spelling) = plain_spelling(text) {
             self.check_places(&NormalPath::new(&spelling), &spelling)?;
         }
@@ -287,6 +289,13 @@ impl Rules for FileLimits {
         let allowed = if let Field::Valid(allowed) = &self.allowed_paths { Some(allowed) } else { None };
         check_limit(&self.blocked_paths, |blocked| match left_behind::has_blocked(blocked, allowed, &path, below) {
             true => Err(Denial::new("oap.path_blocked", "A blocked path lies below what is moved, taken away or changed, or may do so")),
+            false => Ok(()),
+        })
+    }
+
+    fn check_shown_below(&self, folder: &str) -> Result<(), Denial> {
+        check_limit(&self.blocked_paths, |blocked| match blocked.may_lie_shown_below(folder) {
+            true => Err(Denial::new("oap.path_blocked", "A name that a program finds below a folder could be that of a blocked path")),
             false => Ok(()),
         })
     }
@@ -324,17 +333,11 @@ impl Rules for FileLimits {
     }
 
     fn faults(&self) -> Vec<&Malformed> {
-        [
-            self.allowed_paths.malformed(),
-            self.blocked_paths.malformed(),
-            self.blocked_patterns.malformed(),
-            self.allowed_extensions.malformed(),
-            self.blocked_extensions.malformed(),
-            self.max_file_size.malformed(),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+        [self.allowed_paths.malformed(), self.blocked_paths.malformed(), self.blocked_patterns.malformed(), self.max_file_size.malformed()]
+            .into_iter()
+            .chain(self.extensions.malformed())
+            .flatten()
+            .collect()
     }
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
@@ -351,13 +354,17 @@ impl Rules for FileLimits {
                     report(to, "blocked for reading", paths.iter().try_for_each(|path| call.files.check_shown(path)));
                 }
                 let names = names_looked_for(call);
+                let seen = |path: &Cow<'_, str>| match folder.filter(|_| !path.starts_with(['/', '~'])) {
+                    Some(folder) => format!("{folder}/{path}"),
+                    None => path.to_string(),
+                };
+                let folders: Vec<String> = paths.iter().map(seen).collect();
                 for pattern in sorted.of(ArgumentRole::Pattern).chain(&names) {
                     let expansions = bash_commands::braces(pattern);
                     let checked = budget::check_glob(&expansions, pattern).and_then(|()| check_pattern(pattern, &expansions));
-                    let checked = checked.and_then(|()| self.check_finds(&expansions));
-                    let checked =
-                        checked.and_then(|()| expansions.iter().try_for_each(|glob| self.check_ending(NormalPath::new(glob).name())));
-                    report(to, "pattern", checked.and_then(|()| self.check_patterns(&expansions)));
+                    let checked = checked.and_then(|()| self.check_looks_for(&expansions, &folders));
+                    let endings = || expansions.iter().try_for_each(|glob| self.extensions.check_ending(NormalPath::new(glob).name()));
+                    report(to, "pattern", checked.and_then(|()| endings()));
                 }
                 sorted.unknown.iter().chain(&sorted.unknown_names).for_each(|text| self.check_unknown(text, reads, to));
             }

@@ -8,7 +8,22 @@ use super::super::arguments::Sorted;
 use super::{Denial, RuleCall, SEVERAL_FOLDERS};
 
 /// Tools that use the working directory if they are given none.
-const DIRECTORY_TOOLS: [&str; 2] = ["ls", "search_files"];
+const DIRECTORY_TOOLS: [&str; 14] = [
+    "ls",
+    "LS",
+    "search_files",
+    "Grep",
+    "Glob",
+    "grep",
+    "glob",
+    "grep_search",
+    "grep_files",
+    "file_search",
+    "codebase_search",
+    "list_dir",
+    "list_directory",
+    "search_file_content",
+];
 
 /// Returns the pattern of a search that looks for names of files and not for a text: `target` says so.
 pub(super) fn names_looked_for<'c>(call: &RuleCall<'c>) -> Option<Cow<'c, str>> {

@@ -1,19 +1,25 @@
 //! Paths and patterns of paths, as tools are given them: only what can be understood in one way.
 
-use std::collections::HashSet;
-
-use super::super::fields::without;
 use super::super::links;
 use super::super::look_alike::{is_ambiguous, plain_spelling};
 use super::super::path::NormalPath;
 use super::super::shell_glob::ShellGlob;
-use super::{Denial, Malformed, budget, secrets};
+use super::{Denial, budget, secrets};
 
 /// The longest path, in bytes, which is the limit of Linux.
 pub(super) const PATH_BYTES_MAX: usize = 4096;
 
 /// Beginnings of lines by which a patch names files.
-const PATCHED: [&str; 6] = ["*** Begin Patch", "*** Update File:", "*** Add File:", "*** Delete File:", "*** Move to:", "diff --git "];
+const PATCHED: [&str; 8] = [
+    "*** Begin Patch",
+    "*** Update File:",
+    "*** Add File:",
+    "*** Delete File:",
+    "*** Move to:",
+    "diff --git ",
+    "***Begin Patch",
+    "Index: ",
+];
 
 /// Returns whether a text is a patch, which names files itself.
 pub(super) fn is_patch(text: &str) -> bool {
@@ -61,6 +67,9 @@ pub(super) fn read_path(text: &str) -> Result<NormalPath, Denial> {
     if [" /", " ~", "|/", "|~", "$(", "`"].iter().any(|sign| text.contains(sign)) {
         return invalid("File path may be several paths, or hold a command");
     }
+    if ["@(", "+(", "!(", "?(", "*("].iter().any(|group| text.contains(group)) {
+        return invalid("File path has a group that is a pattern to some tools; write the path, or a pattern with `*`, `?` and `[]`");
+    }
     if is_ambiguous(text) {
         return invalid("File path may be another place to some systems: a URL, a drive, a short name, or one with percent signs");
     }
@@ -70,28 +79,4 @@ pub(super) fn read_path(text: &str) -> Result<NormalPath, Denial> {
         return Err(Denial::new("oap.path_not_allowed", WHAT));
     }
     Ok(NormalPath::new(text))
-}
-
-/// Reads a list of extensions. A pattern such as `*.sql` is the end of no file's name, and would match nothing.
-pub(super) fn read_extensions(entries: Vec<String>, path: &str) -> Result<HashSet<String>, Malformed> {
-    let is_extension = |entry: &str| {
-        !entry.contains(['*', '?', '/', '[', '{', ',', ';']) && !entry.contains(char::is_whitespace) && !entry.trim_matches('.').is_empty()
-    };
-    let said = ("a pattern or a path, which is no extension", "an extension such as .sql");
-    let entries = without(entries, |entry| !is_extension(entry), path, said)?;
-    Ok(entries.iter().map(|entry| extension(entry)).collect())
-}
-
-/// Returns an extension in the form for comparing: in lower case, with its dot.
-fn extension(text: &str) -> String {
-    let lower = text.to_lowercase();
-    if lower.starts_with('.') { lower } else { format!(".{lower}") }
-}
-
-/// Returns every extension of a file's name, longest first, such as `.tar.gz` and `.gz`. The dot of a hidden file does not begin an
-/// extension.
-pub(super) fn extensions(name: &str) -> impl Iterator<Item = String> {
-    let stem = name.trim_start_matches('.').to_lowercase();
-    let starts: Vec<usize> = stem.match_indices('.').map(|(at, _)| at).collect();
-    starts.into_iter().filter_map(move |at| stem.get(at..).map(str::to_owned))
 }

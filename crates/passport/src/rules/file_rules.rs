@@ -65,22 +65,18 @@ impl FileRules<'_> {
     /// Checks the files that programs are given by arguments, and the names that programs have found by some patterns. That a program may be run
     /// at all is for the list of commands: no capability for files is asked for.
     pub(super) fn check_operands(&self, operands: &[FileOperand], patterns: &[String]) -> Result<(), Denial> {
-        operands
-            .iter()
-            .try_for_each(|operand| self.check_operand(operand).or_else(|denial| self.check_found_in(operand, operands, denial)))?;
-        self.check_found(operands, patterns)
-    }
-
-    /// Checks a whole name that is read and has been found in folders that are known: it may be that of a blocked path only where a blocked path
-    /// lies below these.
-    fn check_found_in(&self, operand: &FileOperand, operands: &[FileOperand], denial: Denial) -> Result<(), Denial> {
-        let mut searched = operands.iter().filter(|other| other.below == Below::Searched && other.access == Access::Read).peekable();
-        if !operand.is_found || operand.access != Access::Read || operand.path != "*" || searched.peek().is_none() {
-            return Err(denial);
+        let searched = || operands.iter().filter(|operand| operand.below == Below::Searched && operand.access == Access::Read);
+        let is_searched = searched().next().is_some();
+        operands.iter().try_for_each(|operand| {
+            // A name that is read where it was found is held by the folders in which it was found.
+            let is_held = is_searched && operand.is_found && operand.access == Access::Read && operand.path == "*";
+            if is_held { self.check_operand(&FileOperand { is_glob: false, ..operand.clone() }) } else { self.check_operand(operand) }
+        })?;
+        if operands.iter().any(|operand| operand.is_found && operand.access == Access::Read) {
+            let mut folders = searched().flat_map(|folder| self.limits.rules(Pack::FileRead).map(move |rules| (folder, rules)));
+            folders.try_for_each(|(folder, rules)| rules?.check_shown_below(&folder.path))?;
         }
-        self.check_operand(&FileOperand { is_glob: false, ..operand.clone() })?;
-        let mut folders = searched.flat_map(|folder| self.limits.rules(Pack::FileRead).map(move |rules| (folder, rules)));
-        folders.try_for_each(|(folder, rules)| rules?.check_tree(&folder.path, Below::Fills)).map_err(|_| denial)
+        self.check_found(operands, patterns)
     }
 
     fn check_operand(&self, operand: &FileOperand) -> Result<(), Denial> {
@@ -114,7 +110,10 @@ impl FileRules<'_> {
         let searched = || operands.iter().filter(is_searched).filter(|_| !left_behind::are_built(patterns));
         self.limits.rules(Pack::FileWrite).try_for_each(|rules| {
             let rules = rules?;
-            rules.check_found(patterns)?;
+            // Where nothing blocked lies below, any name may be found.
+            let is_free =
+                || searched().next().is_some() && searched().all(|operand| rules.check_tree(&operand.path, Below::Changes).is_ok());
+            rules.check_found(patterns).or_else(|denial| if is_free() { Ok(()) } else { Err(denial) })?;
             searched().try_for_each(|operand| rules.check_tree(&operand.path, operand.below))
         })
     }

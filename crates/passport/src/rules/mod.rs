@@ -2,6 +2,7 @@
 
 mod budget;
 mod command;
+mod extensions;
 mod file;
 mod file_arguments;
 mod file_path;
@@ -104,6 +105,11 @@ trait Rules: std::fmt::Debug + Send + Sync {
 
     /// Checks that nothing blocked lies below a file that is taken away; only packs for files have something to say.
     fn check_tree(&self, _path: &str, _below: Below) -> Result<(), Denial> {
+        Ok(())
+    }
+
+    /// Checks that no blocked path may have a name that is found below a folder; only packs for files have something to say.
+    fn check_shown_below(&self, _folder: &str) -> Result<(), Denial> {
         Ok(())
     }
 

@@ -137,6 +137,17 @@ fn tar_word(argument: &Argument, index: usize) -> Result<bool, Unlisted> {
     }
 }
 
+/// Returns whether `tar` extracts, and makes no archive.
+#[must_use]
+pub fn extracts(arguments: &[Argument]) -> bool {
+    let texts = || arguments.iter().map(|argument| argument.text.as_str()).enumerate();
+    let is_bundle = |at: usize, text: &str| !text.starts_with("--") && (at == 0 || text.starts_with('-'));
+    let makes = |(at, text): (usize, &str)| {
+        is_bundle(at, text) && text.contains(['c', 'r', 'u', 'A']) || text.starts_with("--c") || text.starts_with("--ap")
+    };
+    extracted_to(arguments).is_some() && !texts().any(makes)
+}
+
 /// Returns the place of the folder into which `tar` extracts, or of the operation where that is the folder at hand; `None` if it does not extract.
 pub(super) fn extracted_to(arguments: &[Argument]) -> Option<usize> {
     let is_bundle = |at: usize, text: &str| !text.starts_with("--") && (at == 0 || text.starts_with('-'));

@@ -97,6 +97,29 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     touched
 }
 
+/// Returns the folders in which the pathspecs of a command find names: what stands in front of a pattern. One with words or signs in front may mean
+/// the root of the repository, which lies above the folder at hand.
+#[must_use]
+pub fn pathspec_folders(arguments: &[Argument]) -> Vec<String> {
+    let folder = |index: &usize| {
+        let text = arguments.get(*index)?.text.as_str();
+        if text.starts_with(':') {
+            return Some("..".to_owned());
+        }
+        let front = text.split(['*', '?', '[', '\\']).next().unwrap_or_default();
+        let is_whole = front.len() == text.len();
+        Some(if is_whole { text } else { front.rsplit_once('/').map_or(".", |(folder, _)| folder) }.to_owned())
+    };
+    let mut operands = git_operands(arguments);
+    // The first operand of `git grep` is what it looks for.
+    if arguments.get(git_subcommand(arguments)).is_some_and(|subcommand| subcommand.text == "grep") && !operands.is_empty() {
+        operands.remove(0);
+    }
+    let folders: Vec<String> =
+        operands.iter().filter_map(folder).map(|folder| if folder.is_empty() { "/".to_owned() } else { folder }).collect();
+    if folders.is_empty() { vec![".".to_owned()] } else { folders }
+}
+
 /// What `--relative` shows: a folder, or whatever begins with a text that does not end with a slash.
 fn shown_below((index, argument): (usize, &Argument)) -> Option<Touch> {
     let start = argument.text.strip_prefix("--relative=")?;

@@ -30,6 +30,10 @@ pub(super) fn seen_from_link(touched: &mut Vec<Touch>) {
             && !path.starts_with(['/', '~'])
         {
             below.push(Touch::File { index: *index, path: format!("{link}/{path}"), access: Access::Read });
+            // So `$PWD` stands here: the link holds the path from the root.
+            if path == "." || path.starts_with("./") {
+                below.push(Touch::File { index: *index, path: path.clone(), access: Access::Read });
+            }
             *path = format!("{above}{path}");
         }
     }

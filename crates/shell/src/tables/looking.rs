@@ -23,11 +23,15 @@ const DEPTH_MAX: usize = 32;
 
 /// What `find` enters, and what it looks for. What stands behind an odd number of `!`, or in front of `-prune -o`, is left out.
 pub(super) fn of_find(arguments: &[Argument]) -> Vec<Touch> {
-    let starts = arguments.iter().enumerate().skip_while(|(_, argument)| argument.text.starts_with('-'));
+    let is_option = |text: &str| matches!(text, "-H" | "-L" | "-P" | "--") || text.starts_with("-O");
+    let starts = arguments.iter().enumerate().skip_while(|(_, argument)| is_option(&argument.text));
     let starts = starts.take_while(|(_, argument)| !argument.text.starts_with(['-', '(', '!', ')']));
     let is_deleted = arguments.iter().any(|argument| argument.text == "-delete");
     let access = if is_deleted { Access::Write } else { Access::Read };
     let mut touched: Vec<Touch> = starts.map(|(index, argument)| Touch::File { index, path: argument.text.clone(), access }).collect();
+    if touched.is_empty() && !arguments.is_empty() {
+        touched.push(Touch::File { index: 0, path: ".".to_owned(), access });
+    }
     let expression = Expression::new(arguments);
     let patterns = (0..expression.words.len()).filter_map(|at| expression.looked_for(at));
     touched.extend(patterns.map(|pattern| Touch::Pattern(folders_of(pattern))));

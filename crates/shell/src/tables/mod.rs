@@ -50,9 +50,10 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 
 use super::argument::Argument;
+pub use archives::extracts;
 pub use formatters::expands_patterns;
 pub use git::{ASKS, asks, clone_operands};
-pub use git_files::is_from_root;
+pub use git_files::{is_from_root, pathspec_folders};
 pub use looking::{HIDDEN_ONES, UNHELD, is_everything, only_names};
 pub use options::Options;
 pub use outputs::outputs;
@@ -62,7 +63,7 @@ pub use reading::{COMPUTED, COMPUTED_NAME, LITERAL, NAMED, OPERAND, SUBCOMMAND, 
 pub use texts::{git_subcommand, gives, reads_names, texts};
 pub use touches::{Touch, touched};
 pub use trees::{trees, trees_of_entry};
-pub use words::{is_unsaid_at, is_worded};
+pub use words::{is_unsaid_at, is_worded, others};
 
 /// What is known of a program.
 #[derive(Debug)]

@@ -335,7 +335,10 @@ fn own_patterns(program: &str, arguments: &[Argument]) -> Vec<Touch> {
 
 /// Returns what is done with the file that is the value of an option, in full or shortened: programs without a table take its beginning too.
 fn of_file_option(text: &str) -> Option<Access> {
-    let is_one = |options: &[&str]| text.starts_with("--") && text.len() > 2 && options.iter().any(|option| option.starts_with(text));
+    // `rg --files` looks for names.
+    let is_one = |options: &[&str]| {
+        text.starts_with("--") && text.len() > 2 && text != "--files" && options.iter().any(|option| option.starts_with(text))
+    };
     let read = is_one(&FILE_OPTIONS).then_some(Access::Read);
     if is_one(&OUTPUT_OPTIONS) { Some(Access::Write) } else { read }
 }

@@ -1,9 +1,9 @@
 //! What happens to what lies below the files that programs are given: folders that are copied, moved, linked to, taken away or changed as a whole.
 
 use super::archives::{extracted_to, unzipped_to};
-use super::git_files::{git_operands, is_pattern};
+use super::git_files::{changes_all, git_operands, is_pattern};
 use super::git_subcommand;
-use super::touches::{operands, targets};
+use super::touches::{operands, targets, words};
 use super::words::{entered, is_beyond, is_unsaid, read_by_senders};
 use crate::argument::Argument;
 use crate::files::Below;
@@ -17,6 +17,7 @@ pub fn trees(program: &str, arguments: &[Argument]) -> Vec<Below> {
         "cp" if has(arguments, &['r', 'R', 'a'], "recursive") || has(arguments, &[], "archive") => {
             moved(arguments, &operands(program, arguments))
         }
+        "rsync" | "scp" => moved(arguments, &words(arguments)),
         "rm" if has(arguments, &['r', 'R'], "recursive") => all(Below::Changes),
         "chmod" | "chown" | "chgrp" | "chattr" if has(arguments, &['R'], "recursive") => all(Below::Changes),
         "zip" if has(arguments, &['r', 'R'], "recurse-paths") => all(Below::Moves),
@@ -99,7 +100,10 @@ fn of_git(arguments: &[Argument]) -> Vec<Below> {
         "clean" if behind.iter().map(|argument| forces(&argument.text)).sum::<usize>() > 1 => {
             return vec![Below::Changes; arguments.len()];
         }
-        "rm" if has(behind, &['r'], "") && !has_word("--cached") => &|index| index >= at && !is_file(text(index)),
+        // A pattern finds names at any depth, and names in a list may be any.
+        "rm" if !has_word("--cached") && (has(behind, &['r'], "") || changes_all(arguments)) => {
+            &|index| index >= at && !is_file(text(index))
+        }
         "restore" if has(behind, &['S'], "staged") && !has(behind, &['W'], "worktree") => return Vec::new(),
         "clean" | "restore" | "stash" => &|index| index >= at && !is_file(text(index)),
         "checkout" => &|index| index >= at && !is_file(text(index)) && !is_branch(index),

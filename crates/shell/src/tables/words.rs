@@ -97,7 +97,13 @@ pub(super) fn of_words(name: &str, arguments: &[Argument]) -> Vec<Touch> {
         Some(Words::OfRow) => return Vec::new(),
         // What an entry allows beyond the table may be given files.
         Some(Words::NoFiles) if !is_sender(name) || read(name, arguments).is_ok() => return Vec::new(),
+        // To these a name is that of a folder with a project.
+        _ if matches!(name, "dotnet" | "mix") => false,
         words => words == Some(Words::Targets) && read(name, arguments).is_ok(),
+    };
+    let is_package = |index: usize| {
+        let before = index.checked_sub(1).and_then(|at| arguments.get(at)).map_or("", |word| word.text.as_str());
+        matches!(before, "-e" | "--editable" | "-pl" | "--filter" | "--workspace")
     };
     let runs = runs(name).is_some();
     let words = words(arguments);
@@ -109,7 +115,9 @@ pub(super) fn of_words(name: &str, arguments: &[Argument]) -> Vec<Touch> {
     let subcommand = words.first().filter(|_| has_subcommand);
     let counts = |index: usize, argument: &Argument| Some(&index) != subcommand && !(runs && argument.computed);
     let mut touched = Vec::new();
-    for (index, argument) in arguments.iter().enumerate().filter(|(index, argument)| counts(*index, argument)) {
+    let others = others(name, arguments);
+    let is_left = |index: usize| others.binary_search(&index).is_err();
+    for (index, argument) in arguments.iter().enumerate().filter(|(index, argument)| counts(*index, argument) && is_left(*index)) {
         let text = argument.text.as_str();
         let dd = text.strip_prefix("if=").or_else(|| text.strip_prefix("of=")).filter(|_| name == "dd");
         let text = match dd {
@@ -121,22 +129,93 @@ pub(super) fn of_words(name: &str, arguments: &[Argument]) -> Vec<Touch> {
             }
             None => continue,
         };
-        let files = pieces(text).filter(|piece| is_file(piece));
+        let is_named = is_package(index);
+        let files = pieces(text).filter(|piece| is_file(piece) || is_named && !piece.is_empty());
         touched.extend(files.map(|piece| Touch::File { index, path: piece.to_owned(), access }));
         touched.extend((text.matches(':').count() > COLONS_MAX).then(|| Touch::Pattern(HIDDEN_ONES.to_owned())));
     }
+    touched.extend(cloned_by_gh(name, arguments));
     touched
+}
+
+/// The folder that `gh repo clone OWNER/NAME` makes.
+fn cloned_by_gh(name: &str, arguments: &[Argument]) -> Option<Touch> {
+    let [repo, clone, repository, ..] = arguments else { return None };
+    let is_clone = name == "gh" && repo.text == "repo" && clone.text == "clone";
+    let path = repository.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default().trim_end_matches(".git");
+    is_clone.then(|| Touch::File { index: 2, path: path.to_owned(), access: Access::Write })
 }
 
 /// The most colons of a word behind which a path is looked for. More stand in no list of folders, and could hide one.
 const COLONS_MAX: usize = 32;
 
-/// Returns the paths that a word may hold: a file of arguments behind `@`, folders with colons between them, or a file with what is meant of it
-/// (`x.py::test`). What begins at the root behind a colon is on another machine or in a container.
+/// Returns the paths that a word may hold: a file of arguments behind `@`, folders with colons between them, a file with what is meant of it
+/// (`x.py::test`), or values of settings (`type=bind,src=x`). What begins at the root behind a colon is on another machine or in a container.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
-    let text = text.strip_prefix('@').unwrap_or(text);
-    let colons = if text.contains("://") { 0 } else { COLONS_MAX };
-    text.splitn(colons + 1, ':').enumerate().filter(|(at, piece)| *at == 0 || !piece.starts_with('/')).map(|(_, piece)| piece)
+    let is_address = text.contains("://");
+    let colons = if is_address { 0 } else { COLONS_MAX };
+    let settings = text.split(',').filter(move |setting| !is_address && setting.contains('=')).filter(|setting| !is_inside(setting));
+    let values = settings.filter_map(|setting| setting.rsplit_once('=')).map(|(_, value)| value);
+    let places = text.splitn(colons + 1, ':').enumerate().filter(|(at, piece)| *at == 0 || !piece.starts_with('/')).map(|(_, piece)| piece);
+    let listed = text.split(',').skip(1).filter(move |piece| !is_address && piece.starts_with(['/', '~']));
+    places
+        .filter(move |piece| is_address || !piece.contains('='))
+        .chain(values)
+        .chain(listed)
+        .map(|piece| piece.trim_start_matches(['@', '<']))
+}
+
+/// Returns whether a setting names a place in a container, or no place.
+fn is_inside(setting: &str) -> bool {
+    let name = setting.split('=').next().unwrap_or_default().trim_start_matches('-');
+    matches!(name, "dst" | "destination" | "target" | "workdir" | "id" | "type" | "name" | "format" | "label")
+}
+
+/// TABLE: options of `gh` whose value is a text.
+const TEXTS_OF_GH: [&str; 9] = ["--body", "-b", "--title", "-t", "--notes", "-n", "--comment", "-c", "--message"];
+
+/// TABLE: options of `docker` and its like that take no value, and those whose value is no file of this machine.
+const FLAGS_OF_CONTAINERS: &str =
+    "-i -t -d -it -ti --rm --interactive --tty --detach --init --privileged --read-only --no-deps -T --no-TTY --quiet -q";
+const VALUES_OF_CONTAINERS: &str =
+    "-w --workdir -u --user --name --network --hostname -h -p --publish -e --env -c --container -n --namespace";
+
+/// Returns the places of arguments that are no files of this machine: texts, and what stands in a container.
+#[must_use]
+pub fn others(program: &str, arguments: &[Argument]) -> Vec<usize> {
+    let texts = || arguments.iter().map(|argument| argument.text.as_str()).enumerate();
+    match program {
+        "gh" => texts().filter(|(_, text)| TEXTS_OF_GH.contains(text)).map(|(at, _)| at + 1).collect(),
+        "docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose" | "kubectl" => in_container(arguments),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the places of what `docker run`, `docker exec` and `kubectl exec` give a container: the words behind its name or image, and values of
+/// options such as `-w`. Where an option is not known, the name may be its value, and nothing is left out.
+fn in_container(arguments: &[Argument]) -> Vec<usize> {
+    let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
+    let Some(subcommand) = (0..arguments.len().min(2)).find(|at| matches!(text(*at), "run" | "exec")) else { return Vec::new() };
+    if subcommand == 1 && !matches!(text(0), "compose" | "container") {
+        return Vec::new();
+    }
+    let is_in = |table: &str, option: &str| table.split(' ').any(|word| word == option);
+    let (mut others, mut at) = (Vec::new(), subcommand + 1);
+    while text(at).starts_with('-') && text(at) != "--" {
+        let option = text(at);
+        match option {
+            _ if is_in(FLAGS_OF_CONTAINERS, option) => at += 1,
+            _ if is_in(VALUES_OF_CONTAINERS, option) => {
+                others.push(at + 1);
+                at += 2;
+            }
+            "-v" | "--volume" | "--mount" | "--env-file" | "-f" | "--file" => at += 2,
+            _ if option.starts_with("--") && option.contains('=') => at += 1,
+            _ => return others,
+        }
+    }
+    others.extend(at + 1..arguments.len());
+    others
 }
 
 /// Returns whether a subcommand rewrites the files that it is given.

@@ -1,0 +1,292 @@
+//! Which blocked places the globs of a call could find: a glob and a blocked entry are compared component by component.
+//!
+//! `/workspace/*/private/x` finds a place below the entry `/workspace/a/private`, and `docs/*` none below `/workspace/private`. The components that
+//! are reached in the entry are kept as a set of bits, so that a glob is gone through once for each entry, however many `**` stand in both.
+
+use super::super::links;
+use super::super::shell_glob::ShellGlob;
+use super::PathSet;
+use super::trees::is_of_system;
+
+/// A form in which a blocked place is written, with everything below it.
+#[derive(Debug)]
+pub(super) struct BlockedForm {
+    components: Vec<Part>,
+    root: Start,
+    /// Whether the place belongs to the system, so that no relative path leads to it.
+    is_of_system: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    Root,
+    Home,
+    Here,
+}
+
+/// A component of a blocked place.
+#[derive(Debug)]
+enum Part {
+    /// `**`, or a component with `**` beside other characters.
+    Any {
+        /// Whether it may be no component at all.
+        or_none: bool,
+    },
+    /// A name, in which `*` stands for anything.
+    Name(String),
+}
+
+/// The most components of a form that are compared. An entry has at most 64.
+const COMPONENTS_MAX: usize = 120;
+
+impl Start {
+    fn of(text: &str) -> Self {
+        match text.bytes().next() {
+            Some(b'/') => Self::Root,
+            Some(b'~') => Self::Home,
+            _ => Self::Here,
+        }
+    }
+}
+
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split('/').filter(|part| !matches!(*part, "" | "."))
+}
+
+impl BlockedForm {
+    /// Returns the forms of an entry from one of its patterns: links of every system give it others.
+    pub(super) fn of(pattern: &str, entry: &str) -> Vec<Self> {
+        let lower = pattern.to_ascii_lowercase();
+        let names = if lower.starts_with('/') { links::names_of(&lower) } else { Vec::new() };
+        let form = |text: &str| {
+            let part = |part: &str| match part {
+                "**" => Part::Any { or_none: true },
+                _ if part.contains("**") => Part::Any { or_none: false },
+                _ => Part::Name(part.replace('?', "*")),
+            };
+            Self {
+                components: parts(text).take(COMPONENTS_MAX).map(part).collect(),
+                root: Start::of(text),
+                is_of_system: is_of_system(entry),
+            }
+        };
+        std::iter::once(&lower).chain(&names).map(|text| form(text)).collect()
+    }
+
+    /// Returns the places in the form that are reached from these without a component: `**` may be none.
+    fn closed(&self, mut reached: u128) -> u128 {
+        for (at, part) in self.components.iter().enumerate() {
+            if matches!(part, Part::Any { or_none: true }) && reached & (1 << at) != 0 {
+                reached |= 1 << (at + 1);
+            }
+        }
+        reached
+    }
+
+    /// Returns whether a glob of these components finds the place, or something below it.
+    fn is_found_by<'g>(&self, glob: impl Iterator<Item = &'g Component>) -> bool {
+        let end: u128 = 1 << self.components.len();
+        let mut reached = self.closed(1);
+        for component in glob {
+            if reached & end != 0 {
+                return true;
+            }
+            reached = match component {
+                // It passes no hidden folder.
+                Component::Any => reached | self.shown_behind(reached),
+                Component::Glob(glob) => self.closed(self.after(reached, glob)),
+                Component::Shown => self.shown_behind(reached),
+            };
+            if reached == 0 {
+                return false;
+            }
+        }
+        reached & end != 0
+    }
+
+    /// Returns the places that are reached behind one or more components that are not hidden.
+    fn shown_behind(&self, mut reached: u128) -> u128 {
+        let name = ShellGlob::new("*");
+        let mut behind = 0;
+        loop {
+            reached = self.closed(self.after(reached, &name)) & !behind;
+            if reached == 0 {
+                return behind;
+            }
+            behind |= reached;
+        }
+    }
+
+    /// Returns the places that are reached behind a component.
+    fn after(&self, reached: u128, glob: &ShellGlob) -> u128 {
+        let places = self.components.iter().enumerate().filter(|(at, _)| reached & (1 << at) != 0);
+        places.fold(0, |next, (at, part)| match part {
+            Part::Any { .. } => next | 1 << at | 1 << (at + 1),
+            // All names of an extension are not looked for by what finds every name.
+            Part::Name(name) if glob.is_anything() && name.len() > 1 && name.starts_with('*') => next,
+            Part::Name(name) if glob.meets(name) => next | 1 << (at + 1),
+            Part::Name(_) => next,
+        })
+    }
+}
+
+/// A component of a glob.
+enum Component {
+    /// `**`, which some programs take for any number of components.
+    Any,
+    Glob(ShellGlob),
+    /// One or more names that are not hidden.
+    Shown,
+}
+
+/// Returns the components of a glob, without what `..` takes back; `None` for a glob that leaves the folder in which it begins.
+fn components(glob: &str) -> Option<Vec<Component>> {
+    let is_rooted = glob.starts_with('/');
+    let mut kept: Vec<&str> = Vec::new();
+    for part in parts(glob) {
+        match part {
+            ".." if kept.pop().is_none() && !is_rooted => return None,
+            ".." => {}
+            part => kept.push(part),
+        }
+    }
+    let component = |part: &str| {
+        let is_any = part.contains("**");
+        let rest = part.replace("**", "*");
+        let glob = (rest != "*" || !is_any).then(|| Component::Glob(ShellGlob::new(&rest)));
+        is_any.then_some(Component::Any).into_iter().chain(glob).collect::<Vec<_>>()
+    };
+    Some(kept.into_iter().flat_map(component).collect())
+}
+
+impl PathSet {
+    /// Returns whether a glob that is a whole path could find a blocked place, or something below it. A relative glob finds no place of the
+    /// system, and may begin in every other folder; one that leaves the folder in which it begins may find anything.
+    pub(crate) fn may_be_found_at(&self, glob: &str) -> bool {
+        self.may_find(glob, &[])
+    }
+
+    /// Returns whether a blocked place may have a name that is found below a folder, where no hidden names are found.
+    pub(crate) fn may_lie_shown_below(&self, folder: &str) -> bool {
+        self.may_find(folder, &[Component::Shown])
+    }
+
+    fn may_find(&self, glob: &str, behind: &[Component]) -> bool {
+        if self.blocked.is_empty() {
+            return false;
+        }
+        let lower = glob.to_ascii_lowercase();
+        let names = if lower.starts_with('/') { links::names_of(&lower) } else { Vec::new() };
+        std::iter::once(&lower).chain(&names).any(|glob| {
+            let Some(components) = components(glob) else { return true };
+            let start = Start::of(glob);
+            self.blocked.iter().any(|form| {
+                let is_there = match start {
+                    // The working folder may be the root.
+                    Start::Here => form.root != Start::Home && !form.is_of_system,
+                    start => start == form.root,
+                };
+                is_there && form.is_found_by(components.iter().chain(behind))
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{PathSet, Purpose};
+
+    fn finds(entry: &str, glob: &str) -> bool {
+        PathSet::new(vec![entry.to_owned()], Purpose::Block, "p").unwrap().may_be_found_at(glob)
+    }
+
+    #[test]
+    fn a_glob_finds_what_its_components_may_be() {
+        for (entry, glob) in [
+            ("/workspace/private", "/workspace/*"),
+            ("/workspace/private", "/workspace/*/x"),
+            ("/workspace/private", "/*/private"),
+            ("/workspace/a/private", "/workspace/[a]/private/x"),
+            ("/workspace/a/private", "/workspace/*/private/x"),
+            ("/workspace/a/private", "?/private/x"),
+            ("/workspace/a/private", "a/priv*/x"),
+            ("/workspace/a/private", "*/x"),
+            ("/srv/data/hr", "/s*/data/hr/x"),
+            ("/srv/data/hr", "/srv/d*/hr"),
+            ("~/clients/acme", "~/client[s]/acme/x"),
+            ("~/clients/acme", "/home/u/client[s]/acme/x"),
+            ("/home/u/clients/acme", "~/client[s]/acme/x"),
+            ("secret/deep", "s*/deep/x"),
+            ("secret/deep", "a/b/s*/deep/x"),
+            ("/workspace/**/.git/hooks", "/workspace/a/.gi[t]/hooks/x"),
+            ("/workspace/**/.git/hooks", ".gi[t]/hooks/x"),
+            ("**/.env.d", "a/.env.[d]"),
+            ("/workspace/private", "docs/../*"),
+            ("/workspace/private", "../*"),
+            ("/workspace/private", "/workspace/**"),
+            ("/workspace/private", "**/x"),
+            ("/workspace/Private", "/WORKSPACE/p*"),
+            ("/etc/ssl", "/private/etc/s*"),
+            ("/run/x", "/var/run/*"),
+            ("/var/run/x", "/run/*"),
+            ("/data/*/raw", "/data/a/r*"),
+            ("/data/a?c", "/data/a*"),
+            ("/workspace/a**b/c", "/workspace/axb/[c]"),
+        ] {
+            assert!(finds(entry, glob), "{entry} {glob}");
+        }
+    }
+
+    #[test]
+    fn a_glob_elsewhere_finds_nothing_that_is_blocked() {
+        for (entry, glob) in [
+            ("/workspace/private", "docs/*"),
+            ("/workspace/private", "docs/*.md"),
+            ("/workspace/private", "/workspace/docs/*"),
+            ("/workspace/private", "/workspace/src/**/*.ts"),
+            ("/workspace/private", "*.md"),
+            ("/workspace/private", "/*"),
+            ("/workspace/a/private", "/workspace/*"),
+            ("/workspace/.git", "*"),
+            ("/workspace/.git", "/workspace/*"),
+            ("/etc/ssl", "s*"),
+            ("~/clients/acme", "/srv/client[s]/acme/x"),
+            ("**/node_modules/.bin", "src/*"),
+        ] {
+            assert!(!finds(entry, glob), "{entry} {glob}");
+        }
+    }
+
+    #[test]
+    fn names_that_are_found_lie_below_their_folder() {
+        let lies =
+            |entry: &str, folder: &str| PathSet::new(vec![entry.to_owned()], Purpose::Block, "p").unwrap().may_lie_shown_below(folder);
+        for (entry, folder) in [
+            ("/workspace/private", "."),
+            ("/workspace/private", "/workspace"),
+            ("/workspace/private", ".."),
+            ("/workspace/private", "docs/.."),
+            ("/workspace/a/private", "a"),
+            ("**/secrets", "src"),
+        ] {
+            assert!(lies(entry, folder), "{entry} {folder}");
+        }
+        for (entry, folder) in [
+            ("/workspace/private", "docs"),
+            ("/workspace/private", "/workspace/docs"),
+            ("**/.git", "."),
+            ("/workspace/.git", "."),
+            ("**/*.pem", "."),
+        ] {
+            assert!(!lies(entry, folder), "{entry} {folder}");
+        }
+    }
+
+    #[test]
+    fn many_wildcards_on_both_sides_take_one_way_through() {
+        let entry = format!("/{}x", "**/".repeat(60));
+        let glob = format!("/{}y", "**/a*/".repeat(2_000));
+        assert!(!finds(&format!("/w{entry}"), &format!("/v{glob}")));
+        assert!(finds(&entry, &glob));
+    }
+}
