@@ -168,6 +168,7 @@ impl PathSet {
         let mut everywhere = None;
         let mut places = FxHashMap::default();
         let mut globs: Vec<(String, usize)> = Vec::new();
+        let mut blocked = Vec::new();
         for (tag, entry) in entries.iter().enumerate() {
             if let Some(character) = glob::unsupported(entry) {
                 let found = format!("a pattern with `{character}`");
@@ -202,15 +203,17 @@ impl PathSet {
                         if !glob::has_wildcards(entry) {
                             places.entry(normal.text.to_ascii_lowercase()).or_insert(tag);
                         }
-                        globs.extend(blocked_globs(&normal).into_iter().map(|glob| (glob, tag)));
+                        let meant = blocked_globs(&normal);
                         if purpose == Purpose::Block {
+                            let rooted = Some(below(&normal.text)).filter(|_| normal.root == Root::Absolute);
+                            blocked.extend(meant.iter().chain(&rooted).flat_map(|glob| globs::BlockedForm::of(glob, entry)));
                             globs.extend(ends(&normal.text).map(|end| (below(end), tag)));
                         }
+                        globs.extend(meant.into_iter().map(|glob| (glob, tag)));
                     }
                 }
             }
         }
-        let blocked = blocked_forms(&entries, &places, &globs, purpose);
         let case = if purpose == Purpose::Allow { Case::Sensitive } else { Case::Ignored };
         let index = GlobIndex::new(globs.iter().map(|(glob, tag)| (glob.as_str(), *tag)), Wildcards::WithinComponent, case);
         let is_elsewhere = !entries.is_empty() && entries.iter().all(|entry| entry.starts_with(['/', '~']));
@@ -301,18 +304,6 @@ impl PathSet {
             })
         })
     }
-}
-
-/// Returns what globs are compared with: the places of a set that blocks, and the patterns that its entries mean beside them.
-fn blocked_forms(
-    entries: &[String],
-    places: &FxHashMap<String, usize>,
-    globs: &[(String, usize)],
-    purpose: Purpose,
-) -> Vec<globs::BlockedForm> {
-    let places = places.iter().map(|(place, tag)| (below(place), *tag));
-    let all = places.chain(globs.iter().cloned()).filter(|_| purpose == Purpose::Block);
-    all.flat_map(|(pattern, tag)| globs::BlockedForm::of(&pattern, entries.get(tag).map_or("", String::as_str))).collect()
 }
 
 /// Returns in which form an entry is written where no path that tools are given is meant by it.

@@ -83,10 +83,30 @@ impl BlockedForm {
         reached
     }
 
+    /// Returns the places in the form at which a glob may begin that starts there. One that starts in the working folder may begin behind any name.
+    fn begun(&self, start: Start) -> u128 {
+        match start {
+            Start::Here if self.is_of_system => 0,
+            Start::Here if self.root != Start::Here => {
+                // The first component of a home is its sign, and the working folder may be the root.
+                let first = usize::from(self.root == Start::Home);
+                let is_named = |at: &usize| {
+                    self.components.iter().skip(*at).any(|part| matches!(part, Part::Name(name) if name.trim_matches('*') != ""))
+                };
+                (first..self.components.len()).filter(is_named).fold(0, |begun, at| begun | 1 << at)
+            }
+            start if start == self.root => 1,
+            _ => 0,
+        }
+    }
+
     /// Returns whether a glob of these components finds the place, or something below it.
-    fn is_found_by<'g>(&self, glob: impl Iterator<Item = &'g Component>) -> bool {
+    fn is_found_by<'g>(&self, start: Start, glob: impl Iterator<Item = &'g Component>) -> bool {
         let end: u128 = 1 << self.components.len();
-        let mut reached = self.closed(1);
+        let mut reached = self.closed(self.begun(start));
+        if reached == 0 {
+            return false;
+        }
         for component in glob {
             if reached & end != 0 {
                 return true;
@@ -180,14 +200,7 @@ impl PathSet {
         std::iter::once(&lower).chain(&names).any(|glob| {
             let Some(components) = components(glob) else { return true };
             let start = Start::of(glob);
-            self.blocked.iter().any(|form| {
-                let is_there = match start {
-                    // The working folder may be the root.
-                    Start::Here => form.root != Start::Home && !form.is_of_system,
-                    start => start == form.root,
-                };
-                is_there && form.is_found_by(components.iter().chain(behind))
-            })
+            self.blocked.iter().any(|form| form.is_found_by(start, components.iter().chain(behind)))
         })
     }
 }
