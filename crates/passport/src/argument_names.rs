@@ -126,7 +126,11 @@ const MESSAGE_TOOLS: &[Names] = &[
          user_ids chat_ids contact contacts member members handle destination destinations webhook webhook_url hook_url incoming_webhook",
     ),
     (Channel, "channel channel_id channel_ids channels channel_name room room_id rooms group group_id groups conversation conversation_id"),
-    (Text, "message text content subject body html markdown format type message_type parse_mode priority action blocks attachments"),
+    (
+        Text,
+        "message text content subject body html markdown format type message_type parse_mode priority action blocks attachments caption \
+         reply_to_message_id message_id thread_ts color tags",
+    ),
 ];
 
 /// TABLE: tools that start agents.

@@ -12,19 +12,63 @@ use super::super::names::NameSet;
 use super::mcp::check_secrets;
 use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report};
 
+#[path = "attached.rs"]
+mod attached;
+#[path = "sent.rs"]
+mod sent;
+
 const DENIED: &str = "oap.recipient_not_allowed";
+
+/// How many words with a colon are looked at in front of a recipient. Behind each the whole rest is compared.
+const PREFIXES_MAX: usize = 16;
+
+/// Those who may get messages.
+#[derive(Debug)]
+struct Listed {
+    names: NameSet,
+    /// The entries that are several words themselves, or stand for anything. A pattern such as `team-*` means one word.
+    phrases: NameSet,
+}
+
+impl Listed {
+    fn read(entries: Vec<String>) -> Result<Self, Malformed> {
+        let is_phrase = |entry: &&String| is_phrase(entry) || entry.bytes().all(|byte| byte == b'*');
+        let phrases = NameSet::new(entries.iter().filter(is_phrase).cloned().collect());
+        Ok(Self { names: NameSet::new(entries), phrases })
+    }
+
+    /// Returns whether a recipient is listed: itself, or by the address that stands in `<>` behind a name.
+    fn contains(&self, name: &str) -> bool {
+        let address = address_of(name);
+        self.phrases.contains(name) || (!is_phrase(address) || is_number(address)) && self.names.contains(address)
+    }
+}
+
+/// Returns the address in `<>` that ends a text which begins with a name; the text itself if it is of another form. A name with an `@` may be an
+/// address as well.
+fn address_of(name: &str) -> &str {
+    let inner = name.trim().strip_suffix('>').and_then(|rest| rest.split_once('<'));
+    match inner {
+        Some((before, inner)) if !before.contains('@') && !inner.contains(['<', '>']) => inner,
+        _ => name,
+    }
+}
+
+/// Returns whether a text is several words, or has what sets addresses and comments off from names.
+fn is_phrase(text: &str) -> bool {
+    text.trim().contains(|char: char| char.is_whitespace() || "<>()\"".contains(char))
+}
 
 #[derive(Debug)]
 pub(super) struct MessagingLimits {
-    allowed_recipients: Field<NameSet>,
+    allowed_recipients: Field<Listed>,
     blocked_recipients: Field<NameSet>,
-    allowed_channels: Field<NameSet>,
+    allowed_channels: Field<Listed>,
     blocked_channels: Field<NameSet>,
 }
 
 impl MessagingLimits {
     pub(super) fn new(section: &Section<'_>) -> Self {
-        let names = |key| section.strings(key).and_then(NameSet::read);
         // What is blocked is so in other spellings too.
         let spelled =
             |entries: Vec<String>| Ok(NameSet::new(entries.into_iter().flat_map(|entry| [domain(&entry), plain(&entry), entry]).collect()));
@@ -41,13 +85,13 @@ impl MessagingLimits {
         let recipients = section.value("allowed_recipients");
         let allowed_recipients = match recipients.map(|value| read_recipients(value, &section.path_of("allowed_recipients"))) {
             None => Field::Absent,
-            Some(Ok(names)) => Field::Valid(NameSet::new(names)),
+            Some(Ok(names)) => Field::Valid(names).and_then(Listed::read),
             Some(Err(malformed)) => Field::Malformed(malformed),
         };
         Self {
             allowed_recipients,
             blocked_recipients: blocked("blocked_recipients"),
-            allowed_channels: names("allowed_channels"),
+            allowed_channels: section.strings("allowed_channels").and_then(Listed::read),
             blocked_channels: blocked("blocked_channels"),
         }
     }
@@ -83,61 +127,7 @@ impl Rules for MessagingLimits {
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         report(to, "recipients", self.check_destinations(call));
         report(to, "secrets", check_secrets(call));
-        report(to, "files", check_attached(call));
-        report(to, "headers", check_headers(call));
-    }
-}
-
-/// Names of arguments of which the texts may be files that are sent.
-const ATTACHED: [&str; 16] = [
-    "attachment",
-    "attachments",
-    "audio",
-    "document",
-    "documents",
-    "file",
-    "file_path",
-    "file_paths",
-    "files",
-    "image",
-    "image_path",
-    "images",
-    "media",
-    "media_path",
-    "path",
-    "video",
-];
-
-/// Names of arguments that become headers of a mail.
-const HEADERS: [&str; 6] = ["subject", "title", "from", "sender", "reply_to", "in_reply_to"];
-
-/// Checks that what is sent with a message may be read.
-fn check_attached(call: &RuleCall<'_>) -> Result<(), Denial> {
-    let mut open: Vec<Value<'_>> = call.arguments.named(&ATTACHED).into_iter().map(|(_, value)| value).collect();
-    while let Some(value) = open.pop() {
-        open.extend(value.items());
-        let Some(text) = value.as_text().and_then(Text::into_str) else { continue };
-        let text = text.trim();
-        let path = text.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("file://")).and_then(|_| text.get(7..)).unwrap_or(text);
-        if !path.contains("://") && !path.contains(char::is_whitespace) && path.contains(['/', '.']) {
-            call.files.check_path(path, false, false)?;
-        }
-    }
-    Ok(())
-}
-
-/// Refuses a line break in what becomes a header: behind it mailers read another one.
-fn check_headers(call: &RuleCall<'_>) -> Result<(), Denial> {
-    let has_break = |(at, value): (usize, Value<'_>)| {
-        let text = value.as_text().and_then(Text::into_str)?;
-        text.trim_end().contains(['\n', '\r', '\0']).then(|| HEADERS.get(at).copied().unwrap_or_default())
-    };
-    match call.arguments.named(&HEADERS).into_iter().find_map(has_break) {
-        Some(name) => {
-            let message = format!("Argument '{name}' has a line break, behind which mailers read another header; write one line");
-            Err(Denial::new("oap.invalid_tool_arguments", message))
-        }
-        None => Ok(()),
+        attached::checks(call).into_iter().for_each(|(what, checked)| report(to, what, checked));
     }
 }
 
@@ -146,8 +136,8 @@ impl MessagingLimits {
         let sorted = call.sorted()?;
         let [recipients, channels] = [ArgumentRole::Recipient, ArgumentRole::Channel].map(|role| sorted.of(role).collect::<Vec<_>>());
         let (recipient_list, channel_list) = (&self.allowed_recipients, self.channel_list());
-        let is_limited = |field: &Field<NameSet>| !matches!(field, Field::Absent);
-        let limited = [recipient_list, channel_list, &self.blocked_recipients, &self.blocked_channels].into_iter().any(is_limited);
+        let limited = [recipient_list, channel_list].into_iter().any(|field| !matches!(field, Field::Absent))
+            || [&self.blocked_recipients, &self.blocked_channels].into_iter().any(|field| !matches!(field, Field::Absent));
         if recipients.is_empty() && channels.is_empty() && limited {
             return Err(Denial::new("oap.missing_required_context", "Message context must include recipient or channel"));
         }
@@ -165,7 +155,7 @@ impl MessagingLimits {
             return not_allowed("Recipient holds more than one @, or several names");
         }
         for name in unknown {
-            let is_listed = |field: &Field<NameSet>| matches!(field, Field::Valid(list) if list.contains(name));
+            let is_listed = |field: &Field<Listed>| matches!(field, Field::Valid(list) if list.contains(name));
             let blocked = [&self.blocked_recipients, &self.blocked_channels];
             let is_blocked = blocked.iter().any(|field| matches!(field, Field::Valid(list) if has_spelled(list, name)));
             if !(is_listed(recipient_list) || is_listed(channel_list)) || is_blocked {
@@ -186,14 +176,38 @@ impl MessagingLimits {
         Ok(())
     }
 
-    fn channel_list(&self) -> &Field<NameSet> {
+    fn channel_list(&self) -> &Field<Listed> {
         if matches!(self.allowed_channels, Field::Absent) { &self.allowed_recipients } else { &self.allowed_channels }
     }
 }
 
-/// Returns whether a list that holds plain spellings has a name in any spelling.
+/// Returns whether a list that holds plain spellings has a name in any spelling, or a part of one that begins with what it is known to: a service,
+/// or an address of the web (`slack:C024BE91L`, `https://t.me/name`).
 fn has_spelled(list: &NameSet, name: &str) -> bool {
-    list.contains(name) || list.contains(&plain(name))
+    let plain_name = plain(name);
+    let has = |name: &str| list.contains(name) || number_spellings(name).iter().any(|name| list.contains(name));
+    let part_of = |part: &str| !part.is_empty() && has(&plain(part));
+    // Matrix writes the server behind a colon.
+    let is_led = plain_name.contains(':') && !name.trim().starts_with(['@', '#', '!']);
+    let suffixes = plain_name.match_indices(':').take(PREFIXES_MAX).filter_map(|(at, _)| plain_name.get(at + 1..));
+    // Around an address there may be a name or a comment.
+    let lower = folded(name);
+    let mut words = lower.split(|char: char| char.is_whitespace() || "()<>[]\"',;|".contains(char)).filter(|word| word.contains('@'));
+    list.contains(name)
+        || has(&plain_name)
+        || is_led && (suffixes.into_iter().any(part_of) || plain_name.split([':', '/', '?', '=', '&']).skip(1).any(part_of))
+        || words.any(part_of)
+        || lower.split_once(" (").is_some_and(|(name, _)| !is_number(&lower) && part_of(name))
+}
+
+/// Returns a number with the sign of a country in front and without it, also that of an account of a messenger (`4915112345678@c.us`). There are
+/// none of other names.
+fn number_spellings(name: &str) -> Vec<String> {
+    const ACCOUNTS: [&str; 3] = ["@c.us", "@s.whatsapp.net", "@g.us"];
+    let name = ACCOUNTS.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+    let digits = name.trim_start_matches('+');
+    let is_digits = digits.len() >= 5 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_digits { vec![digits.to_owned(), format!("+{digits}")] } else { Vec::new() }
 }
 
 /// Returns what an entry such as `@example.org` means: every address of that domain.
@@ -208,14 +222,22 @@ fn plain(name: &str) -> String {
     let lower = folded(name);
     let name = lower.rsplit_once('<').and_then(|(_, rest)| rest.split_once('>')).map_or(lower.as_str(), |(inner, _)| inner).trim();
     let scheme = ["mailto:", "tel:", "sms:", "whatsapp:", "sip:", "xmpp:"].iter().find_map(|scheme| name.strip_prefix(scheme));
-    let name =
-        scheme.map_or(name, |rest| rest.split('?').next().unwrap_or_default()).trim_start_matches(['#', '@']).trim_end_matches('.').trim();
-    let is_number = name.bytes().filter(u8::is_ascii_digit).count() >= 5 && name.bytes().all(|byte| b"0123456789+-. ()/".contains(&byte));
-    if !is_number {
+    // Behind an address there may be more headers.
+    let is_address = scheme.is_some() || name.contains('@');
+    let name = scheme.unwrap_or(name);
+    let name = if is_address { name.split('?').next().unwrap_or_default() } else { name };
+    let name = name.trim_matches(['"', '\'', ' ']).trim_start_matches(['#', '@']).trim_end_matches('.').trim();
+    if !is_number(name) {
         return name.to_owned();
     }
     let digits: String = name.chars().filter(|char| char.is_ascii_digit() || *char == '+').collect();
     digits.strip_prefix("00").map_or(digits.clone(), |rest| format!("+{rest}"))
+}
+
+/// Returns whether a text is a number as people write those of telephones.
+fn is_number(text: &str) -> bool {
+    let text = text.trim();
+    text.bytes().filter(u8::is_ascii_digit).count() >= 5 && text.bytes().all(|byte| b"0123456789+-. ()/".contains(&byte))
 }
 
 /// Returns those to send to whom a text under a name that no table has may name: the text itself, or addresses in it.
@@ -234,4 +256,124 @@ fn is_destination(text: &str) -> bool {
     let is_upper = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
     let is_id = (8..=12).contains(&text.len()) && text.bytes().all(is_upper) && text.bytes().any(|byte| byte.is_ascii_digit());
     !text.contains(char::is_whitespace) && (text.contains('@') || text.starts_with('#') || is_number || is_id)
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_json::Text;
+
+    use crate::{Call, Outcome, Passport, Report, Terms, ToolInput, examine};
+
+    /// Holds the codes of what denies a call.
+    #[derive(Default)]
+    struct Codes(Vec<&'static str>);
+
+    impl Report for Codes {
+        fn outcome(&mut self, _check: &'static str, outcome: Outcome) {
+            if let Outcome::Denied(denial) = outcome {
+                self.0.push(denial.code);
+            }
+        }
+    }
+
+    fn codes(limits: &str, input: &str) -> Vec<&'static str> {
+        let text = format!(
+            r#"{{"spec_version": "oap/1.0", "status": "active", "capabilities": [{{"id": "messaging.send"}}], "limits": {{{limits}}}}}"#
+        );
+        let passport = Passport::read(text.as_bytes()).unwrap();
+        let input = ToolInput::Encoded(Text::plain(input.as_bytes()));
+        let call = Call { tool_name: "send_message", input: &input, time_ms: Some(1), earliest_ms: Some(1) };
+        let mut found = Codes::default();
+        examine(Some(Ok(&passport)), &Terms::default(), &call, &mut found);
+        found.0
+    }
+
+    fn is_allowed(messaging: &str, input: &str) -> bool {
+        codes(&format!(r#""messaging.send": {{{messaging}}}"#), input).is_empty()
+    }
+
+    #[test]
+    fn secrets_are_not_sent_whatever_the_limits_are() {
+        for attached in [
+            r#""attachments": [".env"]"#,
+            r#""file": "id_rsa""#,
+            r#""attachments": [{"path": "server.pem"}]"#,
+            r#""file": "kubeconfig""#,
+            r#""attachments": ["My Project/.env"]"#,
+            r#""attachments": ["/home/u/My Keys/server.pem"]"#,
+            r#""attachments": "[{\"path\":\"/root/.ssh/id_rsa\"}]""#,
+            r#""file": "file:///root/%2essh/id%5frsa""#,
+            r#""file": "/root/%2essh/x""#,
+            r#""file": "/proc/self/root/etc/shadow""#,
+            r#""file": "C:\\Users\\x\\.ssh\\id_rsa""#,
+            r#""file": "/root/.s*/id_rsa""#,
+            r#""file": "a.txt;.env""#,
+            r#""anything": "./.env""#,
+            r#""message": "See this\nMEDIA:/root/.ssh/id_rsa""#,
+            r#""message": "MEDIA:id_rsa""#,
+            r#""blocks": [{"x": ["MEDIA:.env"]}]"#,
+        ] {
+            assert!(!is_allowed("", &format!(r#"{{"to": "a", {attached}}}"#)), "{attached}");
+        }
+        for attached in [
+            r#""attachments": ["report.pdf", "/home/u/My Docs/a.md", "https://docs.rs/a"]"#,
+            r#""attachments": [{"filename": "a.txt", "content": "aGVsbG8="}]"#,
+            r#""topic": "credentials", "message": "id_rsa is the name of a key""#,
+        ] {
+            assert!(is_allowed("", &format!(r#"{{"to": "a", {attached}}}"#)), "{attached}");
+        }
+    }
+
+    #[test]
+    fn blocked_places_are_not_sent_by_globs() {
+        let limits = r#""data.file.read": {"blocked_paths": ["/workspace/a/private"]}"#;
+        assert_eq!(codes(limits, r#"{"to": "a", "file": "/workspace/a/priv*"}"#), ["oap.path_blocked"]);
+        assert_eq!(codes(limits, r#"{"to": "a", "file": "/workspace/{a/private,b}/x"}"#), ["oap.path_blocked"]);
+        assert!(codes(limits, r#"{"to": "a", "file": "/workspace/a/report [1].pdf"}"#).is_empty());
+    }
+
+    #[test]
+    fn blocked_recipients_are_so_in_every_spelling() {
+        let blocked = r#""blocked_recipients": ["x@evil.example", "C024BE91L", "ceo", "+4915112345678"]"#;
+        for to in [
+            "x@evil.example (Bob)",
+            "(Bob) x@evil.example",
+            "x@evil.example?cc=y",
+            "Bob <x@evil.example>",
+            "slack:C024BE91L",
+            "slack:channel:c024be91l",
+            "telegram:ceo",
+            "telegram:@ceo:topic:1",
+            "https://t.me/ceo",
+            "4915112345678",
+            "0049 151 12345678",
+            "https://wa.me/4915112345678",
+            "4915112345678@s.whatsapp.net",
+        ] {
+            assert!(!is_allowed(blocked, &format!(r#"{{"to": "{to}"}}"#)), "{to}");
+        }
+        for to in ["y@evil.example", "telegram:ceos", "C024BE91M", "+491511234567", "@ceo:matrix.org", "Ann (ceo's office)"] {
+            assert!(is_allowed(blocked, &format!(r#"{{"to": "{to}"}}"#)), "{to}");
+        }
+    }
+
+    #[test]
+    fn patterns_stand_for_one_word_and_addresses_count_in_their_brackets() {
+        let allowed = r#""allowed_recipients": ["team-*", "*@ok.example", "General chat", "+49*"]"#;
+        for (to, expected) in [
+            ("General chat", true),
+            ("general chat", false),
+            ("General chat ceo", false),
+            ("Ann <ann@ok.example>", true),
+            ("team-x <evil@evil.example>", false),
+            ("team-x evil@evil.example", false),
+            ("team-a ceo", false),
+            ("team-a\u{2028}ceo", false),
+            ("team-x(evil@evil.example)", false),
+            ("+49 151 12345678", true),
+        ] {
+            assert_eq!(is_allowed(allowed, &format!(r#"{{"to": "{to}"}}"#)), expected, "{to}");
+        }
+        assert!(is_allowed(r#""allowed_recipients": ["*"]"#, r#"{"to": "General chat"}"#));
+    }
 }

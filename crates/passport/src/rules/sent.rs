@@ -1,0 +1,143 @@
+//! A file that is sent with a message: what a text under the name of an attachment may mean to the host that reads it.
+
+use std::borrow::Cow;
+
+use super::super::super::look_alike::plain_spelling;
+use super::super::super::path::NormalPath;
+use super::super::file_path::{PATH_BYTES_MAX, read_path};
+use super::super::{Denial, RuleCall, budget, secrets};
+
+/// Characters that some readers leave out around a path, or that say that one follows.
+const AROUND: [char; 8] = ['"', '\'', '`', '@', '=', '<', '>', '\u{feff}'];
+
+/// Characters behind which another file may begin, also in lists of other languages (`['/a', '/b']`), and those that end one.
+const BEFORE: [char; 11] = [',', ';', '|', '=', '@', ':', '[', '{', '(', '"', '\''];
+const BEHIND: [char; 8] = [',', ';', '|', ']', '}', ')', '"', '\''];
+
+/// How many files in one text are looked at.
+const PIECES_MAX: usize = 64;
+
+/// Returns whether a text begins like a path, or climbs like one: from the root, a home, a folder, a drive, or as the address of a file.
+pub(super) fn begins_path(text: &str) -> bool {
+    let text = text.trim().trim_start_matches(AROUND);
+    let is_drive = matches!(text.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic());
+    is_drive || is_file_address(text) || text.starts_with(['/', '\\']) || text.starts_with("~/") || climbs(text) || text.starts_with("./")
+}
+
+/// Returns whether a text in one word is the name of a secret. A word alone, such as `credentials`, is more likely a topic.
+pub(super) fn is_bare_secret(text: &str) -> bool {
+    let text = text.trim().trim_matches(AROUND);
+    let is_name = text.contains(['.', '/', '_']) && !text.contains("://") && !text.contains(char::is_whitespace);
+    is_name && text.len() <= PATH_BYTES_MAX && secrets::is_secret(&NormalPath::new(text))
+}
+
+/// Checks a text under the name of an attachment, which is a path unless it is an address of the web or plainly data.
+pub(super) fn check_file(call: &RuleCall<'_>, text: &str) -> Result<(), Denial> {
+    let text = text.trim();
+    if text.is_empty() || is_data(text) {
+        return Ok(());
+    }
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    match scheme.as_deref() {
+        Some(scheme) if !scheme.ends_with("file") && is_scheme(scheme) => {
+            const READERS: [&str; 6] = ["jar", "phar", "php", "zip", "expect", "glob"];
+            if READERS.contains(&scheme) {
+                return read_path(text).map(drop);
+            }
+            // An address without a host is a path, and what follows an address may be one.
+            if let Some(path) = text.split_once(":///").map(|(_, path)| path) {
+                check_path(call, &format!("/{path}"))?;
+            }
+            let mut others = text.split_whitespace().skip(1).chain(text.split([',', ';', '|']).skip(1).map(str::trim));
+            others.try_for_each(|other| if begins_path(other) { check_path(call, other) } else { Ok(()) })
+        }
+        _ if text.matches(BEFORE).nth(PIECES_MAX).is_some() => {
+            Err(Denial::new("oap.too_costly", "Message sends a file whose name has more signs than are looked at"))
+        }
+        _ => {
+            check_path(call, text)?;
+            let pieces = text.match_indices(BEFORE).filter_map(|(at, _)| text.get(at + 1..)?.split(BEHIND).next());
+            pieces.filter(|piece| begins_path(piece) || is_bare_secret(piece)).try_for_each(|piece| check_path(call, piece))
+        }
+    }
+}
+
+/// Checks one path, as it stands and as what decodes an address reads it.
+fn check_path(call: &RuleCall<'_>, text: &str) -> Result<(), Denial> {
+    let path = without_scheme(text.trim().trim_matches(AROUND));
+    check_spelled(call, path)?;
+    match decoded(path) {
+        Some(decoded) => check_spelled(call, &decoded),
+        None => Ok(()),
+    }
+}
+
+fn check_spelled(call: &RuleCall<'_>, path: &str) -> Result<(), Denial> {
+    let normal = read_path(path)?;
+    let is_glob = path.contains(['*', '?', '[', '{']);
+    let expansions = if is_glob { bash_commands::braces(path) } else { Vec::new() };
+    budget::check_glob(&expansions, path)?;
+    let spelled = plain_spelling(path);
+    let is_secret = secrets::is_secret(&normal)
+        || secrets::secret_word(path)
+        || spelled.as_deref().is_some_and(|path| secrets::is_secret(&NormalPath::new(path)))
+        || expansions.iter().any(|glob| secrets::secret_glob(glob));
+    if is_secret {
+        return Err(Denial::new("oap.blocked_pattern", "Message sends a file that matches default sensitive read pattern"));
+    }
+    expansions.iter().filter(|place| *place != path).try_for_each(|place| call.files.check_path(place, true, false))?;
+    call.files.check_path(path, is_glob, false)
+}
+
+/// Returns the path of an address of a file, whatever host it names.
+fn without_scheme(text: &str) -> &str {
+    let Some(rest) = text.get(5..).filter(|_| is_file_address(text)) else { return text };
+    match rest.strip_prefix("//") {
+        Some(rest) => rest.find('/').and_then(|at| rest.get(at..)).unwrap_or(rest),
+        None => rest,
+    }
+}
+
+fn is_file_address(text: &str) -> bool {
+    text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
+}
+
+/// Returns a path without percent signs before two digits; `None` for one that has none.
+fn decoded(path: &str) -> Option<Cow<'_, str>> {
+    if !path.contains('%') {
+        return None;
+    }
+    let (mut bytes, mut rest) = (Vec::new(), path.as_bytes());
+    while let [first, behind @ ..] = rest {
+        let digits = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok()).filter(|_| *first == b'%');
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = behind.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    Some(Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+}
+
+fn climbs(text: &str) -> bool {
+    text.split(['/', '\\']).any(|component| component == "..")
+}
+
+/// Returns whether a text is data and no path: an address that holds its data, or Base64 that is longer than any path, whatever of it readers
+/// leave out.
+fn is_data(text: &str) -> bool {
+    let is_inline = text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")) && !climbs(text);
+    let is_base64 = || text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte));
+    let bytes = || text.split('/').filter(|component| !component.is_empty()).map(|component| component.len() + 1).sum::<usize>();
+    is_inline || text.len() > PATH_BYTES_MAX && bytes() > PATH_BYTES_MAX && is_base64()
+}
