@@ -76,6 +76,12 @@ impl<'v> Arguments<'v> {
         Ok(sorted)
     }
 
+    /// Returns the arguments with their names.
+    pub(super) fn members(&self) -> impl Iterator<Item = (Cow<'v, str>, Value<'v>)> {
+        let root = self.0.into_iter().flat_map(|root| root.members());
+        root.filter_map(|(key, value)| Some((key.as_text()?.into_str()?, value)))
+    }
+
     /// Returns the string under a key, or `None` if it is missing.
     pub(super) fn text(&self, key: &str) -> Result<Option<Cow<'v, str>>, Denial> {
         self.value(key).map(|value| text(key, value, "a string")).transpose()

@@ -5,7 +5,6 @@
 //! address, under the name of what is said it is data, and under any other name it is a path if it begins like one.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use tollgate_json::{DEPTH_MAX, Parser, Text, Value};
 
@@ -20,7 +19,7 @@ use super::sent::{begins_path, check_file, is_bare_secret};
 /// The most files and addresses of a message that are looked at. Nobody sends as many.
 const PLACES_MAX: usize = 512;
 
-/// The most names of arguments that no table has. Each is compared with every name in the call.
+/// The most names of arguments that no table has. Nobody sends as many.
 const NAMES_MAX: usize = 256;
 
 /// How often a text may hold another one that is written out as JSON.
@@ -28,17 +27,6 @@ const NESTED_MAX: usize = 4;
 
 /// How deep such a text may be.
 const NESTED_DEPTH_MAX: usize = 64;
-
-/// TABLE: the names of arguments under which messages are looked at, besides those that no table has.
-const KNOWN: &str = "\
-     recipient recipients to target targets cc bcc chat chat_id user user_id username email emails phone phone_number address \
-     receiver receivers forward_to copy_to recipient_id recipient_ids receiver_id target_id to_user to_user_id to_email to_number \
-     to_address users user_ids chat_ids contact contacts member members handle destination destinations webhook webhook_url \
-     hook_url incoming_webhook channel channel_id channel_ids channels channel_name room room_id rooms group group_id groups \
-     conversation conversation_id message text content subject body html markdown format type message_type parse_mode priority \
-     action blocks attachments reply_to_message_id message_id thread_ts color tags caption description reason reasoning \
-     explanation justification purpose summary intent comment note notes label title thought thoughts explanation_text \
-     task_progress user_message status_message";
 
 /// Parts of names of arguments of which the texts are files that are sent.
 const SENT: &str = "animation attach artifact asset audio avatar doc file gif icon image img logo media path pdf photo picture recording \
@@ -127,25 +115,11 @@ struct Parts {
 
 impl Parts {
     fn of(call: &RuleCall<'_>, sorted: &Sorted<'_>) -> Self {
-        let unknown: BTreeSet<&str> = sorted.unknown_names.iter().map(|name| &**name).collect();
-        let mut parts = Self { is_over: unknown.len() > NAMES_MAX, ..Self::default() };
+        let mut parts = Self { is_over: sorted.unknown_names.len() > NAMES_MAX, ..Self::default() };
         let outer = Place { kind: Kind::Unknown, lines: Lines::One, is_written_out: true };
-        let names: Vec<&str> = KNOWN.split_ascii_whitespace().chain(unknown.iter().copied().take(NAMES_MAX)).collect();
-        let mut found = call.arguments.named(&names);
-        // What lies in another argument is walked with it.
-        found.sort_by_key(|(_, value)| value.place().start);
-        let mut walked = 0;
-        for (at, value) in found {
-            let place = value.place();
-            if place.start >= walked {
-                walked = place.end;
-                parts.walk(call, outer.below(call, names.get(at).copied().unwrap_or_default()), value, 0);
-            }
-        }
-        parts.has_break |= unknown.iter().any(|name| has_break(name));
-        // A name beyond ASCII is alike to no other, so that what lies under it has not been walked.
-        if unknown.iter().any(|name| !name.is_ascii()) {
-            sorted.unknown.iter().for_each(|text| parts.guessed(text));
+        for (key, value) in call.arguments.members() {
+            parts.has_break |= has_break(&key);
+            parts.walk(call, outer.below(call, &key), value, 0);
         }
         sorted.of(ArgumentRole::Path).for_each(|text| parts.files.push(Cow::Owned(text.to_string())));
         parts.addresses.extend(sorted.of(ArgumentRole::Recipient).chain(sorted.of(ArgumentRole::Channel)).filter_map(|text| address(text)));
