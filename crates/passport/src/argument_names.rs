@@ -263,6 +263,11 @@ impl<'c> ArgumentNames<'c> {
         self.pack == Pack::Mcp && (is_file && !has_blank || is_thing)
     }
 
+    /// Returns whether a text that a tool of an MCP server is given is a key or its beginning, which may be the path of a file to the server.
+    pub(super) fn may_be_key(&self, name: &str, said: &str) -> bool {
+        self.pack == Pack::Mcp && ["key", "keys", "prefix"].contains(&name) && said.starts_with('/')
+    }
+
     /// Returns whether a text that a tool of an MCP server is given under the name of a thing may lead to a host, as `git@HOST:PATH` does.
     pub(super) fn may_be_remote(&self, name: &str, said: &str) -> bool {
         self.pack == Pack::Mcp && THINGS.contains(&name) && said.contains('@') && !said.trim().contains(char::is_whitespace)

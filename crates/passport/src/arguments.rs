@@ -270,6 +270,7 @@ impl<'v> Sorted<'v> {
                     (ArgumentRole::Route, Some(said)) if said.contains("://") => self.unknown.push(said),
                     (ArgumentRole::Route, Some(said)) => self.said.extend(Said::Place.addresses_in(&said).into_iter().map(Cow::Owned)),
                     (ArgumentRole::Text, Some(said)) if names.may_be_path(role.1, &said) => self.placed.push((Said::File, said)),
+                    (ArgumentRole::Text, Some(said)) if names.may_be_key(role.1, &said) => self.placed.push((Said::Id, said)),
                     (ArgumentRole::Text, Some(said)) if names.may_be_remote(role.1, &said) => {
                         self.said.extend(Said::Unknown.addresses_in(&said).into_iter().map(Cow::Owned));
                     }

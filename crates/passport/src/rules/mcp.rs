@@ -10,6 +10,9 @@
 mod mcp_arguments;
 
 use std::borrow::Cow;
+use std::cell::Cell;
+
+use tollgate_json::Text;
 
 use super::super::argument_names::fold;
 use super::super::climbs::{CLIMBS_MAX, count_parents};
@@ -108,6 +111,11 @@ impl Rules for McpLimits {
     }
 }
 
+/// TABLE: names of arguments that say what is left out.
+const LEFT_OUT: [&str; 6] = ["exclude", "excludes", "exclude_pattern", "exclude_patterns", "ignore", "ignore_patterns"];
+/// How many texts under such names are looked at.
+const LEFT_OUT_MAX: usize = 64;
+
 /// Checks that no text of a call is the path of a secret, whatever the argument is called: no text that is said begins and ends so.
 pub(super) fn check_secrets(call: &RuleCall<'_>) -> Result<(), Denial> {
     let is_secret = |text: &str| {
@@ -116,7 +124,19 @@ pub(super) fn check_secrets(call: &RuleCall<'_>) -> Result<(), Denial> {
         let is_path = path.contains('/') && !path.contains("://") && !path.contains(char::is_whitespace);
         is_path && names_secret(path)
     };
-    if call.arguments.has_text(is_secret) { Err(secret()) } else { Ok(()) }
+    // What a server leaves out is no file that it reads, unless another argument names it too.
+    let named = if call.names.is_of_server() { call.arguments.named(&LEFT_OUT) } else { Vec::new() };
+    let values = named.into_iter().flat_map(|(_, value)| std::iter::once(value).chain(value.items()));
+    let left_out: Vec<Cow<'_, str>> = values.filter_map(|value| value.as_text().and_then(Text::into_str)).take(LEFT_OUT_MAX).collect();
+    let times = Cell::new(0);
+    let is_read = |text: &str| {
+        let is_left_out = is_secret(text) && left_out.iter().any(|other| other == text);
+        times.set(times.get() + usize::from(is_left_out));
+        is_secret(text) && !is_left_out
+    };
+    let is_named = call.arguments.has_text(is_read);
+    let expected = left_out.iter().filter(|text| is_secret(text)).count();
+    if is_named || times.get() > expected { Err(secret()) } else { Ok(()) }
 }
 
 /// Returns whether the name of an argument is data itself: a path from the root, a home or the folder above, or an address.

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use bash_commands::Below;
-use tollgate_json::{DEPTH_MAX, Parser, Text, Value};
+use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
 use crate::argument_names::fold;
 use crate::argument_role::ArgumentRole;
@@ -153,12 +153,15 @@ fn read_value(call: &RuleCall<'_>, said: Said, value: Value<'_>, depth: usize, g
         // Half of a surrogate pair is no name of anything.
         if let Some(text) = value.as_text().and_then(Text::into_str) {
             read_text(call, said, text.into_owned().into(), depth + 1, given);
+        } else if value.shape() == Shape::Number && said == Said::Host {
+            given.push(Given { said, text: String::from_utf8_lossy(value.source()).into_owned().into() });
         }
         open.extend(value.items().map(|item| (said, item)));
         for (key, value) in value.members() {
             let name = key.as_text().and_then(Text::into_str).unwrap_or_default();
             let role = fold(&name).and_then(|name| call.names.role(&name));
-            let as_key = if said == Said::Host { Said::Host } else { Said::Unknown };
+            let is_place = said == Said::File || said == Said::Place && name.contains(['.', '/', '\\', '~']);
+            let as_key = if said == Said::Host || is_place { said } else { Said::Unknown };
             open.push((as_key, key));
             match role {
                 Some((ArgumentRole::Text, role)) => {
@@ -269,15 +272,15 @@ fn is_remark(line: &str) -> bool {
 
 /// Checks a line under the name of a place: as a path, and each part that begins at the root or a home.
 fn check_line(call: &RuleCall<'_>, line: &str, said: Said, deeds: &Deeds<'_>) -> Result<(), Denial> {
+    // Words under a name that is not only that of files may be of a language or of a program.
+    let is_words = said != Said::File && line.contains(char::is_whitespace);
     let begins = |part: &&str| part.len() > 1 && (part.starts_with(['/', '~']) || part.starts_with("../"));
-    let parts = line
-        .split([',', ':', ';', '|', '='])
-        .skip(1)
-        .map(|part| part.trim_matches(|char: char| char.is_whitespace() || AROUND.contains(&char)));
-    parts.filter(begins).try_for_each(|part| check_path(call, part, said, deeds))?;
-    let is_deep = |word: &&str| said == Said::File || word.get(1..).is_some_and(|rest| rest.contains('/'));
-    let mut words = line.split_whitespace().skip(1).map(|word| word.trim_matches(AROUND)).filter(begins).filter(is_deep);
-    words.try_for_each(|word| check_path(call, word, said, deeds))?;
+    let is_deep = |part: &&str| !is_words || part.get(1..).is_some_and(|rest| rest.contains('/'));
+    let bare =
+        |part| if is_words { str::trim(part) } else { part.trim_matches(|char: char| char.is_whitespace() || AROUND.contains(&char)) };
+    let parts = line.split(|char| matches!(char, ',' | ':' | ';' | '|') || char == '=' && !is_words).skip(1);
+    let mut places = parts.chain(line.split_whitespace().skip(1)).map(bare).filter(begins).filter(is_deep);
+    places.try_for_each(|place| check_path(call, place, said, deeds))?;
     check_path(call, line, said, deeds)
 }
 
@@ -305,8 +308,10 @@ fn check_path(call: &RuleCall<'_>, text: &str, said: Said, deeds: &Deeds<'_>) ->
     if text.is_empty() || !begins && !is_named && (has_blank || !text.contains(['/', '\\', '.'])) {
         return Ok(());
     }
+    let is_taken = deeds.takes_whole && !deeds.destinations.contains_key(text) && (begins || said.is_place());
+    let check_taken = || if is_taken { call.files.check_whole(text, Below::Moves) } else { Ok(()) };
     if said == Said::Place && !begins && !text.contains(['/', '\\', '.']) {
-        return Ok(());
+        return check_taken();
     }
     let is_glob = || text.contains(['*', '?', '[', '{']) && !budget::is_text(text);
     let expansions = if is_glob() { bash_commands::braces(text) } else { Vec::new() };
@@ -328,6 +333,32 @@ fn check_path(call: &RuleCall<'_>, text: &str, said: Said, deeds: &Deeds<'_>) ->
     if begins || text.contains('/') || said == Said::File {
         call.files.check_path(text, is_glob(), deeds.writes)?;
     }
-    let is_taken = deeds.takes_whole && !deeds.destinations.contains_key(text) && (begins || said.is_place());
-    if is_taken { call.files.check_whole(text, Below::Moves) } else { Ok(()) }
+    check_taken()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_tools_are_split_into_words() {
+        for (name, expected) in [("readFile", "read file"), ("find-replace", "find replace"), ("get_or_createFile", "get or create file")] {
+            assert_eq!(words_of(name).join(" "), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn objects_are_found_behind_what_stands_in_front() {
+        for text in ["{\"a\":1}", "\u{feff}{\"a\":1}", "```json {\"a\":1}```", "({\"a\":1})", " ```JSON\n{\"a\":1}\n``` "] {
+            assert_eq!(within(text), "{\"a\":1}", "{text}");
+        }
+        assert_eq!(within(" (words) "), "(words)");
+    }
+
+    #[test]
+    fn long_texts_lose_what_leads_nowhere() {
+        let long = format!("/workspace/{}.e*", "./".repeat(300));
+        assert_eq!(without_dots(Cow::Borrowed(&long)), "/workspace/.e*");
+        assert_eq!(without_dots(Cow::Borrowed("/a/./b")), "/a/./b", "a short text is read as it is");
+    }
 }
