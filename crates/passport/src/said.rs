@@ -110,6 +110,10 @@ impl Said {
     /// Returns the address of the host with which a text begins, whatever follows it: readers differ in what they take for its end.
     fn address(self, text: &str) -> Option<String> {
         let rest = text.trim_start_matches(['/', '\\']);
+        // It leads to a mailbox, which somebody else opens.
+        if rest.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("mailto:")) {
+            return None;
+        }
         let rest = match rest.split_once(':') {
             Some((scheme, behind)) if BARE_SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known)) => {
                 behind.trim_start_matches(['/', '\\'])
