@@ -112,10 +112,16 @@ const MCP_TOOLS: &[Names] = &[
         Text,
         "content contents text body message messages query queries q search search_query sql jql cql cypher graphql filter pattern regex \
          prompt instruction instructions question name names subject html markdown ref branch base head sha tag owner repo repository state \
-         status labels expression selector value values data code script new_str old_str new_string old_string new_text old_text edits",
+         status labels expression selector value values data code script new_str old_str new_string old_string new_text old_text edits \
+         xpath locator css key keys prefix suffix delimiter separator logql promql expr formula cron exclude excludes exclude_pattern \
+         exclude_patterns ignore ignore_patterns",
     ),
     (Route, "endpoint route api_path method_path"),
 ];
+
+/// TABLE: names of things among these texts, which a server may take for a place.
+const THINGS: [&str; 13] =
+    ["base", "branch", "head", "labels", "name", "names", "owner", "ref", "repo", "repository", "state", "status", "tag"];
 
 /// TABLE: tools that send messages.
 const MESSAGE_TOOLS: &[Names] = &[
@@ -252,16 +258,27 @@ impl<'c> ArgumentNames<'c> {
     }
 
     /// Returns whether a text that a tool of an MCP server is given may be a path by its beginning: under the name of a thing, or as an address
-    /// of a file.
+    /// of a file. With a blank in it a text of one component is a line, such as `/deploy now`.
     pub(super) fn may_be_path(&self, name: &str, said: &str) -> bool {
-        const THINGS: [&str; 13] =
-            ["base", "branch", "head", "labels", "name", "names", "owner", "ref", "repo", "repository", "state", "status", "tag"];
         let said = said.trim();
+        let has_blank = said.contains(char::is_whitespace);
         let climbs = said.split(['/', '\\']).any(|component| component == "..");
-        let is_rooted = said.starts_with(['/', '~', '\\']) || matches!(said.get(1..3), Some(":\\" | ":/")) || climbs;
+        let is_deep = || said.get(1..).is_some_and(|rest| rest.contains(['/', '\\']));
+        let is_home = said == "~" || said.starts_with('~') && said.contains(['/', '\\']);
+        let is_rooted = is_home || said.starts_with(['/', '\\']) || matches!(said.get(1..3), Some(":\\" | ":/"));
+        let is_thing = THINGS.contains(&name) && (climbs || is_rooted && (!has_blank || is_deep()) || said.starts_with('.') && !has_blank);
         let is_file = said.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
-        let is_path = is_file || (is_rooted || said.starts_with('.')) && THINGS.contains(&name);
-        self.pack == Pack::Mcp && !said.contains(char::is_whitespace) && is_path
+        self.pack == Pack::Mcp && (is_file && !has_blank || is_thing)
+    }
+
+    /// Returns whether a text that a tool of an MCP server is given is a key or its beginning, which may be the path of a file to the server.
+    pub(super) fn may_be_key(&self, name: &str, said: &str) -> bool {
+        self.pack == Pack::Mcp && ["key", "keys", "prefix"].contains(&name) && said.starts_with('/')
+    }
+
+    /// Returns whether a text that a tool of an MCP server is given under the name of a thing may lead to a host, as `git@HOST:PATH` does.
+    pub(super) fn may_be_remote(&self, name: &str, said: &str) -> bool {
+        self.pack == Pack::Mcp && THINGS.contains(&name) && said.contains('@') && !said.trim().contains(char::is_whitespace)
     }
 
     /// Returns the role of an argument with a folded name, and its name as messages show it. `None` for a name that no table has.

@@ -10,7 +10,7 @@ use super::argument_names::{ArgumentNames, are_alike, fold, is_place};
 use super::argument_role::ArgumentRole;
 use super::denial::Denial;
 use super::fields::Amount;
-use super::said::{Said, address, names_places};
+use super::said::{Said, names_places};
 
 /// The largest arguments that are read, in bytes of their JSON text. No model writes as much in one answer.
 const BYTES_MAX: usize = 1024 * 1024;
@@ -156,6 +156,8 @@ pub(super) struct Sorted<'v> {
     texts: Vec<(ArgumentRole, Cow<'v, str>)>,
     /// Texts under names that no table has.
     pub(super) unknown: Vec<Cow<'v, str>>,
+    /// Texts that a tool of an MCP server is given under names that say what they are, and names of members that stand there.
+    pub(super) placed: Vec<(Said, Cow<'v, str>)>,
     /// Values of headers that no table has.
     pub(super) headers: Vec<Cow<'v, str>>,
     /// Addresses among the texts of which no tool is known to make anything.
@@ -178,7 +180,7 @@ impl<'v> Sorted<'v> {
     pub(super) fn places(&self) -> impl Iterator<Item = &Cow<'v, str>> + Clone {
         let is_path = |role: ArgumentRole| matches!(role, ArgumentRole::Path | ArgumentRole::Pattern);
         let paths = self.texts.iter().filter(move |(role, _)| is_path(*role)).map(|(_, text)| text);
-        paths.chain(&self.unknown).chain(&self.unknown_names)
+        paths.chain(&self.unknown).chain(&self.unknown_names).chain(self.placed.iter().map(|(_, text)| text))
     }
 
     fn members(&mut self, object: Value<'v>, outer: Option<(ArgumentRole, &'static str)>, names: &ArgumentNames<'_>) -> Result<(), Denial> {
@@ -218,8 +220,8 @@ impl<'v> Sorted<'v> {
             match role {
                 // A place is one in any text that is an object.
                 Some((ArgumentRole::Text, _)) if named.is_none() && own.as_deref().is_some_and(is_place) => {
-                    self.note_addresses(value, Said::under(own.as_deref()));
-                    self.unnamed(value, names)?;
+                    self.note_addresses(value, Said::under(&key));
+                    self.unnamed(value, Said::under(&key), names)?;
                 }
                 // Edits that are written out name files of their own, or none.
                 Some((ArgumentRole::Text, "edits")) if names_places(value, names) => self.refused = self.refused.or(Some("edits")),
@@ -237,9 +239,10 @@ impl<'v> Sorted<'v> {
                 }
                 Some(role) => self.valued(value, role, names)?,
                 None => {
+                    let said = Said::under(&key);
                     self.unknown_names.push(key);
-                    self.note_addresses(value, Said::under(own.as_deref()));
-                    self.unnamed(value, names)?;
+                    self.note_addresses(value, said);
+                    self.unnamed(value, said, names)?;
                 }
             }
         }
@@ -276,8 +279,12 @@ impl<'v> Sorted<'v> {
                 let said = value.as_text().and_then(Text::into_str);
                 match (role.0, said) {
                     (ArgumentRole::Route, Some(said)) if said.contains("://") => self.unknown.push(said),
-                    (ArgumentRole::Route, Some(said)) => self.said.extend(address(&said).map(Cow::Owned)),
-                    (ArgumentRole::Text, Some(said)) if names.may_be_path(role.1, &said) => self.unknown.push(said),
+                    (ArgumentRole::Route, Some(said)) => self.said.extend(Said::Place.addresses_in(&said).into_iter().map(Cow::Owned)),
+                    (ArgumentRole::Text, Some(said)) if names.may_be_path(role.1, &said) => self.placed.push((Said::File, said)),
+                    (ArgumentRole::Text, Some(said)) if names.may_be_key(role.1, &said) => self.placed.push((Said::Id, said)),
+                    (ArgumentRole::Text, Some(said)) if names.may_be_remote(role.1, &said) => {
+                        self.said.extend(Said::Unknown.addresses_in(&said).into_iter().map(Cow::Owned));
+                    }
                     (ArgumentRole::Text | ArgumentRole::Body, Some(said))
                         if said.contains("://") && !said.trim().contains(char::is_whitespace) =>
                     {
@@ -291,10 +298,24 @@ impl<'v> Sorted<'v> {
     }
 
     /// Takes the value of an argument whose name no table has. Numbers and truth values name nothing.
-    fn unnamed(&mut self, value: Value<'v>, names: &ArgumentNames<'_>) -> Result<(), Denial> {
+    fn unnamed(&mut self, value: Value<'v>, said: Said, names: &ArgumentNames<'_>) -> Result<(), Denial> {
+        let is_told = names.is_of_server() && (said.is_place() || matches!(said, Said::Id | Said::Number));
         match value.shape() {
-            Shape::Array => value.items().try_for_each(|item| self.unnamed(item, names)),
-            Shape::Object => self.members(value, None, names),
+            Shape::Array => value.items().try_for_each(|item| self.unnamed(item, said, names)),
+            Shape::Object => {
+                // Files and hosts may be given as the names of members.
+                for key in value.members().filter_map(|(key, _)| key.as_text().and_then(Text::into_str)).filter(|_| names.is_of_server()) {
+                    self.said.extend(said.addresses_in(&key).into_iter().map(Cow::Owned));
+                    if said == Said::File || said == Said::Place && key.contains(['.', '/', '\\', '~']) {
+                        self.placed.push((said, key));
+                    }
+                }
+                self.members(value, None, names)
+            }
+            Shape::String if is_told => {
+                self.placed.push((said, text("of an unknown name", value, "a string")?));
+                Ok(())
+            }
             Shape::String => {
                 self.unknown.push(text("of an unknown name", value, "a string")?);
                 Ok(())

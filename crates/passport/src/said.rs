@@ -1,63 +1,230 @@
-//! Addresses without a scheme in texts of which no tool is known to make anything: what the name of an argument says of them.
+//! Addresses in texts of which no tool is known to make anything: what the name of an argument says of them.
+
+use std::net::Ipv6Addr;
 
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
+use super::address::read_v4;
 use super::argument_names::{ArgumentNames, fold, is_host, is_place};
 use super::argument_role::ArgumentRole;
-use super::destination::host_address;
+use super::destination::{Host, host_address};
+use super::look_alike::folded;
 
-/// What a name says of the addresses that stand under it.
+/// What a name says of the addresses and paths that stand under it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said {
     /// It is the name of a host.
     Host,
-    /// It is the name of a path or a URL.
+    /// It is the name of a file or a folder.
+    File,
+    /// It is the name of a URL, or of what may be a path or a URL.
     Place,
+    /// It is the name of an id, which may begin with a slash.
+    Id,
+    /// It is the name of a version or of a range of addresses, which look like the address of a host.
+    Number,
     /// It is in no table.
     Unknown,
 }
 
+/// TABLE: names of hosts beside those of tools for the web, without case and punctuation.
+const HOSTS: &str = "addr addrs addresses bootstrapserver bootstrapservers broker brokers datasource domain domains hostaddr hosts ipaddr \
+     ipaddrs ipaddresses ips nameserver nameservers networkaddress servers upstream upstreams";
+
+/// TABLE: schemes that some readers take without slashes behind them.
+const BARE_SCHEMES: [&str; 14] = ["dns", "ftp", "grpc", "http", "https", "ldap", "np", "redis", "ssh", "ssl", "tcp", "tls", "udp", "ws"];
+
+/// Characters between the hosts of a list, and around them.
+const BETWEEN: &str = ",;|'\"`()<>{}";
+
 impl Said {
-    /// Returns what a folded name says.
-    pub(super) fn under(name: Option<&str>) -> Self {
-        match name {
-            Some(name) if is_host(name) => Self::Host,
-            Some(name) if is_place(name) => Self::Place,
-            _ => Self::Unknown,
+    /// Returns what a name says.
+    pub(super) fn under(key: &str) -> Self {
+        let Some(name) = fold(key) else { return Self::Unknown };
+        let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+        let is_of_file = has(&["path", "file", "dir", "folder"]);
+        match () {
+            () if is_host_name(&name) => Self::Host,
+            () if is_place(&name) && is_of_file => Self::File,
+            () if is_place(&name) => Self::Place,
+            () if is_id(key) && !is_of_file => Self::Id,
+            () if has(&["version", "cidr", "subnet", "netmask"]) => Self::Number,
+            () => Self::Unknown,
         }
     }
 
-    /// Returns the addresses that a value holds. Under the name of a host an address may have any of its forms, such as `127.1`, `::1` and
-    /// `2130706433`. Several may stand in one text: `a:1,b:2`, `host=a port=1`.
+    /// Returns whether what stands under the name is a path or a URL.
+    pub(super) fn is_place(self) -> bool {
+        matches!(self, Self::File | Self::Place)
+    }
+
+    /// Returns the addresses that a value holds.
     pub(super) fn addresses(self, value: Value<'_>) -> Vec<String> {
         let text = match value.shape() {
             Shape::Number if self == Self::Host => Some(String::from_utf8_lossy(value.source())),
             _ => value.as_text().and_then(Text::into_str),
         };
-        let text = text.unwrap_or_default();
-        text.split([',', ';']).flat_map(hosts).take(HOSTS_MAX).filter_map(|host| self.address(host)).collect()
+        self.addresses_in(&text.unwrap_or_default())
     }
 
-    fn address(self, text: &str) -> Option<String> {
-        match self {
-            Self::Host => address(text).or_else(|| host_address(text)),
-            Self::Place => address(text),
-            // A number is an id rather.
-            Self::Unknown => address(text).filter(|_| text == "localhost" || !text.bytes().all(|byte| byte.is_ascii_alphanumeric())),
+    /// Returns the addresses that a text holds. Under the name of a host an address may have any of its forms, such as `127.1`, `::1` and
+    /// `2130706433`. Several may stand in one text: `a:1,b:2`, `host=a port=1`.
+    pub(super) fn addresses_in(self, text: &str) -> Vec<String> {
+        let text = plain(text.trim());
+        let has_blank = text.contains(char::is_whitespace);
+        if text.contains("://") && !has_blank {
+            return std::iter::once(&*text).chain(text.split([',', ';', '|']).skip(1)).flat_map(|piece| self.of_piece(piece)).collect();
         }
+        if !has_blank {
+            return self.of_words(&text);
+        }
+        // A place of several words is a text rather than a list, unless one of them can be nothing else than an address.
+        let listed = match self {
+            Self::Host => Self::Unknown.of_words(&text),
+            Self::Place | Self::File if !text.contains('\n') => Self::Id.of_words(&text),
+            _ => Vec::new(),
+        };
+        let parts = text.split([';', '|', '\n']).chain(text.split_whitespace());
+        let values = parts.filter_map(|part| part.split_once('=')).filter(|(name, _)| fold(name).is_some_and(|name| is_host_name(&name)));
+        listed.into_iter().chain(values.flat_map(|(_, value)| Self::Host.of_words(first_word(value)))).collect()
+    }
+
+    /// Returns the addresses among the words of a list.
+    fn of_words(self, text: &str) -> Vec<String> {
+        let words = text.split(|char: char| char.is_whitespace() || BETWEEN.contains(char)).filter(|word| !word.is_empty());
+        words.flat_map(|word| self.of_piece(word)).collect()
+    }
+
+    /// Returns the address that a word is, or holds behind a name and a sign of equality.
+    fn of_piece(self, word: &str) -> Option<String> {
+        if word.contains("://") {
+            return Some(word.to_owned());
+        }
+        match word.rsplit_once('=') {
+            Some((name, value)) if fold(name).is_some_and(|name| is_host_name(&name)) => Self::Host.address(value),
+            Some((_, value)) => Self::Unknown.address(value),
+            None => self.address(word),
+        }
+    }
+
+    /// Returns the address of the host with which a text begins, whatever follows it: readers differ in what they take for its end.
+    fn address(self, text: &str) -> Option<String> {
+        let rest = text.trim_start_matches(['/', '\\']);
+        // It leads to a mailbox, which somebody else opens.
+        if rest.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("mailto:")) {
+            return None;
+        }
+        let rest = match rest.split_once(':') {
+            Some((scheme, behind)) if BARE_SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known)) => {
+                behind.trim_start_matches(['/', '\\'])
+            }
+            _ => rest,
+        };
+        let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+        let has_path = authority.len() < rest.len();
+        // A list may have lost one of its brackets.
+        let named = authority.rsplit('@').next().unwrap_or_default();
+        let named = if named.ends_with(']') && named.contains("]:") || !named.starts_with('[') || is_bracketed(named) {
+            named
+        } else {
+            named.trim_matches(['[', ']'])
+        };
+        let (host, behind) = cut(named);
+        if let Some(address) = ipv6(host) {
+            let is_sure =
+                named.starts_with('[') || self == Self::Host || host.contains("::") && host.contains(|char: char| char.is_ascii_digit());
+            return is_sure.then(|| format!("http://[{address}]"));
+        }
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        let has_port = behind.starts_with(':');
+        let is_numbered = behind.strip_prefix(':').is_some_and(|port| port.starts_with(|char: char| char.is_ascii_digit()));
+        let is_local = host == "localhost" || [".localhost", ".internal", ".local"].iter().any(|end| host.ends_with(end));
+        let is_address = match self {
+            _ if is_local && is_numbered => true,
+            Self::Host | Self::Place if is_local => true,
+            Self::Unknown if is_local => host == "localhost" || has_path,
+            Self::File if is_local => host == "localhost",
+            Self::Host if host_address(&host).is_some() => true,
+            Self::Number => is_quad(&host) && has_port,
+            // Behind a slash it is an id or a time.
+            Self::Host => is_one_number(&host) || is_quad(&host),
+            Self::Place if has_port || has_path => {
+                is_quad(&host) || is_one_number(&host) && (!text.starts_with('/') || text.starts_with("//"))
+            }
+            _ => is_quad(&host),
+        };
+        is_address.then(|| format!("http://{host}"))
     }
 }
 
-/// The most hosts that are looked for in one text.
-const HOSTS_MAX: usize = 64;
+/// Returns whether a text leads to a host outside of the public network: as an address of the web, or by any other scheme. What cannot be read
+/// leads to the host that it begins with.
+pub(super) fn leads_to_private(text: &str) -> bool {
+    let is_private = |url: &str| Host::of_url(url).is_ok_and(|host| host.is_private());
+    let text = plain(text.trim());
+    if is_private(&text) {
+        return true;
+    }
+    let Some((scheme, rest)) = text.split_once("://") else { return false };
+    let is_web = ["http", "https", "ws", "wss"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let parts = authority.split([',', '(', ')']).map(|part| part.rsplit('@').next().unwrap_or_default());
+    // A name that nobody near by has to answer is one only to what fetches from the web.
+    let names_private = |part: &str| is_web && is_private(&format!("http://{}", cut(part).0.trim_end_matches('.')));
+    parts.into_iter().any(|part| names_private(part) || Said::Host.address(part).is_some_and(|url| is_private(&url)))
+}
 
-/// Returns the words of a text that may be hosts: the text itself if it has no blanks, else the values of what is called a host in it.
-fn hosts(text: &str) -> impl Iterator<Item = &str> {
-    let text = text.trim();
-    let is_one = !text.contains(char::is_whitespace);
-    let values =
-        text.split_whitespace().filter_map(|word| word.split_once('=')).filter(|(name, _)| fold(name).is_some_and(|name| is_host(&name)));
-    is_one.then_some(text).into_iter().chain(values.map(|(_, value)| value))
+/// Returns a text in ASCII, as far as what stands for it is the same to readers of hosts.
+fn plain(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.is_ascii() { text.into() } else { folded(text).replace(['\u{3002}', '\u{ff0e}', '\u{ff61}'], ".").into() }
+}
+
+/// Returns the first word of a value, which may be quoted.
+fn first_word(value: &str) -> &str {
+    value.trim_start().split(char::is_whitespace).next().unwrap_or_default()
+}
+
+/// Returns whether a folded name is that of a host.
+fn is_host_name(name: &str) -> bool {
+    is_host(name) || HOSTS.split_ascii_whitespace().any(|host| host == name)
+}
+
+/// Returns whether a name is that of an id: its last word says so.
+fn is_id(key: &str) -> bool {
+    let rest = ["ID", "Id", "id", "IDs", "Ids", "ids"].iter().find_map(|end| key.strip_suffix(end).map(|rest| (rest, *end)));
+    rest.is_some_and(|(rest, end)| rest.is_empty() || rest.ends_with(['_', '-', '.']) || end.starts_with('I'))
+}
+
+/// Splits an authority behind its host.
+fn cut(authority: &str) -> (&str, &str) {
+    if let Some((host, behind)) = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return (host, behind);
+    }
+    if ipv6(authority).is_some() {
+        return (authority, "");
+    }
+    authority.split_at(authority.find([',', ':', ';', '%', ')', ']']).unwrap_or(authority.len()))
+}
+
+/// Returns whether an authority begins with an IPv6 address in brackets.
+fn is_bracketed(authority: &str) -> bool {
+    authority.starts_with('[') && ipv6(cut(authority).0).is_some()
+}
+
+/// Returns the IPv6 address that a host is, without its zone.
+fn ipv6(host: &str) -> Option<Ipv6Addr> {
+    host.split('%').next().filter(|host| host.contains(':'))?.parse().ok()
+}
+
+/// Returns whether a host is an address of four parts.
+fn is_quad(host: &str) -> bool {
+    host.split('.').count() == 4 && matches!(read_v4(host), Ok(Some(_)))
+}
+
+/// Returns whether a host is an address as one number, such as 2130706433. A shorter number is a port or a year.
+fn is_one_number(host: &str) -> bool {
+    let digits = host.strip_prefix("0x").filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    (digits.is_some() || host.bytes().all(|byte| byte.is_ascii_digit())) && host.len() >= 8 && matches!(read_v4(host), Ok(Some(_)))
 }
 
 /// Returns whether edits that are written out in a text, or in a list of texts, may name files of their own. A text that is no JSON cannot be told.
@@ -83,23 +250,4 @@ pub(super) fn names_places(value: Value<'_>, names: &ArgumentNames<'_>) -> bool 
         }
     }
     false
-}
-
-/// Returns the address that a route is, if it begins with the address of a host or the usual name of a private one.
-pub(super) fn address(route: &str) -> Option<String> {
-    let rest = route.trim().trim_start_matches('/');
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default().to_ascii_lowercase();
-    let name = if host.starts_with('[') { host.as_str() } else { host.split(':').next().unwrap_or_default() };
-    let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_hexdigit() || b"x.".contains(&byte)) && name.contains('.');
-    let is_local = name == "localhost" || [".localhost", ".internal", ".local"].iter().any(|end| name.ends_with(end));
-    let is_address = is_number && name.split('.').count() == 4 || name.starts_with('[') || is_one_number(route.trim(), name);
-    (is_address || is_local).then(|| format!("http://{rest}"))
-}
-
-/// Returns whether the host of a route is an address as one number, such as 2130706433. Behind a slash it is an id or a time, and a shorter
-/// number is a year.
-fn is_one_number(route: &str, name: &str) -> bool {
-    let digits = name.strip_prefix("0x").filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
-    let is_number = digits.is_some() || name.bytes().all(|byte| byte.is_ascii_digit());
-    is_number && name.len() >= 8 && (!route.starts_with('/') || route.starts_with("//"))
 }

@@ -57,6 +57,12 @@ impl FileRules<'_> {
         self.limits.rules(Pack::FileRead).try_for_each(|rules| rules?.check_unblocked(path, false))
     }
 
+    /// Checks that nothing blocked lies below a folder that a tool takes as a whole.
+    pub(super) fn check_whole(&self, path: &str, below: Below) -> Result<(), Denial> {
+        let mut rules = self.limits.rules(Pack::FileRead).chain(self.limits.rules(Pack::FileWrite));
+        rules.try_for_each(|rules| rules?.check_tree(path, below))
+    }
+
     /// Checks the patterns with which programs look for names of files.
     pub(super) fn check_patterns(&self, patterns: &[String]) -> Result<(), Denial> {
         self.limits.rules(Pack::FileRead).try_for_each(|rules| rules?.check_patterns(patterns))

@@ -6,19 +6,21 @@
 //! What a tool does with its arguments is not known. Those that look like a path or an address are held to the limits of files and of the
 //! web: secrets are not read and private networks not reached through a server either.
 
-use std::borrow::Cow;
+#[path = "mcp_arguments.rs"]
+mod mcp_arguments;
 
-use tollgate_json::{DEPTH_MAX, Parser, Text, Value};
+use std::borrow::Cow;
+use std::cell::Cell;
+
+use tollgate_json::Text;
 
 use super::super::argument_names::fold;
-use super::super::arguments::{Sorted, check_braces};
 use super::super::climbs::{CLIMBS_MAX, count_parents};
 use super::super::fields::without;
 use super::super::names::NameSet;
 use super::super::path::NormalPath;
 use super::budget;
-use super::file_path::{PATH_BYTES_MAX, read_path};
-use super::web::check_said;
+use super::file_path::PATH_BYTES_MAX;
 use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report, secrets};
 
 const SERVER_DENIED: &str = "oap.mcp_server_not_allowed";
@@ -101,7 +103,7 @@ impl Rules for McpLimits {
         }
         match call.arguments.sorted(&call.names) {
             Ok(sorted) => match budget::check_places(sorted.places(), call.files.limits.weight()) {
-                Ok(()) => check_arguments(call, &sorted, to),
+                Ok(()) => mcp_arguments::check_arguments(call, &sorted, to),
                 Err(denial) => report(to, "budget", Err(denial)),
             },
             Err(denial) => report(to, "arguments", Err(denial)),
@@ -109,51 +111,10 @@ impl Rules for McpLimits {
     }
 }
 
-/// First words of names of tools that change nothing.
-const READING: [&str; 10] = ["get", "list", "read", "search", "find", "view", "show", "describe", "fetch", "query"];
-
-/// Reports what the limits of files and of the web say of arguments that look like a path or an address.
-fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut dyn Report) {
-    let tool = call.tool_name.rsplit("__").next().unwrap_or_default();
-    let writes = !READING.contains(&tool.split(['_', '-']).next().unwrap_or_default());
-    let names = sorted.unknown_names.iter().filter(|name| is_place_by_name(name)).map(|name| Cow::Borrowed(&**name));
-    let texts: Vec<Cow<'_, str>> = sorted.unknown.iter().flat_map(|text| texts_in(text)).chain(names).collect();
-    if let Err(denial) = check_braces(texts.iter().map(|text| &**text).filter(|text| !budget::is_text(text))) {
-        return report(to, "arguments", Err(denial));
-    }
-    for text in &texts {
-        let text = &**text;
-        let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
-        match scheme.as_deref() {
-            Some("http" | "https" | "ws" | "wss") => {
-                call.files.check_address(&text.replacen("ws", "http", usize::from(text.starts_with("ws"))), to);
-            }
-            Some("file" | "jar" | "phar" | "php" | "zip") => report(to, "path", read_path(text).map(drop)),
-            // What fetches for another program.
-            Some(scheme) if scheme.ends_with("+https") || scheme.ends_with("+http") => {
-                call.files.check_address(text.split_once('+').map_or(text, |(_, address)| address), to);
-            }
-            // An address without a host is a path here: `unix:///run/x.sock`.
-            Some(scheme) if is_scheme(scheme) && text.contains(":///") => {
-                let path = text.split_once("://").map_or(text, |(_, path)| path);
-                report(to, "path", check_path(call, path, writes));
-            }
-            Some(scheme) if is_scheme(scheme) => report(to, "private network", check_said(&[Cow::Borrowed(text)])),
-            // Readers differ in where such an address leads.
-            Some(_) => call.files.check_address(text, to),
-            None if is_address_without_slashes(text) => call.files.check_address(text, to),
-            None => {
-                // `git@HOST:PATH` leads to the host.
-                let is_remote = text.contains('@') && !text.contains(char::is_whitespace);
-                let remote = is_remote.then(|| Cow::Owned(format!("ssh://{}", text.split(':').next().unwrap_or_default())));
-                report(to, "private network", check_said(remote.as_slice()));
-                report(to, "path", check_path(call, text, writes));
-            }
-        }
-    }
-    report(to, "secrets", check_secrets(call));
-    report(to, "private network", check_said(&sorted.said));
-}
+/// TABLE: names of arguments that say what is left out.
+const LEFT_OUT: [&str; 6] = ["exclude", "excludes", "exclude_pattern", "exclude_patterns", "ignore", "ignore_patterns"];
+/// How many texts under such names are looked at.
+const LEFT_OUT_MAX: usize = 64;
 
 /// Checks that no text of a call is the path of a secret, whatever the argument is called: no text that is said begins and ends so.
 pub(super) fn check_secrets(call: &RuleCall<'_>) -> Result<(), Denial> {
@@ -163,7 +124,19 @@ pub(super) fn check_secrets(call: &RuleCall<'_>) -> Result<(), Denial> {
         let is_path = path.contains('/') && !path.contains("://") && !path.contains(char::is_whitespace);
         is_path && names_secret(path)
     };
-    if call.arguments.has_text(is_secret) { Err(secret()) } else { Ok(()) }
+    // What a server leaves out is no file that it reads, unless another argument names it too.
+    let named = if call.names.is_of_server() { call.arguments.named(&LEFT_OUT) } else { Vec::new() };
+    let values = named.into_iter().flat_map(|(_, value)| std::iter::once(value).chain(value.items()));
+    let left_out: Vec<Cow<'_, str>> = values.filter_map(|value| value.as_text().and_then(Text::into_str)).take(LEFT_OUT_MAX).collect();
+    let times = Cell::new(0);
+    let is_read = |text: &str| {
+        let is_left_out = is_secret(text) && left_out.iter().any(|other| other == text);
+        times.set(times.get() + usize::from(is_left_out));
+        is_secret(text) && !is_left_out
+    };
+    let is_named = call.arguments.has_text(is_read);
+    let expected = left_out.iter().filter(|text| is_secret(text)).count();
+    if is_named || times.get() > expected { Err(secret()) } else { Ok(()) }
 }
 
 /// Returns whether the name of an argument is data itself: a path from the root, a home or the folder above, or an address.
@@ -181,84 +154,8 @@ fn names_secret(text: &str) -> bool {
     count_parents(text) > CLIMBS_MAX || bytes <= PATH_BYTES_MAX && (is_too_deep() || secrets::is_secret(&NormalPath::new(text)))
 }
 
-/// Returns the texts that an argument holds: itself, or what stands in it if it is an object or a list that is written out.
-fn texts_in(text: &str) -> Vec<Cow<'_, str>> {
-    let text = text.trim();
-    if !text.starts_with(['{', '[']) {
-        return vec![Cow::Borrowed(text)];
-    }
-    let mut parser = Parser::new();
-    if let Ok(value) = parser.parse(text.as_bytes(), DEPTH_MAX) {
-        return said_in(value);
-    }
-    let parts = text.split(|char: char| char.is_whitespace() || "{}[]\"',".contains(char));
-    parts.filter(|part| !part.is_empty() && *part != ":").map(Cow::Borrowed).collect()
-}
-
-/// Returns the texts and names at any depth of a value that is written out in a text.
-fn said_in(value: Value<'_>) -> Vec<Cow<'static, str>> {
-    let mut open = vec![value];
-    let mut found = Vec::new();
-    while let Some(value) = open.pop() {
-        // Half of a surrogate pair is no name of anything.
-        found.extend(value.as_text().and_then(Text::into_str).map(|text| Cow::Owned(text.trim().to_owned())));
-        open.extend(value.items());
-        open.extend(value.members().flat_map(|(key, value)| [key, value]));
-    }
-    found
-}
-
-/// Returns whether a text is a scheme of an address.
-fn is_scheme(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
-}
-
-/// Returns whether a text is an address of the web to readers that take any number of slashes.
-fn is_address_without_slashes(text: &str) -> bool {
-    let lower = text.get(..6).unwrap_or(text).to_ascii_lowercase();
-    let rest = lower.strip_prefix("https:").or_else(|| lower.strip_prefix("http:"));
-    rest.is_some() && text.len() > "https:".len() && !text.contains(char::is_whitespace)
-}
-
 fn secret() -> Denial {
     Denial::new("oap.blocked_pattern", "An argument names a file that matches default sensitive read pattern")
-}
-
-/// Characters that some readers leave out around a path.
-const AROUND: [char; 6] = ['"', '\'', '`', '@', '=', '\u{feff}'];
-
-/// Checks a text that may be a path. A path below some folder may be one of the server's: it may be no secret, and no blocked place.
-fn check_path(call: &RuleCall<'_>, text: &str, writes: bool) -> Result<(), Denial> {
-    let text = text.trim_matches(AROUND);
-    let has_blank = text.contains(char::is_whitespace);
-    let is_home = text.starts_with("~/") || text.starts_with('~') && !has_blank;
-    let is_drive = matches!(text.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic());
-    let is_encoded = text.get(..3).is_some_and(|first| ["%2f", "%2e", "%5c", "%7e"].contains(&first.to_ascii_lowercase().as_str()));
-    let is_variable = text.starts_with(['$', '%']) && text.contains(['/', '\\']) || is_encoded;
-    let is_file = text.to_ascii_lowercase().contains("file:/");
-    let begins = is_home || is_drive || is_variable || is_file || text.starts_with(['/', '\\', '.']);
-    if !begins && (has_blank || !text.contains(['/', '\\', '.'])) {
-        return Ok(());
-    }
-    let is_glob = || text.contains(['*', '?', '[', '{']) && !budget::is_text(text);
-    let expansions = if is_glob() { bash_commands::braces(text) } else { Vec::new() };
-    budget::check_glob(&expansions, text)?;
-    let finds_secret = || expansions.iter().any(|expansion| secrets::secret_glob(expansion));
-    let holds_secret = |piece: &str| names_secret(piece) || piece.len() <= PATH_BYTES_MAX && secrets::secret_word(piece);
-    if budget::pieces(text).any(holds_secret) || names_secret(text) || finds_secret() {
-        return Err(secret());
-    }
-    let is_elsewhere = begins || text.split('/').any(|component| component == "..");
-    if is_elsewhere && !has_blank {
-        read_path(text)?;
-    }
-    // Several places may stand in one text.
-    let others = text.split_whitespace().filter(|word| has_blank && begins && word.starts_with(['/', '~']));
-    let expanded = expansions.iter().map(String::as_str).filter(|place| place.contains('/'));
-    others.chain(expanded).try_for_each(|place| call.files.check_path(place, false, writes))?;
-    // Without a slash it is a version or a name as well.
-    if begins || text.contains('/') { call.files.check_path(text, is_glob(), writes) } else { Ok(()) }
 }
 
 /// The readings of server and tool, the most likely one first. A name with several double underscores can be cut in several ways.

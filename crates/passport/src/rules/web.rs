@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use super::super::argument_names::{fold, is_web_search};
 use super::super::argument_role::ArgumentRole;
 use super::super::arguments::{Sorted, text};
-use super::super::destination::{DomainSet, Host, host_address};
+use super::super::destination::{DomainSet, Host};
 use super::super::names::NameSet;
-use super::super::said::address;
+use super::super::said::leads_to_private;
 use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report, unknown_argument};
 
 /// The only action of a browser that needs a URL.
@@ -137,14 +137,7 @@ impl Rules for WebLimits {
 
 /// Refuses addresses of the private network among texts.
 pub(super) fn check_said(said: &[Cow<'_, str>]) -> Result<(), Denial> {
-    let is_private = |url: &str| Host::of_url(url).is_ok_and(|host| host.is_private());
-    // Whatever its scheme is, it leads to the host.
-    let leads_to_private = |url: &str| {
-        let authority = url.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#', '\\']).next());
-        let host = authority.and_then(|authority| authority.rsplit('@').next());
-        host.and_then(|host| address(host).or_else(|| host_address(host))).is_some_and(|url| is_private(&url))
-    };
-    match said.iter().any(|url| is_private(url.trim()) || leads_to_private(url.trim())) {
+    match said.iter().any(|text| leads_to_private(text)) {
         true => Err(Denial::new("oap.private_network_destination", "Private network destination is blocked")),
         false => Ok(()),
     }

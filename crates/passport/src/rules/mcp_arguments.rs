@@ -1,0 +1,366 @@
+//! What the limits of files and of the web say of the arguments of a tool of an MCP server.
+//!
+//! Under the name of a place a text is a path, whatever stands in it: blanks, and other paths behind commas and colons. Under other names it
+//! is one if it looks so.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use bash_commands::Below;
+use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
+
+use crate::argument_names::fold;
+use crate::argument_role::ArgumentRole;
+use crate::arguments::{Sorted, check_braces};
+use crate::denial::{Denial, Report, report};
+use crate::said::Said;
+
+use super::super::file_path::{PATH_BYTES_MAX, read_path};
+use super::super::web::check_said;
+use super::super::{RuleCall, budget, secrets};
+use super::{check_secrets, is_place_by_name, names_secret, secret};
+
+/// TABLE: first words of names of tools that change nothing, unless another word says otherwise.
+const READING: [&str; 15] =
+    ["get", "list", "read", "search", "find", "view", "show", "describe", "fetch", "query", "head", "tail", "stat", "count", "tree"];
+
+/// TABLE: names of tools that change nothing, of which the first word does not say so.
+const READERS: [&str; 5] = ["directory_tree", "git_status", "git_diff", "git_log", "git_show"];
+
+/// TABLE: words of names of tools that change something.
+const WRITING: &str = "add append apply archive compress copy create delete edit insert merge mkdir modify move overwrite patch push put remove \
+     rename replace rm rmdir save set store touch trash truncate unlink update upload upsert write zip";
+
+/// TABLE: words of names of tools that take a folder with all that lies in it.
+const WHOLE: &str = "archive compress copy delete move remove rename rm rmdir trash unlink zip";
+
+/// TABLE: words among these by which nothing comes to another place.
+const ENDING: &str = "archive compress delete remove rm rmdir trash unlink zip";
+
+/// TABLE: names of arguments that say where something comes to, of which nothing is taken.
+const DESTINATIONS: [&str; 10] =
+    ["destination", "dest", "dst", "destination_path", "dest_path", "new_path", "to", "move_to", "rename_to", "output_path"];
+
+/// TABLE: schemes behind which a path stands without another slash.
+const FILE_SCHEMES: &str =
+    "containers-storage dir docker-archive duckdb file ipc local npipe oci oci-archive path sqlite sqlite3 tarball unix";
+
+/// How often an object may be written out within another.
+const WRITTEN_MAX: usize = 4;
+
+/// Characters that some readers leave out around a path.
+const AROUND: [char; 6] = ['"', '\'', '`', '@', '=', '\u{feff}'];
+
+/// A text that a tool is given, and what its name says of it.
+struct Given<'t> {
+    said: Said,
+    text: Cow<'t, str>,
+}
+
+/// What a tool does with its files, as far as its name tells.
+struct Deeds<'c> {
+    writes: bool,
+    /// Whether what lies below a folder goes with it.
+    takes_whole: bool,
+    /// The texts that say where something comes to.
+    destinations: HashMap<Cow<'c, str>, usize>,
+}
+
+/// Reports what the limits of files and of the web say of arguments that look like a path or an address.
+pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut dyn Report) {
+    let names = sorted.unknown_names.iter().filter(|name| is_place_by_name(name)).map(|name| (Said::Unknown, name));
+    let texts = sorted.unknown.iter().map(|text| (Said::Unknown, text)).chain(sorted.placed.iter().map(|(said, text)| (*said, text)));
+    let mut given = Vec::new();
+    texts.for_each(|(said, text)| read_text(call, said, Cow::Borrowed(text), 0, &mut given));
+    given.extend(names.map(|(said, text)| Given { said, text: Cow::Borrowed(text) }));
+    given.iter_mut().for_each(|given| given.text = without_dots(std::mem::take(&mut given.text)));
+    if let Err(denial) = check_braces(given.iter().map(|given| &*given.text).filter(|text| !budget::is_text(text))) {
+        return report(to, "arguments", Err(denial));
+    }
+    let mut deeds = deeds(call);
+    // What stands under another name too may be what is taken.
+    let times = |text: &str| given.iter().filter(|given| given.text == text).count();
+    deeds.destinations.retain(|text, named| times(text) <= *named);
+    given.iter().for_each(|given| check_text(call, given, &deeds, to));
+    report(to, "secrets", check_secrets(call));
+    report(to, "private network", check_said(&sorted.said));
+}
+
+/// Reads what a tool does out of its name. It only reads if no word of its name says that it writes.
+fn deeds<'c>(call: &RuleCall<'c>) -> Deeds<'c> {
+    let tool = call.tool_name.rsplit("__").next().unwrap_or_default();
+    let words = words_of(tool);
+    let has = |table: &str| words.iter().any(|word| table.split_ascii_whitespace().any(|known| known == word));
+    let reads = words.first().is_some_and(|first| READING.contains(&first.as_str())) || READERS.contains(&words.join("_").as_str());
+    let takes_whole = has(WHOLE);
+    let comes = takes_whole && !has(ENDING);
+    let named = if comes { call.arguments.named(&DESTINATIONS) } else { Vec::new() };
+    let mut destinations = HashMap::new();
+    for text in named.into_iter().filter_map(|(_, value)| value.as_text().and_then(Text::into_str)).take(DESTINATIONS.len()) {
+        *destinations.entry(text).or_insert(0) += 1;
+    }
+    Deeds { writes: !reads || has(WRITING), takes_whole, destinations }
+}
+
+/// Returns the words of a tool's name in lower case: between `_`, `-` and other punctuation, and in front of capitals.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for char in name.chars() {
+        if !char.is_ascii_alphanumeric() || char.is_ascii_uppercase() && was_lower {
+            words.push(String::new());
+        }
+        was_lower = char.is_ascii_lowercase();
+        if let Some(word) = words.last_mut().filter(|_| char.is_ascii_alphanumeric()) {
+            word.push(char.to_ascii_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Reads the texts that an argument holds: itself, or what stands in it if it is an object or a list that is written out.
+fn read_text<'t>(call: &RuleCall<'_>, said: Said, text: Cow<'t, str>, depth: usize, given: &mut Vec<Given<'t>>) {
+    let shown = within(&text);
+    if !shown.starts_with(['{', '[']) {
+        return given.push(Given { said, text: if depth == 0 { text } else { text.trim().to_owned().into() } });
+    }
+    let mut parser = Parser::new();
+    match parser.parse(shown.as_bytes(), DEPTH_MAX) {
+        Ok(value) if depth < WRITTEN_MAX => read_value(call, said, value, depth, given),
+        _ => {
+            let parts = shown
+                .split(|char: char| char.is_whitespace() || "{}[]\"',\\".contains(char))
+                .filter(|part| !part.is_empty() && *part != ":");
+            given.extend(parts.map(|part| Given { said: Said::Unknown, text: part.to_owned().into() }));
+        }
+    }
+}
+
+/// Returns an object or a list that is written out, without what stands in front of it and behind it: an invisible sign, a fence, brackets.
+fn within(text: &str) -> &str {
+    let is_around = |char: char| char.is_whitespace() || "\u{feff}`();".contains(char);
+    let shown = text.trim_start_matches(is_around);
+    let fenced = shown.get(..4).filter(|language| language.eq_ignore_ascii_case("json")).and_then(|_| shown.get(4..)).unwrap_or(shown);
+    let shown = fenced.trim_start_matches(is_around);
+    if shown.starts_with(['{', '[']) { shown.trim_end_matches(is_around) } else { text.trim() }
+}
+
+/// Reads the texts and names at any depth of a value that is written out in a text. The names say what the texts are, as they do outside.
+fn read_value(call: &RuleCall<'_>, said: Said, value: Value<'_>, depth: usize, given: &mut Vec<Given<'_>>) {
+    let mut open = vec![(said, value)];
+    while let Some((said, value)) = open.pop() {
+        // Half of a surrogate pair is no name of anything.
+        if let Some(text) = value.as_text().and_then(Text::into_str) {
+            read_text(call, said, text.into_owned().into(), depth + 1, given);
+        } else if value.shape() == Shape::Number && said == Said::Host {
+            given.push(Given { said, text: String::from_utf8_lossy(value.source()).into_owned().into() });
+        }
+        open.extend(value.items().map(|item| (said, item)));
+        for (key, value) in value.members() {
+            let name = key.as_text().and_then(Text::into_str).unwrap_or_default();
+            let role = fold(&name).and_then(|name| call.names.role(&name));
+            let is_place = said == Said::File || said == Said::Place && name.contains(['.', '/', '\\', '~']);
+            let as_key = if said == Said::Host || is_place { said } else { Said::Unknown };
+            open.push((as_key, key));
+            match role {
+                Some((ArgumentRole::Text, role)) => {
+                    let is_said =
+                        |text: &str| !text.contains("://") && !call.names.may_be_path(role, text) && !within(text).starts_with(['{', '[']);
+                    if !value.as_text().and_then(Text::into_str).is_some_and(|text| is_said(&text)) {
+                        open.push((Said::Unknown, value));
+                    }
+                }
+                _ => open.push((Said::under(&name), value)),
+            }
+        }
+    }
+}
+
+/// Returns a long text without components that lead nowhere: they do not make a text of a path.
+fn without_dots(text: Cow<'_, str>) -> Cow<'_, str> {
+    if !budget::is_text(&text) || text.contains("://") || !text.contains("//") && !text.contains("/./") {
+        return text;
+    }
+    let last = text.split('/').count().saturating_sub(1);
+    let parts = text.split('/').enumerate().filter(|(at, part)| *at == 0 || *at == last || !matches!(*part, "" | "."));
+    Cow::Owned(parts.map(|(_, part)| part).collect::<Vec<_>>().join("/"))
+}
+
+/// Reports the checks of a text that may be a path or an address.
+fn check_text(call: &RuleCall<'_>, given: &Given<'_>, deeds: &Deeds<'_>, to: &mut dyn Report) {
+    let text = given.text.trim();
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    match scheme.as_deref() {
+        Some("http" | "https" | "ws" | "wss") => {
+            call.files.check_address(&text.replacen("ws", "http", usize::from(text.starts_with("ws"))), to);
+        }
+        Some("file" | "jar" | "phar" | "php" | "zip") => report(to, "path", read_path(text).map(drop)),
+        // What fetches for another program.
+        Some(scheme) if scheme.ends_with("+https") || scheme.ends_with("+http") => {
+            call.files.check_address(text.split_once('+').map_or(text, |(_, address)| address), to);
+        }
+        // An address without a host is a path here: `unix:///run/x.sock`.
+        Some(scheme) if is_scheme(scheme) && text.contains(":///") => {
+            let path = text.split_once("://").map_or(text, |(_, path)| path);
+            report(to, "path", check_path(call, path, given.said, deeds));
+        }
+        Some(scheme) if is_scheme(scheme) => report(to, "private network", check_said(&[Cow::Borrowed(text)])),
+        // Readers differ in where such an address leads.
+        Some(_) => call.files.check_address(text, to),
+        None if is_address_without_slashes(text) => call.files.check_address(text, to),
+        None => {
+            // A value may be attached to the letter of its option.
+            let attached = text.strip_prefix('-').and_then(|rest| rest.get(1..)).filter(|rest| !rest.contains(char::is_whitespace));
+            let found = given.said.addresses_in(text).into_iter().chain(Said::Unknown.addresses_in(attached.unwrap_or_default()));
+            let said: Vec<Cow<'_, str>> = found.map(Cow::Owned).collect();
+            report(to, "private network", check_said(&said));
+            report(to, "path", check_place(call, text, given.said, deeds));
+        }
+    }
+}
+
+/// Returns whether a text is a scheme of an address.
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+}
+
+/// Returns whether a text is an address of the web to readers that take any number of slashes.
+fn is_address_without_slashes(text: &str) -> bool {
+    let lower = text.get(..6).unwrap_or(text).to_ascii_lowercase();
+    let rest = lower.strip_prefix("https:").or_else(|| lower.strip_prefix("http:"));
+    rest.is_some() && text.len() > "https:".len() && !text.contains(char::is_whitespace)
+}
+
+/// Checks a text without a scheme and all paths that it may hold.
+fn check_place(call: &RuleCall<'_>, text: &str, said: Said, deeds: &Deeds<'_>) -> Result<(), Denial> {
+    if said == Said::Id && text.starts_with('/') && !text.contains(['*', '?', '[', '{', '\\']) && !text.split('/').any(|part| part == "..")
+    {
+        return if names_secret(text) { Err(secret()) } else { call.files.check_shown(text) };
+    }
+    let has_blank = text.contains(char::is_whitespace);
+    if said.is_place() && text.contains('\n') {
+        return text.lines().map(str::trim).filter(|line| !is_remark(line)).try_for_each(|line| check_line(call, line, said, deeds));
+    }
+    // What stands behind the comma of such an address is data: pictures often begin with a slash there.
+    let is_data = text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")) && text.contains(";base64,") && !has_blank;
+    if said.is_place() && !is_data {
+        return check_line(call, text, said, deeds);
+    }
+    if has_blank {
+        return check_path(call, text, said, deeds);
+    }
+    let begins = |path: &str| path.starts_with(['/', '~']) || path.starts_with("../");
+    if let Some(rest) = text.strip_prefix('-') {
+        let behind = rest.find(['/', '~', '=']).or_else(|| rest.find("..")).and_then(|at| rest.get(at..)).unwrap_or_default();
+        let behind = behind.strip_prefix('=').unwrap_or(behind);
+        check_path(call, behind, Said::File, deeds)?;
+    } else if let Some((scheme, path)) = text.split_once(':').filter(|(_, path)| begins(path))
+        && FILE_SCHEMES.split_ascii_whitespace().any(|known| scheme.eq_ignore_ascii_case(known))
+    {
+        check_path(call, path, Said::File, deeds)?;
+    } else if let Some((_, path)) = text.split_once('=').filter(|(_, path)| begins(path)) {
+        // It may be a variable of a program as well.
+        call.files.check_shown(path)?;
+    }
+    check_path(call, text, said, deeds)
+}
+
+/// Returns whether a line is a remark in a program rather than a path.
+fn is_remark(line: &str) -> bool {
+    line.starts_with("/*") || line.starts_with("// ") || matches!(line, "" | "//" | "/")
+}
+
+/// Checks a line under the name of a place: as a path, and each part that begins at the root or a home.
+fn check_line(call: &RuleCall<'_>, line: &str, said: Said, deeds: &Deeds<'_>) -> Result<(), Denial> {
+    // Words under a name that is not only that of files may be of a language or of a program.
+    let is_words = said != Said::File && line.contains(char::is_whitespace);
+    let begins = |part: &&str| part.len() > 1 && (part.starts_with(['/', '~']) || part.starts_with("../"));
+    let is_deep = |part: &&str| !is_words || part.get(1..).is_some_and(|rest| rest.contains('/'));
+    let bare =
+        |part| if is_words { str::trim(part) } else { part.trim_matches(|char: char| char.is_whitespace() || AROUND.contains(&char)) };
+    let parts = line.split(|char| matches!(char, ',' | ':' | ';' | '|') || char == '=' && !is_words).skip(1);
+    let mut places = parts.chain(line.split_whitespace().skip(1)).map(bare).filter(begins).filter(is_deep);
+    places.try_for_each(|place| check_path(call, place, said, deeds))?;
+    check_path(call, line, said, deeds)
+}
+
+/// Returns whether a text begins as a path does: at the root, a home or a drive, with a variable, or in a folder that it names.
+fn is_begun(text: &str) -> bool {
+    let second = text.chars().nth(1);
+    let is_home = text.starts_with('~')
+        && second.is_none_or(|next| matches!(next, '/' | '\\') || next.is_alphabetic() && !text.contains(char::is_whitespace));
+    let is_drive = matches!(text.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic());
+    let is_encoded = text.get(..3).is_some_and(|first| ["%2f", "%2e", "%5c", "%7e"].contains(&first.to_ascii_lowercase().as_str()));
+    let named = text.strip_prefix('%').and_then(|rest| rest.split_once('%')).map(|(name, _)| name).filter(|name| !name.is_empty());
+    let is_name = |name: &str| name.chars().all(|char| char.is_alphanumeric() || "_()".contains(char));
+    let is_variable =
+        text.starts_with('$') && second.is_some_and(|next| next.is_alphabetic() || "{_(".contains(next)) || named.is_some_and(is_name);
+    let is_file = text.to_ascii_lowercase().contains("file:/");
+    is_home || is_drive || is_encoded || is_variable && text.contains(['/', '\\']) || is_file || text.starts_with(['/', '\\', '.'])
+}
+
+/// Checks a text that may be a path. A path below some folder may be one of the server's: it may be no secret, and no blocked place.
+fn check_path(call: &RuleCall<'_>, text: &str, said: Said, deeds: &Deeds<'_>) -> Result<(), Denial> {
+    let text = text.trim_matches(AROUND).trim();
+    let has_blank = text.contains(char::is_whitespace);
+    let begins = is_begun(text);
+    let is_named = said == Said::File || said.is_place() && (text.contains('/') || !has_blank);
+    if text.is_empty() || !begins && !is_named && (has_blank || !text.contains(['/', '\\', '.'])) {
+        return Ok(());
+    }
+    let is_taken = deeds.takes_whole && !deeds.destinations.contains_key(text) && (begins || said.is_place());
+    let check_taken = || if is_taken { call.files.check_whole(text, Below::Moves) } else { Ok(()) };
+    if said == Said::Place && !begins && !text.contains(['/', '\\', '.']) {
+        return check_taken();
+    }
+    let is_glob = || text.contains(['*', '?', '[', '{']) && !budget::is_text(text);
+    let expansions = if is_glob() { bash_commands::braces(text) } else { Vec::new() };
+    budget::check_glob(&expansions, text)?;
+    let finds_secret = || expansions.iter().any(|expansion| secrets::secret_glob(expansion));
+    let holds_secret = |piece: &str| names_secret(piece) || piece.len() <= PATH_BYTES_MAX && secrets::secret_word(piece);
+    if budget::pieces(text).any(holds_secret) || names_secret(text) || finds_secret() {
+        return Err(secret());
+    }
+    let is_elsewhere = begins || text.split(['/', '\\']).any(|component| component == "..");
+    if is_elsewhere && (!has_blank || said == Said::File) {
+        read_path(text)?;
+    }
+    // Several places may stand in one text.
+    let others = text.split_whitespace().filter(|word| has_blank && begins && word.starts_with(['/', '~']));
+    let expanded = expansions.iter().map(String::as_str).filter(|place| place.contains('/'));
+    others.chain(expanded).try_for_each(|place| call.files.check_path(place, false, deeds.writes))?;
+    // Without a slash it is a version or a name as well.
+    if begins || text.contains('/') || said == Said::File {
+        call.files.check_path(text, is_glob(), deeds.writes)?;
+    }
+    check_taken()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_tools_are_split_into_words() {
+        for (name, expected) in [("readFile", "read file"), ("find-replace", "find replace"), ("get_or_createFile", "get or create file")] {
+            assert_eq!(words_of(name).join(" "), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn objects_are_found_behind_what_stands_in_front() {
+        for text in ["{\"a\":1}", "\u{feff}{\"a\":1}", "```json {\"a\":1}```", "({\"a\":1})", " ```JSON\n{\"a\":1}\n``` "] {
+            assert_eq!(within(text), "{\"a\":1}", "{text}");
+        }
+        assert_eq!(within(" (words) "), "(words)");
+    }
+
+    #[test]
+    fn long_texts_lose_what_leads_nowhere() {
+        let long = format!("/workspace/{}.e*", "./".repeat(300));
+        assert_eq!(without_dots(Cow::Borrowed(&long)), "/workspace/.e*");
+        assert_eq!(without_dots(Cow::Borrowed("/a/./b")), "/a/./b", "a short text is read as it is");
+    }
+}
