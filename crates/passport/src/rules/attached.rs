@@ -22,6 +22,9 @@ const PLACES_MAX: usize = 512;
 /// The most names of arguments that no table has. Nobody sends as many.
 const NAMES_MAX: usize = 256;
 
+/// The most names at any depth that are looked at. Blocks of a long message have some hundred.
+const MEMBERS_MAX: usize = 4_096;
+
 /// How often a text may hold another one that is written out as JSON.
 const NESTED_MAX: usize = 4;
 
@@ -109,6 +112,8 @@ struct Parts {
     files: Vec<Cow<'static, str>>,
     addresses: Vec<String>,
     has_break: bool,
+    /// How many names of arguments have been looked at.
+    members: usize,
     /// Whether there are more of them than are looked at.
     is_over: bool,
 }
@@ -129,6 +134,11 @@ impl Parts {
     fn walk(&mut self, call: &RuleCall<'_>, place: Place, value: Value<'_>, nested: usize) {
         value.items().for_each(|item| self.walk(call, place, item, nested));
         for (key, value) in value.members() {
+            self.members += 1;
+            if self.members > MEMBERS_MAX {
+                self.is_over = true;
+                return;
+            }
             let key = key.as_text().and_then(Text::into_str).unwrap_or_default();
             self.has_break |= place.lines != Lines::Many && has_break(&key);
             if place.kind == Kind::Sent {

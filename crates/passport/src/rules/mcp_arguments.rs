@@ -45,6 +45,9 @@ const DESTINATIONS: [&str; 10] =
 const FILE_SCHEMES: &str =
     "containers-storage dir docker-archive duckdb file ipc local npipe oci oci-archive path sqlite sqlite3 tarball unix";
 
+/// The most parts of texts under names of places that are looked at: each may be a place of its own.
+const PARTS_MAX: usize = 4_096;
+
 /// How often an object may be written out within another.
 const WRITTEN_MAX: usize = 4;
 
@@ -76,6 +79,13 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
     given.iter_mut().for_each(|given| given.text = without_dots(std::mem::take(&mut given.text)));
     if let Err(denial) = check_braces(given.iter().map(|given| &*given.text).filter(|text| !budget::is_text(text))) {
         return report(to, "arguments", Err(denial));
+    }
+    let is_sign = |char: &char| char.is_whitespace() || matches!(char, ',' | ':' | ';' | '|' | '=');
+    let parts: usize =
+        given.iter().filter(|given| given.said != Said::Unknown).map(|given| given.text.chars().filter(is_sign).count() + 1).sum();
+    if parts > PARTS_MAX {
+        let message = format!("Tool arguments hold {parts} parts of texts that may be places; at most {PARTS_MAX} are looked at");
+        return report(to, "arguments", Err(Denial::new("oap.context_too_large", message)));
     }
     let mut deeds = deeds(call);
     // What stands under another name too may be what is taken.
