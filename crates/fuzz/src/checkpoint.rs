@@ -81,7 +81,7 @@ fn restore(records: &[Record<'_>]) -> Left {
     }
     match restore.finish(OWNER, LIMITS) {
         Ok(restored) => Ok(restored.map(|restored| {
-            let threads = restored.state.iter().map(|(id, stored)| (id.to_owned(), stored.clone())).collect();
+            let threads = restored.state.iter().map(|(id, stored)| (id.to_string(), stored.clone())).collect();
             (restored.next, threads)
         })),
         Err((offset, error)) => Err(format!("{offset:?}: {error}")),

@@ -189,18 +189,7 @@ impl<'v> Sorted<'v> {
             let key =
                 key.as_text().and_then(Text::into_str).ok_or_else(|| Denial::new(INVALID, "An argument's name is no Unicode text"))?;
             let own = fold(&key);
-            if own.is_none() && !names.is_of_server() {
-                const MESSAGE: &str =
-                    "An argument's name has characters beyond ASCII, of which some look like letters; write the tool's own name";
-                return Err(Denial::new(INVALID, MESSAGE));
-            }
-            if let Some(folded) = own.clone().filter(|folded| !folded.is_empty()) {
-                // Equal values leave nothing to choose.
-                if seen.insert(folded, value.source()).is_some_and(|other| other != value.source()) {
-                    const MESSAGE: &str = "Two arguments have one name but for case, `_` and `-`; tools differ in which of them they take";
-                    return Err(Denial::new(INVALID, MESSAGE));
-                }
-            }
+            check_name(own.as_deref(), value, names, &mut seen)?;
             let named = own.as_deref().and_then(|folded| names.role(folded));
             // What lies in a URL is one, whatever it is called.
             let role = match (named, outer) {
@@ -299,7 +288,7 @@ impl<'v> Sorted<'v> {
 
     /// Takes the value of an argument whose name no table has. Numbers and truth values name nothing.
     fn unnamed(&mut self, value: Value<'v>, said: Said, names: &ArgumentNames<'_>) -> Result<(), Denial> {
-        let is_told = names.is_of_server() && (said.is_place() || matches!(said, Said::Id | Said::Number));
+        let is_judged = names.is_of_server() && (said.is_place() || matches!(said, Said::Id | Said::Number));
         match value.shape() {
             Shape::Array => value.items().try_for_each(|item| self.unnamed(item, said, names)),
             Shape::Object => {
@@ -312,7 +301,7 @@ impl<'v> Sorted<'v> {
                 }
                 self.members(value, None, names)
             }
-            Shape::String if is_told => {
+            Shape::String if is_judged => {
                 self.placed.push((said, text("of an unknown name", value, "a string")?));
                 Ok(())
             }
@@ -323,6 +312,25 @@ impl<'v> Sorted<'v> {
             _ => Ok(()),
         }
     }
+}
+
+/// Checks that the folded name of an argument is in ASCII, and that no other argument of its object has it with another value.
+fn check_name<'v>(
+    own: Option<&str>,
+    value: Value<'v>,
+    names: &ArgumentNames<'_>,
+    seen: &mut HashMap<String, &'v [u8]>,
+) -> Result<(), Denial> {
+    let Some(folded) = own else {
+        const MESSAGE: &str = "An argument's name has characters beyond ASCII, of which some look like letters; write the tool's own name";
+        return if names.is_of_server() { Ok(()) } else { Err(Denial::new(INVALID, MESSAGE)) };
+    };
+    // Equal values leave nothing to choose.
+    if !folded.is_empty() && seen.insert(folded.to_owned(), value.source()).is_some_and(|other| other != value.source()) {
+        const MESSAGE: &str = "Two arguments have one name but for case, `_` and `-`; tools differ in which of them they take";
+        return Err(Denial::new(INVALID, MESSAGE));
+    }
+    Ok(())
 }
 
 fn has_control(text: &str) -> bool {

@@ -91,7 +91,7 @@ impl BlockedForm {
                 // The first component of a home is its sign, and the working folder may be the root.
                 let first = usize::from(self.root == Start::Home);
                 let is_named = |at: &usize| {
-                    self.components.iter().skip(*at).any(|part| matches!(part, Part::Name(name) if name.trim_matches('*') != ""))
+                    self.components.iter().skip(*at).any(|part| matches!(part, Part::Name(name) if !name.trim_matches('*').is_empty()))
                 };
                 (first..self.components.len()).filter(is_named).fold(0, |begun, at| begun | 1 << at)
             }

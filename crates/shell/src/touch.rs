@@ -49,19 +49,11 @@ impl Walk<'_> {
             places.push(index);
         }
         let touches = touched_behind(given, name, arguments, filled);
-        let trees = match given {
-            0 | 1 => tables::trees(name, arguments),
-            // What is extracted is its author's.
-            _ if name.ends_with("tar") && tables::extracts(arguments) => Vec::new(),
-            _ => tables::trees_of_entry(name, arguments),
-        };
+        let trees = trees_behind(given, name, arguments);
         // Names that are only shown are held by no rule.
         let is_shown = !self.is_read_on && tables::only_names(name, arguments);
         self.note_found(name, arguments, &touches, is_shown);
-        for folder in searched_besides(name, arguments, &touches) {
-            let folder = self.directories.resolved(&folder);
-            self.searched.push(FileOperand { below: Below::Searched, ..FileOperand::new(folder, Access::Write) });
-        }
+        searched_besides(name, arguments, &touches).iter().for_each(|folder| self.search(self.directories.resolved(folder)));
         for touch in touches {
             match touch {
                 // All of them go at the end.
@@ -73,9 +65,7 @@ impl Walk<'_> {
                     if files::is_harmless_device(&path) {
                         continue;
                     }
-                    if argument.computed && self.allow.is_some() {
-                        self.doubt_of(Some(name.to_owned()), Construct::Argument(COMPUTED_NAME), argument.at);
-                    }
+                    self.doubt_computed(name, argument);
                     // To some programs a quoted pattern is one too.
                     let is_open = argument.certainty != Certainty::Known || tables::expands_patterns(name);
                     let is_glob = is_open && path.contains(['*', '?', '[', '{']);
@@ -93,7 +83,7 @@ impl Walk<'_> {
                     self.spend(path.len());
                     let operand = FileOperand { path, access, is_glob, is_found: argument.found, below };
                     if FINDERS.contains(&name) && name != "git" && !argument.found {
-                        self.searched.push(FileOperand { below: Below::Searched, ..FileOperand::new(operand.path.clone(), Access::Write) });
+                        self.search(operand.path.clone());
                     }
                     self.operands.push(operand);
                     places.push(index);
@@ -101,6 +91,18 @@ impl Walk<'_> {
             }
         }
         places
+    }
+
+    /// Refuses a name of a file that the line computes, under a list.
+    fn doubt_computed(&mut self, name: &str, argument: &Argument) {
+        if argument.computed && self.allow.is_some() {
+            self.doubt_of(Some(name.to_owned()), Construct::Argument(COMPUTED_NAME), argument.at);
+        }
+    }
+
+    /// Notes a folder in which a program looks for names.
+    fn search(&mut self, path: String) {
+        self.searched.push(FileOperand { below: Below::Searched, ..FileOperand::new(path, Access::Write) });
     }
 
     /// Notes a path that `git` sees from the root of its repository in every folder above the folder at hand: each may be the root.
@@ -338,6 +340,15 @@ fn touched_behind(given: usize, name: &str, arguments: &[Argument], filled: &[(u
         touches.retain(|touch| !matches!(touch, Touch::File { index, .. } if *index + 1 < given && !is_filled(*index)));
     }
     touches
+}
+
+/// Returns what happens to what lies below the arguments of a command. What is extracted behind an entry is its author's.
+fn trees_behind(given: usize, name: &str, arguments: &[Argument]) -> Vec<Below> {
+    match given {
+        0 | 1 => tables::trees(name, arguments),
+        _ if name.ends_with("tar") && tables::extracts(arguments) => Vec::new(),
+        _ => tables::trees_of_entry(name, arguments),
+    }
 }
 
 /// Returns the folders in which a command finds names beside those that it is given as files: the folder at hand, where it is given none or where

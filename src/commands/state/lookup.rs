@@ -92,7 +92,7 @@ impl ThreadReport<'_> {
         let stop = if thread.holds_a_stop() { "it holds a stop" } else { "it holds no stop" };
         let calls = turn.memory().calls.len();
         let other = match turn_id {
-            Some(wanted) if turn.id.as_deref() != Some(wanted) => "; a reset of another turn changes nothing",
+            Some(wanted) if !turn.is_named(wanted) => "; a reset of another turn changes nothing",
             _ => "",
         };
         format!("thread {} as of offset {applied}: {name}{ended}, {calls} calls remembered, {stop}{other}", self.thread_id)

@@ -78,9 +78,7 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
             touched.extend(file(arguments, index, access));
         }
         if !OF_REFSPECS.contains(&subcommand) {
-            let behind = text.match_indices(':').filter_map(|(at, _)| text.get(at + 1..));
-            touched.extend(behind.clone().take(COLONS_MAX).map(|path| Touch::File { index, path: path.to_owned(), access: Access::Read }));
-            touched.extend(behind.skip(COLONS_MAX).take(1).map(|_| Touch::Pattern(HIDDEN_ONES.to_owned())));
+            touched.extend(behind_colons(index, text));
         }
         if is_name {
             continue;
@@ -95,6 +93,13 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
         }
     }
     touched
+}
+
+/// What a revision has behind its colons: `REVISION:PATH`.
+fn behind_colons(index: usize, text: &str) -> impl Iterator<Item = Touch> {
+    let behind = text.match_indices(':').filter_map(|(at, _)| text.get(at + 1..));
+    let paths = behind.clone().take(COLONS_MAX).map(move |path| Touch::File { index, path: path.to_owned(), access: Access::Read });
+    paths.chain(behind.skip(COLONS_MAX).take(1).map(|_| Touch::Pattern(HIDDEN_ONES.to_owned())))
 }
 
 /// Returns the folders in which the pathspecs of a command find names: what stands in front of a pattern. One with words or signs in front may mean
