@@ -23,7 +23,7 @@ use tollgate_json::{DEPTH_MAX, Parser, canonical};
 
 /// The revision of the decision rules. It goes up when the same settings begin to decide differently, so that verdicts of different rules
 /// never share a version.
-pub const RULES_REVISION: u32 = 6;
+pub const RULES_REVISION: u32 = 7;
 
 /// Everything that a verdict depends on besides the thread and the event.
 #[derive(Debug)]
