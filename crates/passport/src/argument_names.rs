@@ -114,7 +114,7 @@ const MCP_TOOLS: &[Names] = &[
          prompt instruction instructions question name names subject html markdown ref branch base head sha tag owner repo repository state \
          status labels expression selector value values data code script new_str old_str new_string old_string new_text old_text edits \
          xpath locator css key keys prefix suffix delimiter separator logql promql expr formula cron exclude excludes exclude_pattern \
-         exclude_patterns ignore ignore_patterns",
+         exclude_patterns ignore ignore_patterns log_group log_group_name log_group_names log_group_name_prefix log_stream_name",
     ),
     (Route, "endpoint route api_path method_path"),
 ];

@@ -252,8 +252,11 @@ impl<'v> Sorted<'v> {
             Shape::Array if !is_line => value.items().try_for_each(|item| self.valued(item, role, names)),
             Shape::Object if !is_line => self.members(value, Some(role), names),
             _ => {
+                // Chats are known by numbers.
+                let is_id = matches!(role.0, ArgumentRole::Recipient | ArgumentRole::Channel) && value.shape() == Shape::Number;
                 let expected = if is_line { "a string" } else { "a string or an array of strings" };
-                self.texts.push((role.0, text(role.1, value, expected)?));
+                let number = is_id.then(|| Cow::Owned(String::from_utf8_lossy(value.source()).into_owned()));
+                self.texts.push((role.0, number.map_or_else(|| text(role.1, value, expected), Ok)?));
                 Ok(())
             }
         }

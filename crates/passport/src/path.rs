@@ -242,6 +242,12 @@ impl PathSet {
         components.map(ShellGlob::new).any(|component| self.last_names().any(|name| component.meets(name)))
     }
 
+    /// Returns whether a component of a pattern of names, other than one that finds every name, could be the last literal name of an entry.
+    pub(super) fn is_asked_for_by(&self, pattern: &str) -> bool {
+        let mut components = pattern.split('/').map(ShellGlob::new).filter(|component| !component.is_anything());
+        components.any(|component| self.last_names().any(|name| component.meets(name)))
+    }
+
     /// Returns whether a pattern of names looks for a name with which an entry ends: one of its components is that name, or is a glob that finds
     /// it although it is hidden.
     pub(super) fn is_named_by(&self, pattern: &str) -> bool {

@@ -37,7 +37,8 @@ pub fn are_whole(pipeline: &[Command]) -> bool {
     let Some(words) = words(finder) else { return false };
     let begins = |word: &str| word.starts_with(|char: char| char.is_ascii_alphanumeric() || "./".contains(char));
     // The first operand is what is looked for.
-    if let ["grep", letters, pattern, folders @ ..] = words.as_slice() {
+    let plain: Vec<&str> = words.iter().copied().filter(|word| !word.starts_with("--include=")).collect();
+    if let ["grep", letters, pattern, folders @ ..] = plain.as_slice() {
         let is_listing = has_only(letters, "rRnilwEFIZ") && letters.contains('l') && letters.contains('Z');
         return is_listing
             && !pattern.starts_with('-')

@@ -172,13 +172,17 @@ impl FileLimits {
         })
     }
 
-    /// Checks that none of the expansions of a pattern of names looks for a blocked path below these folders. What a search finds by itself
-    /// below its folder is not seen.
+    /// Checks that none of the expansions of a pattern of names asks for a blocked path below these folders by its name. What a search finds by
+    /// itself below its folder is not seen, and neither is what every name is looked for with. A pattern that leaves names out asks for none.
     fn check_looks_for(&self, expansions: &[String], folders: &[String]) -> Result<(), Denial> {
         check_limit(&self.blocked_paths, |blocked| {
-            let names = |glob: &String| blocked.may_be_found_by(glob) || blocked.is_named_by(glob);
-            let lies_there = |glob: &String| folders.iter().any(|folder| blocked.may_be_found_at(&format!("{folder}/**/{glob}")));
-            match expansions.iter().any(|glob| names(glob) && lies_there(glob)) {
+            let is_in = |folder: &String, glob: &str| {
+                let depth = if glob.contains('/') { "" } else { "/**" };
+                blocked.may_be_found_at(&format!("{folder}{depth}/{glob}"))
+            };
+            let asks =
+                |glob: &String| !glob.starts_with('!') && blocked.is_asked_for_by(glob) && folders.iter().any(|folder| is_in(folder, glob));
+            match expansions.iter().any(asks) {
                 true => Err(Denial::new("oap.path_blocked", FOUND)),
                 false => Ok(()),
             }
@@ -295,7 +299,10 @@ impl Rules for FileLimits {
 
     fn check_shown_below(&self, folder: &str) -> Result<(), Denial> {
         check_limit(&self.blocked_paths, |blocked| match blocked.may_lie_shown_below(folder) {
-            true => Err(Denial::new("oap.path_blocked", "A name that a program finds below a folder could be that of a blocked path")),
+            true => Err(Denial::new(
+                "oap.path_blocked",
+                "A name that a program finds below a folder could be that of a blocked path; look in a folder without one: find src",
+            )),
             false => Ok(()),
         })
     }

@@ -58,6 +58,12 @@ pub(super) fn has_extension(pattern: &str) -> bool {
     end.split('[').next().is_some_and(|front| front.contains('.')) || end.rsplit(']').next().is_some_and(|end| end.contains('.'))
 }
 
+/// Returns whether an entry ends with the name of a file: one with an extension, or `.env`.
+fn names_file(entry: &str) -> bool {
+    let last = entry.rsplit('/').next().unwrap_or_default();
+    last == ".env" || last.trim_start_matches('.').contains('.') && !last.ends_with(['.', '*'])
+}
+
 /// Returns whether a blocked place lies below a path, or may do so. Nobody looks in repositories for files by a name with an extension.
 /// `allowed` are the allowed places, in one of which the working folder lies.
 pub(super) fn has_blocked(blocked: &PathSet, allowed: Option<&PathSet>, path: &NormalPath, below: Below) -> bool {
@@ -68,7 +74,9 @@ pub(super) fn has_blocked(blocked: &PathSet, allowed: Option<&PathSet>, path: &N
         !path.is_relative() || !is_rooted(entry) || !(is_tracked && is_of_system(entry)) && is_here()
     };
     let in_repository = |entry: &str| entry.split('/').any(|part| part.eq_ignore_ascii_case(".git"));
-    let counts = |entry: &str| is_near(entry) && (!is_tracked || !in_repository(entry));
+    // Names that are found and written have been chosen by patterns that find no blocked name, and below a file nothing lies.
+    let is_file = |entry: &str| below == Below::Searched && names_file(entry);
+    let counts = |entry: &str| is_near(entry) && (!is_tracked || !in_repository(entry)) && !is_file(entry);
     // What moves is blocked at its new place too, if it is blocked at any depth of all places that may be used.
     let is_left = |entry: &str| {
         let above = entry.split("/**").next().unwrap_or_default();

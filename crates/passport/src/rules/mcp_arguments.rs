@@ -92,7 +92,13 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
     let times = |text: &str| given.iter().filter(|given| given.text == text).count();
     deeds.destinations.retain(|text, named| times(text) <= *named);
     given.iter().for_each(|given| check_text(call, given, &deeds, to));
-    report(to, "secrets", check_secrets(call));
+    // What an unknown name holds may be a command line.
+    let is_named = |given: &Given<'_>| {
+        let mut words = given.text.split_whitespace().filter(|word| word.starts_with(['/', '~']));
+        given.said == Said::Unknown && given.text.len() <= PATH_BYTES_MAX && words.any(names_secret)
+    };
+    let named = if given.iter().any(is_named) { Err(secret()) } else { Ok(()) };
+    report(to, "secrets", named.and_then(|()| check_secrets(call)));
     report(to, "private network", check_said(&sorted.said));
 }
 

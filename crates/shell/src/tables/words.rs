@@ -154,7 +154,12 @@ const COLONS_MAX: usize = 32;
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let is_address = text.contains("://");
     let colons = if is_address { 0 } else { COLONS_MAX };
-    let settings = text.split(',').filter(move |setting| !is_address && setting.contains('=')).filter(|setting| !is_inside(setting));
+    // Some programs read such a list as CSV, with quotes around its parts.
+    let settings = text
+        .split(',')
+        .map(|setting| setting.trim_matches('"'))
+        .filter(move |setting| !is_address && setting.contains('='))
+        .filter(|setting| !is_inside(setting));
     let values = settings.filter_map(|setting| setting.rsplit_once('=')).map(|(_, value)| value);
     let places = text.splitn(colons + 1, ':').enumerate().filter(|(at, piece)| *at == 0 || !piece.starts_with('/')).map(|(_, piece)| piece);
     let listed = text.split(',').skip(1).filter(move |piece| !is_address && piece.starts_with(['/', '~']));
@@ -177,8 +182,10 @@ const TEXTS_OF_GH: [&str; 9] = ["--body", "-b", "--title", "-t", "--notes", "-n"
 /// TABLE: options of `docker` and its like that take no value, and those whose value is no file of this machine.
 const FLAGS_OF_CONTAINERS: &str =
     "-i -t -d -it -ti --rm --interactive --tty --detach --init --privileged --read-only --no-deps -T --no-TTY --quiet -q";
-const VALUES_OF_CONTAINERS: &str =
-    "-w --workdir -u --user --name --network --hostname -h -p --publish -e --env -c --container -n --namespace";
+const VALUES_OF_CONTAINERS: &str = "-w --workdir -u --user --name --network --hostname -h -p --publish -e --env --memory -m --cpus --gpus --platform --restart --pull --label -l";
+
+/// TABLE: options of `docker build` whose value is no file of this machine.
+const VALUES_OF_BUILDS: [&str; 7] = ["-t", "--tag", "--target", "--platform", "--label", "--build-arg", "--progress"];
 
 /// Returns the places of arguments that are no files of this machine: texts, and what stands in a container.
 #[must_use]
@@ -186,15 +193,24 @@ pub fn others(program: &str, arguments: &[Argument]) -> Vec<usize> {
     let texts = || arguments.iter().map(|argument| argument.text.as_str()).enumerate();
     match program {
         "gh" => texts().filter(|(_, text)| TEXTS_OF_GH.contains(text)).map(|(at, _)| at + 1).collect(),
-        "docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose" | "kubectl" => in_container(arguments),
+        // `kubectl` takes options of its own in front of the dashes.
+        "kubectl" => {
+            let is_exec = texts().take_while(|(_, text)| *text != "--").any(|(_, text)| text == "exec");
+            let end = texts().find(|(_, text)| *text == "--").map(|(at, _)| at).filter(|_| is_exec);
+            end.map_or_else(Vec::new, |end| (end + 1..arguments.len()).collect())
+        }
+        "docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose" => in_container(arguments),
         _ => Vec::new(),
     }
 }
 
-/// Returns the places of what `docker run`, `docker exec` and `kubectl exec` give a container: the words behind its name or image, and values of
+/// Returns the places of what `docker run` and `docker exec` give a container: the words behind its name or image, and values of
 /// options such as `-w`. Where an option is not known, the name may be its value, and nothing is left out.
 fn in_container(arguments: &[Argument]) -> Vec<usize> {
     let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
+    if text(0) == "build" || text(0) == "buildx" && text(1) == "build" {
+        return (0..arguments.len()).filter(|at| VALUES_OF_BUILDS.contains(&text(*at))).map(|at| at + 1).collect();
+    }
     let Some(subcommand) = (0..arguments.len().min(2)).find(|at| matches!(text(*at), "run" | "exec")) else { return Vec::new() };
     if subcommand == 1 && !matches!(text(0), "compose" | "container") {
         return Vec::new();
