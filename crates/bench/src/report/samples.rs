@@ -129,7 +129,7 @@ pub(crate) fn growth() -> Vec<Growth> {
     let growth = |what: &str, from, to, ratio| Growth { what: what.to_owned(), from, to, ns_from: 1_500.0, ns_to: 1_500.0 * ratio, ratio };
     vec![
         growth("threads, uniform", 1_000, 1_000_000, 1.27),
-        growth("threads, Zipf", 1_000, 1_000_000, 1.31),
+        growth("threads, Zipf", 1_000, 1_000_000, 1.51),
         growth("rules", 10, 10_000, 1.0),
     ]
 }

@@ -286,7 +286,7 @@ mod tests {
         found.offline.growth = samples::growth();
         assert_eq!(met(&growth(&found)), [Some(false), Some(true), Some(true)]);
         let [threads, ..] = growth(&found);
-        assert_eq!(threads.measured.as_deref(), Some("1.31× (threads, Zipf)"));
+        assert_eq!(threads.measured.as_deref(), Some("1.51× (threads, Zipf)"));
         found.partitions = vec![PartitionCost { partitions: 64, cpu_us: vec![10.0] }];
         assert_eq!(growth(&found).last().and_then(|row| row.met), None);
     }
