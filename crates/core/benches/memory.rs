@@ -27,9 +27,9 @@ struct Kind {
 }
 
 const KINDS: [Kind; 4] = [
-    Kind { name: "quiet", calls: 0, threads: 1_000_000, target: Some(300.0) },
+    Kind { name: "quiet", calls: 0, threads: 1_000_000, target: Some(230.0) },
     Kind { name: "one call", calls: 1, threads: 500_000, target: None },
-    Kind { name: "busy", calls: 4, threads: 1_000_000, target: Some(1_600.0) },
+    Kind { name: "busy", calls: 4, threads: 1_000_000, target: Some(1_400.0) },
     Kind { name: "long", calls: 11, threads: 100_000, target: None },
 ];
 
