@@ -1,6 +1,6 @@
 //! Tests what `tollgate abuse` says from the topics alone, and pardons with a worker that counts.
 
-use std::process::Output;
+use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -224,7 +224,7 @@ fn deal_with_offender(cluster: &Cluster, counting: &Counting) -> Result<()> {
 
     let mut suspend = counting.deployment.command("control");
     suspend.args(["suspend", "--kind", "user", "--tenant", "acme", "--id", MARKER]);
-    ensure!(suspend.output()?.status.success(), "it is suspended");
+    repeated(&mut suspend)?;
     let pardon = counting.abuse(&["pardon", &user, "--tenant", "acme", "--wait", "2m"])?;
     let said = String::from_utf8(pardon.stderr)?;
     assert!(pardon.status.success() && said.contains("pardoned: the suspension of user/"), "{said}");
@@ -232,11 +232,20 @@ fn deal_with_offender(cluster: &Cluster, counting: &Counting) -> Result<()> {
     assert_eq!(code_of_call(cluster, &counting.deployment, MARKER)?, "subject_suspended");
     let mut resume = counting.deployment.command("control");
     resume.args(["resume", "--kind", "user", "--tenant", "acme", "--id", MARKER]);
-    ensure!(resume.output()?.status.success(), "it is resumed");
+    repeated(&mut resume)?;
     wait_for_code(cluster, &counting.deployment, MARKER, "allow")?;
     let again = counting.lines(&["pardon", &user, "--tenant", "acme", "--wait", "2m"])?;
     assert_eq!((again.len(), &again[0]["outcome"]), (2, &json!("not_suspended")), "one request for each key");
     Ok(())
+}
+
+/// Runs a command until it succeeds, as its operator does while a broker restarts: it waits for brokers for some seconds.
+fn repeated(command: &mut Command) -> Result<()> {
+    eventually(|| {
+        let output = command.output()?;
+        ensure!(output.status.success(), "the command fails: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(())
+    })
 }
 
 /// After a wave of false positives all whom a rule has suspended are pardoned at once, and the rule is resumed; no request counts as misplaced.
