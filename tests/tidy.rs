@@ -288,10 +288,10 @@ fn figures_are_those_of_the_report() {
         "README.md shows five figures, a missed one among them"
     );
     let missed = targets.iter().filter(|row| row.ends_with("| **no** |")).count();
-    let words = ["None", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight"];
-    let sentence = words.get(missed).map(|missed| format!("{missed} of sixteen targets were missed"));
+    let words = ["None", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve", "Thirteen"];
+    let sentence = words.get(missed).map(|missed| format!("{missed} of twenty targets were missed"));
     assert!(
-        targets.len() == 17 && sentence.is_some_and(|sentence| chapter.contains(&sentence)),
+        targets.len() == 21 && sentence.is_some_and(|sentence| chapter.contains(&sentence)),
         "README.md says how many targets were missed: {missed}"
     );
 }
