@@ -19,11 +19,6 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Returns an index with room for so many slots.
-    pub(super) fn with_capacity(slots: usize) -> Self {
-        Self { slots: HashTable::with_capacity(slots), hasher: RandomState::new() }
-    }
-
     /// Returns the slot of an id. `is_it` says whether a slot is the one of that id.
     pub(super) fn find(&self, id: &Key<'_>, is_it: impl FnMut(&SlotKey) -> bool) -> Option<SlotKey> {
         self.slots.find(self.hash(id), is_it).copied()

@@ -16,7 +16,7 @@ pub use id::{Id, IdText};
 pub use layout::read_thread;
 pub use order::SlotKey;
 pub use shares::TenantMark;
-pub use store::{Admission, StoredThread, ThreadStore, Touch};
+pub use store::{Admission, StoreLimits, StoredThread, ThreadStore, Touch};
 pub use suppression::{NewCalls, Suppression};
 pub use turn::{Counted, Turn, TurnMemory};
 pub use view::ThreadView;
@@ -33,17 +33,6 @@ pub struct ThreadLimits {
     pub turn_idle_ms_max: i64,
     /// The most heap bytes of one thread. The oldest calls and counters are dropped to stay below it.
     pub bytes_max: usize,
-}
-
-/// The bounds of a store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StoreLimits {
-    /// The most threads that are held at once.
-    pub threads_max: usize,
-    /// The most threads with a stop that one tenant may have.
-    pub tenant_stops_max: usize,
-    /// The bounds of each thread.
-    pub thread: ThreadLimits,
 }
 
 /// The state of one thread.

@@ -32,11 +32,6 @@ struct Link {
 pub(super) struct Links(Vec<Link>);
 
 impl Links {
-    /// Returns links with room for so many slots.
-    pub(super) fn with_capacity(slots: usize) -> Self {
-        Self(Vec::with_capacity(slots))
-    }
-
     fn set(&mut self, key: SlotKey, change: impl FnOnce(&mut Link)) {
         if let Some(link) = self.0.get_mut(key.at()) {
             change(link);

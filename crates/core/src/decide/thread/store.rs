@@ -18,11 +18,22 @@ use super::id::{Id, IdText, Key};
 use super::index::Index;
 use super::order::{Links, Order, SlotKey};
 use super::shares::{Shares, TenantMark};
-use super::{StoreLimits, Thread};
+use super::{Thread, ThreadLimits};
 use crate::event::record::{Departures, Offset, StreamClock};
 
 /// How many threads are measured to estimate the bytes of all. Measuring every one would stall a full partition.
 const BYTES_SAMPLED_MAX: usize = 256;
+
+/// The bounds of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoreLimits {
+    /// The most threads that are held at once.
+    pub threads_max: usize,
+    /// The most threads with a stop that one tenant may have.
+    pub tenant_stops_max: usize,
+    /// The bounds of each thread.
+    pub thread: ThreadLimits,
+}
 
 /// The outcome of asking the store for a thread.
 #[derive(Debug)]
@@ -99,19 +110,15 @@ impl ThreadStore {
     /// Returns an empty store.
     #[must_use]
     pub fn new(limits: StoreLimits) -> Self {
-        Self::with_room(limits, StreamClock::default(), 0)
-    }
-
-    fn with_room(limits: StoreLimits, clock: StreamClock, threads: usize) -> Self {
         Self {
             limits,
-            slots: Slab::with_capacity(threads),
-            index: Index::with_capacity(threads),
-            links: Links::with_capacity(threads),
+            slots: Slab::new(),
+            index: Index::default(),
+            links: Links::default(),
             free: Order::default(),
             stopped: Order::default(),
             shares: Shares::default(),
-            clock,
+            clock: StreamClock::default(),
             departures: Departures::default(),
             dirty: Vec::new(),
             gone: Vec::new(),
@@ -121,20 +128,15 @@ impl ThreadStore {
     /// Returns a store with the threads of a checkpoint, at its time. Threads that were moved here from two partitions may share an offset.
     #[must_use]
     pub fn restored(limits: StoreLimits, clock: StreamClock, threads: impl IntoIterator<Item = (Box<str>, StoredThread)>) -> Self {
-        let threads = threads.into_iter();
-        let mut store = Self::with_room(limits, clock, threads.size_hint().0);
-        // Threads are large, so their keys are sorted in their place.
-        let mut touched = Vec::with_capacity(threads.size_hint().0);
+        let mut threads: Vec<_> = threads.into_iter().collect();
+        threads.sort_unstable_by(|(a, one), (b, other)| (one.applied, one.touched_ms, a).cmp(&(other.applied, other.touched_ms, b)));
+        let mut store = Self { clock, ..Self::new(limits) };
         for (id, stored) in threads {
             store.shares.add(stored.tenant);
-            let (applied, touched_ms) = (stored.applied, stored.touched_ms);
-            touched.push((applied, touched_ms, store.insert(&id, stored, true)));
+            let key = store.insert(&id, stored);
+            store.put_in_order(key);
+            store.change(key, |slot| slot.is_known = true);
         }
-        let id = |key: SlotKey| store.slots.get(key.at()).map(|slot| slot.id.to_string());
-        touched.sort_unstable_by(|(applied, time, one), (other_applied, other_time, other)| {
-            (applied, time).cmp(&(other_applied, other_time)).then_with(|| id(*one).cmp(&id(*other)))
-        });
-        touched.into_iter().for_each(|(.., key)| store.put_in_order(key));
         store
     }
 
@@ -164,7 +166,7 @@ impl ThreadStore {
                         return Admission::Full;
                     }
                 }
-                self.insert(thread_id, StoredThread::default(), false)
+                self.insert(thread_id, StoredThread::default())
             }
         };
         self.take_out_of_order(key);
@@ -300,8 +302,8 @@ impl ThreadStore {
         self.index.find(&id, |key| self.slots.get(key.at()).is_some_and(|slot| slot.id.key() == id))
     }
 
-    fn insert(&mut self, id: &str, stored: StoredThread, is_known: bool) -> SlotKey {
-        let slot = Slot { id: id.into(), stored, place: Place::Nowhere, is_dirty: false, is_known };
+    fn insert(&mut self, id: &str, stored: StoredThread) -> SlotKey {
+        let slot = Slot { id: id.into(), stored, place: Place::Nowhere, is_dirty: false, is_known: false };
         let key = SlotKey::new(self.slots.insert(slot));
         let slots = &self.slots;
         self.index.insert(&Key::of(id), key, |key| slots.get(key.at()).map(|slot| &slot.id));
