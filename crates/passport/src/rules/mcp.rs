@@ -8,6 +8,7 @@
 
 #[path = "mcp_arguments.rs"]
 mod mcp_arguments;
+pub(super) use mcp_arguments::is_scheme;
 
 use std::borrow::Cow;
 use std::cell::Cell;

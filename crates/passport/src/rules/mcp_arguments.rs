@@ -237,7 +237,7 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, deeds: &Deeds<'_>, to: &mu
 }
 
 /// Returns whether a text is a scheme of an address.
-fn is_scheme(text: &str) -> bool {
+pub(in super::super) fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }

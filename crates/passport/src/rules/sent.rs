@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::super::super::look_alike::plain_spelling;
 use super::super::super::path::NormalPath;
 use super::super::file_path::{PATH_BYTES_MAX, read_path};
+use super::super::mcp::is_scheme;
 use super::super::{Denial, RuleCall, budget, secrets};
 
 /// Characters that some readers leave out around a path, or that say that one follows.
@@ -122,11 +123,6 @@ fn decoded(path: &str) -> Option<Cow<'_, str>> {
         }
     }
     Some(Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()))
-}
-
-fn is_scheme(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }
 
 fn climbs(text: &str) -> bool {
