@@ -13,6 +13,7 @@ pub mod decide;
 pub mod engine;
 pub mod event;
 mod lists;
+mod rare;
 pub mod redact;
 pub mod settings;
 

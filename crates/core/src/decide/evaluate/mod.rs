@@ -255,7 +255,7 @@ impl<'e> Fold<'e> {
         let found = self.policy.safety().inspect(body);
         // An API error is not an answer: the host may still hold calls of a response that was cut off before it.
         if !matches!(body, ModelBody::Error(_)) && found.is_answer() {
-            turn.memory.iter_mut().for_each(|memory| answered(&mut memory.suppression, body));
+            turn.memory.iter_mut().for_each(|memory| memory.suppression.change(|suppression| answered(suppression, body)));
         }
         if found.suppresses() {
             let suppression = &mut turn.memory_mut().suppression;
@@ -358,9 +358,6 @@ impl<'e> Fold<'e> {
 /// behind the piece that says the stop. The same calls may come once more, as a message without its end: only a response that says how it
 /// ended may begin an id again.
 fn answered(suppression: &mut Suppression, body: &ModelBody<'_>) {
-    if suppression.is_empty() {
-        return;
-    }
     let scan = Scan::of(body);
     let ids = || ResponseContent::of(body).calls.iter().filter_map(|call| call.id.as_deref().map(Fingerprint::of)).collect();
     if scan.says_something() {

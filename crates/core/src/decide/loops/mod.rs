@@ -23,7 +23,7 @@ pub use presets::{PRESETS, Preset};
 pub use registry::{CONTROLLERS, LoopChain, LoopDescriptor, LoopMemory, LoopSettings};
 pub use repetition::{Repetition, RepetitionMemory, RepetitionSettings, SignatureCount, ToolCount};
 pub use signature::{Arguments, CallContext, Observation, Signature, arguments_digest, result_digest};
-pub use steps::{Attempt, Attended, BoxedSteps, Limits, Marks, Refusal, Step, StepMemory, StepSettings, Steps, Tally};
+pub use steps::{Attempt, Attended, Limits, Marks, Refusal, Step, StepMemory, StepSettings, Steps, Tally};
 
 use serde::Serialize;
 

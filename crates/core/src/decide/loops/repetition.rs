@@ -4,6 +4,7 @@
 //! switches and the nested form of the thresholds come from later versions of Hermes, the flat form from its first one.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 
 use serde::{Serialize, Serializer};
 
@@ -77,8 +78,8 @@ impl LoopController for Repetition {
             return LoopDecision::found(LoopCode::RepeatedExactFailureBlock, failures);
         }
         match entry.and_then(|entry| entry.progress) {
-            Some((_, repeats)) if repeats >= self.settings.no_progress_block_after && self.is_idempotent(call.tool_name) => {
-                LoopDecision::found(LoopCode::IdempotentNoProgressBlock, repeats)
+            Some((_, repeats)) if repeats.get() >= self.settings.no_progress_block_after && self.is_idempotent(call.tool_name) => {
+                LoopDecision::found(LoopCode::IdempotentNoProgressBlock, repeats.get())
             }
             _ => LoopDecision::allow(0),
         }
@@ -137,11 +138,11 @@ impl Repetition {
             entry.failures = 0;
             let repeats = match entry.progress {
                 Some((last, repeats)) if last == digest => repeats.saturating_add(1),
-                _ => 1,
+                _ => NonZeroU32::MIN,
             };
             entry.progress = Some((digest, repeats));
-            entry.is_stopped = self.settings.hard_stop_enabled && repeats >= self.settings.no_progress_block_after;
-            (repeats, entry.is_stopped)
+            entry.is_stopped = self.settings.hard_stop_enabled && repeats.get() >= self.settings.no_progress_block_after;
+            (repeats.get(), entry.is_stopped)
         });
         let is_warned = self.settings.warnings_enabled && repeats >= self.settings.no_progress_warn_after;
         let code = is_warned.then_some(LoopCode::IdempotentNoProgressWarning);
@@ -168,7 +169,7 @@ pub struct SignatureCount {
     /// How often exactly this call has failed since its last success.
     pub failures: u32,
     /// The last result of a read-only call, and how often it came.
-    pub progress: Option<(Fingerprint, u32)>,
+    pub progress: Option<(Fingerprint, NonZeroU32)>,
     /// Whether the next such call is to be stopped. Such entries are dropped last when there are too many.
     pub is_stopped: bool,
 }
@@ -198,7 +199,7 @@ impl RepetitionMemory {
     /// Counts one more failure of a tool and returns the new count.
     fn add_tool_failure(&mut self, call: &Signature<'_>) -> u32 {
         let at = self.tools.iter().position(|entry| entry.tool == call.tool).unwrap_or_else(|| {
-            self.tools.push(ToolCount { tool: call.tool, failures: 0 });
+            push_tightly(&mut self.tools, ToolCount { tool: call.tool, failures: 0 });
             self.tools.len() - 1
         });
         self.tools.get_mut(at).map_or(0, |entry| {
@@ -273,7 +274,8 @@ impl Serialize for SignatureCount {
         }
         let Self { tool, args, failures, progress, is_stopped } = *self;
         let (last_result, repeats) = progress.unzip();
-        Shown { tool, args_hash: args, failures, last_result, repeats: repeats.unwrap_or_default(), is_stopped }.serialize(serializer)
+        Shown { tool, args_hash: args, failures, last_result, repeats: repeats.map_or(0, NonZeroU32::get), is_stopped }
+            .serialize(serializer)
     }
 }
 

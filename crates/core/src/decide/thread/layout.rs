@@ -163,6 +163,8 @@ pub fn read_thread(value: &[u8]) -> Result<StoredThread, StateError> {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
     use crate::decide::loops::{Attempt, Marks, Refusal, RepetitionMemory, SignatureCount, Step, StepMemory, Tally, ToolCount};
     use crate::decide::ruling::LoopCode;
@@ -192,7 +194,7 @@ mod tests {
 
     fn repetition() -> impl Strategy<Value = RepetitionMemory> {
         let tool = (fingerprint(), any::<u32>()).prop_map(|(tool, failures)| ToolCount { tool, failures });
-        let signature = (fingerprint(), fingerprint(), any::<u32>(), option::of((fingerprint(), any::<u32>())), any::<bool>());
+        let signature = (fingerprint(), fingerprint(), any::<u32>(), option::of((fingerprint(), any::<NonZeroU32>())), any::<bool>());
         let signature = signature.prop_map(|(tool, args, failures, progress, is_stopped)| SignatureCount {
             tool,
             args,
@@ -282,7 +284,7 @@ mod tests {
         (loops(), vec(call, 0..3), suppression).prop_map(|(loops, calls, suppression)| TurnMemory {
             loops,
             calls: Calls::of(calls),
-            suppression,
+            suppression: suppression.into(),
         })
     }
 

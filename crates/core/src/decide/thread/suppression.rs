@@ -7,6 +7,7 @@
 //! a call that was not known before the response is one of its calls, whatever it is called.
 
 use crate::decide::ruling::Reason;
+use crate::rare::Blank;
 use tollgate_json::digest::Fingerprint;
 
 /// What calls may do that are new since the thread's last response.
@@ -40,11 +41,12 @@ pub struct Suppression {
     pub(crate) new_calls: NewCalls,
 }
 
-impl Suppression {
-    /// Nothing is suppressed.
-    pub(super) const BLANK: Self =
-        Self { ids: Vec::new(), unnamed_tools: Vec::new(), has_unknown: false, has_overflowed: false, new_calls: NewCalls::Free };
+impl Blank for Suppression {
+    const NOTHING: &'static Self =
+        &Self { ids: Vec::new(), unnamed_tools: Vec::new(), has_unknown: false, has_overflowed: false, new_calls: NewCalls::Free };
+}
 
+impl Suppression {
     /// Notes a response whose calls may not run. `ids` says whether the provider gave one of them an id, or they are not known at all.
     pub fn cut_off(&mut self, ids: bool) {
         self.new_calls = if ids { NewCalls::CutOff } else { NewCalls::CutOffWithoutIds };
@@ -125,8 +127,7 @@ impl Suppression {
     /// Returns whether nothing is suppressed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let lists_nothing = self.ids.is_empty() && self.unnamed_tools.is_empty();
-        lists_nothing && !self.has_overflowed && !self.has_unknown && self.new_calls == NewCalls::Free
+        self == Self::NOTHING
     }
 
     /// Trims the lists to `bytes_max` bytes. Entries that do not fit are not forgotten: everything is suppressed instead.

@@ -1,6 +1,7 @@
 //! The state of a turn: from what the user said to the agent's last word.
 
 use crate::decide::loops::LoopMemory;
+use crate::rare::Rare;
 use tollgate_json::digest::Fingerprint;
 
 use super::calls::Calls;
@@ -44,11 +45,11 @@ pub struct TurnMemory {
     /// The calls of the turn.
     pub calls: Calls,
     /// The calls that safety stops have suppressed, in this turn and in those before it.
-    pub suppression: Suppression,
+    pub suppression: Rare<Suppression>,
 }
 
 /// The memory of a turn without calls.
-static BLANK: TurnMemory = TurnMemory { loops: LoopMemory::BLANK, calls: Calls::BLANK, suppression: Suppression::BLANK };
+static BLANK: TurnMemory = TurnMemory { loops: LoopMemory::BLANK, calls: Calls::BLANK, suppression: Rare::BLANK };
 
 impl Turn {
     /// Returns what the turn remembers of its calls.
@@ -129,7 +130,7 @@ impl Turn {
         let Some(memory) = &mut self.memory else { return };
         memory.calls.trim(bytes_max / 2);
         memory.loops.trim(bytes_max / 4);
-        memory.suppression.trim(bytes_max / 4);
+        memory.suppression.change(|suppression| suppression.trim(bytes_max / 4));
         if **memory == BLANK {
             self.memory = None;
         }
@@ -147,13 +148,13 @@ impl TurnMemory {
     /// Returns what outlives the turn, if anything does.
     fn next_turn(mut self: Box<Self>) -> Option<Box<Self>> {
         self.loops.next_turn();
-        self.suppression.turn_over();
+        self.suppression.change(Suppression::turn_over);
         self.calls = Calls::BLANK;
         (*self != BLANK).then_some(self)
     }
 
     fn heap_bytes(&self) -> usize {
-        self.loops.heap_bytes() + self.calls.heap_bytes() + self.suppression.heap_bytes()
+        self.loops.heap_bytes() + self.calls.heap_bytes() + self.suppression.boxed_bytes(Suppression::heap_bytes)
     }
 }
 

@@ -141,6 +141,8 @@ impl<'s> AnswerView<'s> {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use serde_json::{Value, json};
 
     use super::*;
@@ -172,7 +174,7 @@ mod tests {
             tool,
             args: half,
             failures: 0,
-            progress: Some((event, 3)),
+            progress: Some((event, NonZeroU32::MIN.saturating_add(2))),
             is_stopped: false,
         });
         let denied = GuardrailReason::new("oap.denied", "a sentence");

@@ -12,6 +12,7 @@ pub(crate) use layout::are_distinct;
 pub use layout::{layout, numbers};
 
 use std::borrow::Cow;
+use std::num::NonZeroU32;
 
 use tollgate_json::digest::{Digest, Fingerprint};
 
@@ -169,6 +170,16 @@ impl Wire for i64 {
     fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
         let zigzag = u64::read(input)?;
         Ok((zigzag >> 1).cast_signed() ^ -(zigzag & 1).cast_signed())
+    }
+}
+
+impl Wire for NonZeroU32 {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.get().write(out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        Self::new(u32::read(input)?).ok_or(Malformed::Invalid("a count, which is not 0"))
     }
 }
 

@@ -6,6 +6,7 @@ use super::super::{ControllerMemory, is_zero};
 use crate::decide::loops::failure::Asked;
 use crate::engine::wire::{Input, Malformed, Wire, layout};
 use crate::lists::push_tightly;
+use crate::rare::{Blank, Rare};
 
 /// How many steps of a turn are remembered.
 pub const STEPS_MAX: usize = 64;
@@ -212,13 +213,33 @@ impl StepMemory {
     }
 }
 
-impl ControllerMemory for StepMemory {
-    const BLANK: Self = Self { steps: Vec::new(), open: Vec::new(), refusals: Vec::new(), tallies: Vec::new(), denials: 0, round: 0 };
+impl Blank for StepMemory {
+    const NOTHING: &'static Self =
+        &Self { steps: Vec::new(), open: Vec::new(), refusals: Vec::new(), tallies: Vec::new(), denials: 0, round: 0 };
+}
 
+/// Threads under another preset remember no steps.
+impl ControllerMemory for Rare<StepMemory> {
+    const BLANK: Self = Self::BLANK;
+
+    fn next_turn(&mut self) {
+        self.change(StepMemory::next_turn);
+    }
+
+    fn trim(&mut self, bytes_max: usize) {
+        self.change(|memory| memory.trim(bytes_max));
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.boxed_bytes(StepMemory::heap_bytes)
+    }
+}
+
+impl StepMemory {
     fn next_turn(&mut self) {
         // Only what came twice may be on its way to go on over turns.
         self.refusals.retain(|refusal| refusal.count > 1);
-        *self = Self { refusals: std::mem::take(&mut self.refusals), ..Self::BLANK };
+        *self = Self { refusals: std::mem::take(&mut self.refusals), ..Self::default() };
     }
 
     /// Drops the oldest steps. Only what is in use counts, not what is reserved: state that comes from a checkpoint reserves differently and

@@ -3,7 +3,6 @@
 //! Most of its rules refuse the one call that would repeat, say why, and let the agent go on. The turn is halted where refused calls are
 //! made again and again, or by rules that no single call is to blame for.
 
-mod boxed;
 mod mask;
 mod memory;
 mod patience;
@@ -12,7 +11,6 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use boxed::BoxedSteps;
 pub use memory::{Attempt, Marks, Refusal, Step, StepMemory, Tally};
 pub use settings::{Attended, Limits, StepSettings};
 
@@ -21,6 +19,7 @@ use super::hash::{Mix, half_of};
 use super::{CallContext, LoopController, LoopDecision, Observation, Signature};
 use crate::decide::ruling::{Intervention, LoopCode, Rule, RuleFinding};
 use crate::decide::tools::ToolPatterns;
+use crate::rare::Rare;
 use crate::settings::Section;
 use patience::Patience;
 use rules::Case;
@@ -78,7 +77,7 @@ impl LoopController for Steps {
     const SLOT_VERSION: u32 = 1;
 
     type Settings = StepSettings;
-    type Memory = BoxedSteps;
+    type Memory = Rare<StepMemory>;
 
     fn read(section: &Section<'_>) -> Option<StepSettings> {
         StepSettings::read(section)
@@ -100,7 +99,7 @@ impl LoopController for Steps {
         }
     }
 
-    fn before_call(&self, memory: &mut BoxedSteps, call: &Signature<'_>, context: &CallContext<'_>) -> LoopDecision {
+    fn before_call(&self, memory: &mut Rare<StepMemory>, call: &Signature<'_>, context: &CallContext<'_>) -> LoopDecision {
         let hashed = Hashed::new(call, context);
         if memory.steps.last().is_some_and(|step| step.round == memory.round) {
             memory.round = memory.round.wrapping_add(1);
@@ -124,7 +123,7 @@ impl LoopController for Steps {
 
     fn after_call(
         &self,
-        memory: &mut BoxedSteps,
+        memory: &mut Rare<StepMemory>,
         call: &Signature<'_>,
         context: &CallContext<'_>,
         result: &Observation<'_>,

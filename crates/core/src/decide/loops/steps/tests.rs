@@ -11,7 +11,7 @@ use tollgate_passport::ToolInput;
 /// A controller at work on one thread.
 struct Talk {
     controller: Steps,
-    memory: BoxedSteps,
+    memory: Rare<StepMemory>,
     calls: u32,
     is_attended: bool,
 }
@@ -24,7 +24,7 @@ impl Talk {
         let (user, defaults, faults) = (json!({"l": section}), settings::defaults().unwrap(), Collector::default());
         let settings = crate::decide::loops::LoopSettings::read(Section::root(&user, &defaults, &faults).section("l"));
         let controller = Steps::new(faults.into_result(settings).unwrap().steps.unwrap());
-        Self { controller, memory: BoxedSteps::default(), calls: 0, is_attended: false }
+        Self { controller, memory: Rare::default(), calls: 0, is_attended: false }
     }
 
     fn new() -> Self {
@@ -52,7 +52,7 @@ impl Talk {
         tool: &str,
         arguments: &str,
         number: u32,
-        then: impl FnOnce(&Steps, &mut BoxedSteps, &Signature<'_>, &CallContext<'_>) -> T,
+        then: impl FnOnce(&Steps, &mut Rare<StepMemory>, &Signature<'_>, &CallContext<'_>) -> T,
     ) -> T {
         let source = json!({"command": arguments}).to_string();
         let input = ToolInput::Encoded(Text::plain(source.as_bytes()));
