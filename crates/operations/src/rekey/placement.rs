@@ -106,7 +106,7 @@ pub(super) fn destination(job: &Job<'_>, rekey: Rekey, key: &str, at: Partition)
 }
 
 /// Reads a partition: the newest record of each thread.
-pub(super) fn threads(job: &Job<'_>, partition: Partition) -> anyhow::Result<HashMap<Box<str>, NewestRecord>> {
+pub(super) fn threads(job: &Job<'_>, partition: Partition) -> anyhow::Result<Vec<(Box<str>, NewestRecord)>> {
     let mut latest = Latest::default();
     let read = read_to_end(&job.reader, &job.topics.state, partition, |offset, _, key, value| {
         latest.take::<ThreadStore>(offset, key, value, |_, bytes, stored| NewestRecord::new(value.unwrap_or_default(), bytes, &stored));
@@ -121,7 +121,7 @@ pub(super) fn threads(job: &Job<'_>, partition: Partition) -> anyhow::Result<Has
         let error = StateError::NoPartition { entries: latest.entries.len(), kind: ThreadStore::KIND };
         bail!("partition {partition} of {topic}: {error}");
     }
-    Ok(latest.entries)
+    Ok(latest.entries.into_iter().collect())
 }
 
 impl NewestRecord {

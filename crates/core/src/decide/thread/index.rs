@@ -24,6 +24,11 @@ impl Index {
         self.slots.find(self.hash(id), is_it).copied()
     }
 
+    /// Returns an index that has room for so many slots. An index that grows hashes every id again.
+    pub(super) fn with_capacity(slots: usize) -> Self {
+        Self { slots: HashTable::with_capacity(slots), hasher: RandomState::new() }
+    }
+
     /// Adds a slot, which must not be there yet. `id_of` returns the id of another slot.
     pub(super) fn insert<'s>(&mut self, id: &Key<'_>, key: SlotKey, id_of: impl Fn(&SlotKey) -> Option<&'s Id>) {
         let (place, hasher) = (self.hash(id), &self.hasher);

@@ -129,8 +129,10 @@ impl ThreadStore {
     #[must_use]
     pub fn restored(limits: StoreLimits, clock: StreamClock, threads: impl IntoIterator<Item = (Box<str>, StoredThread)>) -> Self {
         let mut threads: Vec<_> = threads.into_iter().collect();
-        threads.sort_unstable_by(|(a, one), (b, other)| (one.applied, one.touched_ms, a).cmp(&(other.applied, other.touched_ms, b)));
-        let mut store = Self { clock, ..Self::new(limits) };
+        // The threads of a checkpoint lie in order, which a stable sort finds.
+        threads.sort_by(|(a, one), (b, other)| (one.applied, one.touched_ms, a).cmp(&(other.applied, other.touched_ms, b)));
+        let (slots, index) = (Slab::with_capacity(threads.len()), Index::with_capacity(threads.len()));
+        let mut store = Self { clock, slots, index, ..Self::new(limits) };
         for (id, stored) in threads {
             store.shares.add(stored.tenant);
             let key = store.insert(&id, stored);

@@ -1,6 +1,8 @@
 //! Restoring a partition: the newest record of every key, gathered from the records of its state partition in order, gives its state.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
 
 use crate::event::record::Offset;
 
@@ -81,8 +83,9 @@ impl<K: KeyedState> Restore<K> {
 /// keeps of each entry.
 #[derive(Debug)]
 pub struct Latest<T> {
-    /// What the reader keeps of each entry that exists, by key. Keys are not ours, so their hash is keyed.
-    pub entries: HashMap<Box<str>, T>,
+    /// What the reader keeps of each entry that exists, by key, in about the order in which the keys came. Keys are not ours, so their hash
+    /// is keyed.
+    pub entries: IndexMap<Box<str>, T>,
     /// The partition's own record, if there is one.
     pub partition: Option<PartitionState>,
     /// The note that the entries are being moved, if there is one.
@@ -93,7 +96,7 @@ pub struct Latest<T> {
 
 impl<T> Default for Latest<T> {
     fn default() -> Self {
-        Self { entries: HashMap::new(), partition: None, mark: None, unreadable: BTreeMap::new() }
+        Self { entries: IndexMap::new(), partition: None, mark: None, unreadable: BTreeMap::new() }
     }
 }
 
@@ -126,10 +129,10 @@ impl<T> Latest<T> {
             (Ok(StateKey::Entry(id)), Some(value)) => {
                 let bytes = key.map_or(0, <[u8]>::len) + value.len();
                 // An earlier record of the key no longer holds, whether this one can be read or not.
-                let entry = K::decode(value).inspect_err(|_| _ = self.entries.remove(id))?;
+                let entry = K::decode(value).inspect_err(|_| _ = self.entries.swap_remove(id))?;
                 self.entries.insert(id.into(), map(id, bytes, entry));
             }
-            (Ok(StateKey::Entry(id)), None) => _ = self.entries.remove(id),
+            (Ok(StateKey::Entry(id)), None) => _ = self.entries.swap_remove(id),
             (Ok(StateKey::Partition), value) => self.partition = value.map(read_partition).transpose()?,
             (Ok(StateKey::Rekey), value) => self.mark = value.map(read_rekey).transpose()?,
             // A tombstone removes the record, so its key does not matter.
