@@ -3,7 +3,9 @@
 //! The rules are those of the Hermes controller (`classify_tool_failure`), including its exceptions. They are always given the raw result.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use tollgate_json::{DEPTH_MAX, Parser, Text, Value};
 
 /// How many characters of a text the heuristics read.
@@ -11,6 +13,9 @@ const WINDOW_CHARACTERS: usize = 500;
 
 /// The most bytes that so many characters take: a character has four at most.
 const WINDOW_BYTES_MAX: usize = 4 * WINDOW_CHARACTERS;
+
+/// The words that mean a failure wherever they stand. Their searchers are made once.
+static WORDS: LazyLock<[Finder<'static>; 3]> = LazyLock::new(|| ["traceback", "\"error\"", "\"failed\""].map(Finder::new));
 
 /// The reason why a result counts as a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,12 +82,7 @@ fn text_failure(text: &[u8]) -> Option<Failure> {
     let mut window = [0; WINDOW_CHARACTERS];
     let all = lower_case_window(text, &mut window);
     let lower = all.as_ref();
-    let contains = |word: &str| memchr::memmem::find(lower, word.as_bytes()).is_some();
-    let is_failure = contains("traceback")
-        || lower.starts_with(b"error:")
-        || contains("\"error\"")
-        || contains("\"failed\"")
-        || text.starts_with(b"Error");
+    let is_failure = lower.starts_with(b"error:") || text.starts_with(b"Error") || WORDS.iter().any(|word| word.find(lower).is_some());
     is_failure.then_some(Failure::Error)
 }
 
