@@ -144,8 +144,9 @@ impl Report<'_> {
         self.findings.drained_smaller = smaller.unwrap_or_default();
         self.findings.abuse_cpu = self.part(session, "abuse over off", weight::ABUSE, |session| session.deciding(events, rounds)).flatten();
         self.findings.switch_ms = self.part(session, "kill switch", weight::SWITCH, |session| Ok(session.controls()?.1));
-        self.findings.digest_per_cpu_second =
-            self.part(session, "digest", weight::DIGEST, |session| recorded::digest_per_cpu_second(&session.invocation.binary, events));
+        // So many that the start of the process does not count.
+        let digest = |session: &Session| recorded::digest_per_cpu_second(&session.invocation.binary, 3 * events);
+        self.findings.digest_per_cpu_second = self.part(session, "digest", weight::DIGEST, digest);
         session.set_end(None);
     }
 
