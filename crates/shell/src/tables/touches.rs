@@ -16,7 +16,7 @@ use super::reading::{Scan, scan};
 use super::texts::{git_subcommand, gives_script};
 use super::trees::has;
 use super::words::{of_values, of_words};
-use super::{Operands, table};
+use super::{Operands, Options, Style, table};
 use crate::argument::Argument;
 use crate::grammar::Access;
 
@@ -76,10 +76,11 @@ const ROWS: &[(&str, Kind)] = &[
 ];
 
 /// TABLE: long options whose value is a file that is read, whatever the program.
-const FILE_OPTIONS: [&str; 14] = [
+const FILE_OPTIONS: [&str; 15] = [
     "--arg-file",
     "--contents",
     "--exclude-from",
+    "--exclude-per-directory",
     "--file",
     "--filename",
     "--files0-from",
@@ -258,7 +259,12 @@ pub(super) fn searches(program: &str) -> bool {
 
 /// Tells options from operands by the program's own table, or by that of a program with the same options.
 pub(super) fn scan_of(program: &str, arguments: &[Argument]) -> Option<Scan> {
-    let (options, style) = match program {
+    let (options, style) = options_of(program)?;
+    scan(arguments, options, style).ok()
+}
+
+fn options_of(program: &str) -> Option<(&'static Options, Style)> {
+    Some(match program {
         "sed" | "gsed" => super::sed::all_options(),
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => super::awk::options(),
         "grep" | "egrep" | "fgrep" => table("ggrep").map(|compiled| (&compiled.options, compiled.style))?,
@@ -266,8 +272,7 @@ pub(super) fn scan_of(program: &str, arguments: &[Argument]) -> Option<Scan> {
             let compiled = table(program).filter(|compiled| compiled.subcommands.is_empty())?;
             (!matches!(compiled.operands, Operands::Own(_))).then_some((&compiled.options, compiled.style))?
         }
-    };
-    scan(arguments, options, style).ok()
+    })
 }
 
 /// Returns whether a word is a mode or an owner, and no path.
@@ -333,14 +338,21 @@ fn own_patterns(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     found.flatten().map(Touch::Pattern).collect()
 }
 
-/// Returns what is done with the file that is the value of an option, in full or shortened: programs without a table take its beginning too.
-fn of_file_option(text: &str) -> Option<Access> {
-    // `rg --files` looks for names.
-    let is_one = |options: &[&str]| {
-        text.starts_with("--") && text.len() > 2 && text != "--files" && options.iter().any(|option| option.starts_with(text))
-    };
+/// Returns what is done with the file that is the value of a long option, in full or shortened: programs without a table take its beginning too. The
+/// beginning is never taken for another option than the program's own table has under it: `rg --files` looks for names.
+fn of_file_option(program: &str, text: &str) -> Option<Access> {
+    let long = text.strip_prefix("--").filter(|long| !long.is_empty())?;
+    let is_own = is_long_option(program, long);
+    let is_one = |options: &[&str]| options.iter().any(|option| if is_own { *option == text } else { option.starts_with(text) });
     let read = is_one(&FILE_OPTIONS).then_some(Access::Read);
     if is_one(&OUTPUT_OPTIONS) { Some(Access::Write) } else { read }
+}
+
+/// Returns whether a program's table has this long option, behind any subcommand.
+fn is_long_option(program: &str, long: &str) -> bool {
+    let subcommands = table(program).into_iter().flat_map(|table| &table.subcommands).map(|subcommand| &subcommand.options);
+    let options = options_of(program).map(|(options, _)| options).into_iter().chain(subcommands);
+    options.into_iter().any(|options| options.long(long).is_some())
 }
 
 /// The files that options name: `--file=PATH`, `--file PATH`, `-fPATH`, `-f PATH`.
@@ -367,7 +379,7 @@ fn files_of_options(program: &str, arguments: &[Argument]) -> Vec<Touch> {
             text.rsplit_once('=').into_iter().for_each(|(_, path)| note(index, path.to_owned()));
         }
         let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some((index, value.to_owned()))));
-        match of_file_option(name) {
+        match of_file_option(program, name) {
             Some(access) => value.or_else(|| next(1)).into_iter().for_each(|(at, path)| note_as(at, path, access)),
             None if program == "openssl" && value.is_some() => value.into_iter().for_each(|(at, path)| note(at, path)),
             _ if text.starts_with('-') && !text.starts_with("--") => {
