@@ -36,9 +36,10 @@ pub fn read(name: &str, arguments: &[Argument], given: usize) -> Result<Vec<Star
         }
         // Behind an option stands its value, and what is no subcommand is passed over as an option is.
         if unlisted.what == tables::SUBCOMMAND && !is_value {
-            // A text may be computed.
+            // A text may be computed, if it is one word.
             let others = tables::others(name, arguments);
-            let is_computed = |(at, argument): (usize, &Argument)| !argument.is_literal() && !others.contains(&at);
+            let is_text = |at: usize, argument: &Argument| others.contains(&at) && !argument.many;
+            let is_computed = |(at, argument): (usize, &Argument)| !argument.is_literal() && !is_text(at, argument);
             let computed = arguments.iter().enumerate().position(is_computed);
             return computed.map_or(Ok(Vec::new()), |index| Err(Unlisted { index, what: tables::LITERAL }));
         }

@@ -42,7 +42,11 @@ pub enum Below {
     Searched,
     /// Nobody knows what the program does with the file: it may write it too.
     Unsaid,
-    /// The same by `git`, which changes nothing in the folder that holds its repository.
+    /// It goes elsewhere with the file, and nobody knows what else the program does with the file.
+    Sent,
+    /// The same, and what gets the file may write to all that lies below it.
+    Given,
+    /// It is taken away or changed by `git`, which changes nothing in the folder that holds its repository.
     Tracked,
 }
 

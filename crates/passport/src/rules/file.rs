@@ -236,6 +236,7 @@ impl FileLimits {
 }
 
 const FOUND: &str = "A glob could find a blocked path";
+const BELOW: &str = "A blocked path lies below what is handed over, moved, taken away or changed, or may do so; name a folder without one";
 const OVER: &str = "File content exceeds max_file_size";
 
 fn too_large(denial: Denial) -> Denial {
@@ -292,7 +293,7 @@ impl Rules for FileLimits {
         let path = NormalPath::new(text);
         let allowed = if let Field::Valid(allowed) = &self.allowed_paths { Some(allowed) } else { None };
         check_limit(&self.blocked_paths, |blocked| match left_behind::has_blocked(blocked, allowed, &path, below) {
-            true => Err(Denial::new("oap.path_blocked", "A blocked path lies below what is moved, taken away or changed, or may do so")),
+            true => Err(Denial::new("oap.path_blocked", BELOW)),
             false => Ok(()),
         })
     }

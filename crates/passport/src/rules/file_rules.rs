@@ -95,16 +95,22 @@ impl FileRules<'_> {
             let rules = rules?;
             rules.check_operand(&operand.path, is_glob)?;
             // What is found has been chosen by its name.
-            if matches!(operand.below, Below::Stays | Below::Searched | Below::Unsaid) || operand.is_found {
-                Ok(())
-            } else {
-                rules.check_tree(&operand.path, operand.below)
+            match operand.below {
+                _ if operand.is_found => Ok(()),
+                Below::Stays | Below::Searched | Below::Unsaid => Ok(()),
+                // It is read here.
+                Below::Given => rules.check_tree(&operand.path, Below::Sent),
+                below => rules.check_tree(&operand.path, below),
             }
         })?;
         // Nobody allows it to write the file, but it may not do so where that is blocked.
-        let written =
-            (operand.below == Below::Unsaid && !operand.is_found).then(|| self.limits.rules(Pack::FileWrite)).into_iter().flatten();
-        written.into_iter().try_for_each(|rules| rules?.check_unblocked(&operand.path, is_glob))
+        let may_write = matches!(operand.below, Below::Unsaid | Below::Sent | Below::Given) && !operand.is_found;
+        let written = may_write.then(|| self.limits.rules(Pack::FileWrite)).into_iter().flatten();
+        written.into_iter().try_for_each(|rules| {
+            let rules = rules?;
+            rules.check_unblocked(&operand.path, is_glob)?;
+            if operand.below == Below::Given { rules.check_tree(&operand.path, Below::Given) } else { Ok(()) }
+        })
     }
 
     /// Checks the names that programs have found by some patterns, or by none, if such names are written.

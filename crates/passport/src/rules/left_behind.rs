@@ -83,9 +83,9 @@ pub(super) fn has_blocked(blocked: &PathSet, allowed: Option<&PathSet>, path: &N
         counts(entry) && is_rooted(entry) && !allowed.is_some_and(|allowed| allowed.lies_below(above))
     };
     let may_hold = match below {
-        Below::Stays | Below::Moves | Below::Unsaid => false,
+        Below::Stays | Below::Moves | Below::Sent | Below::Unsaid => false,
         Below::Comes => blocked.may_have_below(path, &is_left),
-        Below::Fills => blocked.may_have_below(path, &counts),
+        Below::Fills | Below::Given => blocked.may_have_below(path, &counts),
         Below::Changes | Below::Searched | Below::Tracked => !is_left_behind(path) && blocked.may_have_below(path, &counts),
     };
     blocked.has_below(path, &counts) || may_hold

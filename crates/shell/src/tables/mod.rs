@@ -15,6 +15,7 @@ mod find;
 mod formatters;
 mod git;
 mod git_files;
+mod handed;
 mod jq;
 mod linked;
 mod looking;

@@ -3,8 +3,9 @@
 use super::archives::{extracted_to, unzipped_to};
 use super::git_files::{changes_all, git_operands, is_pattern};
 use super::git_subcommand;
-use super::touches::{operands, targets, words};
-use super::words::{entered, is_beyond, is_unsaid, read_by_senders};
+use super::handed::{Copied, copied, is_packer, sent};
+use super::touches::{operands, targets};
+use super::words::{entered, is_beyond, is_unsaid};
 use crate::argument::Argument;
 use crate::files::Below;
 
@@ -12,12 +13,15 @@ use crate::files::Below;
 #[must_use]
 pub fn trees(program: &str, arguments: &[Argument]) -> Vec<Below> {
     let all = |below| vec![below; arguments.len()];
+    if let Some(copied) = copied(program, arguments) {
+        return of_copier(arguments, &copied);
+    }
     match program {
-        "mv" | "ln" => moved(arguments, &operands(program, arguments)),
+        "mv" | "ln" => moved(arguments, &operands(program, arguments), &targets(arguments)),
         "cp" if has(arguments, &['r', 'R', 'a'], "recursive") || has(arguments, &[], "archive") => {
-            moved(arguments, &operands(program, arguments))
+            moved(arguments, &operands(program, arguments), &targets(arguments))
         }
-        "rsync" | "scp" => moved(arguments, &words(arguments)),
+        _ if is_packer(program) => all(Below::Sent),
         "rm" if has(arguments, &['r', 'R'], "recursive") => all(Below::Changes),
         "chmod" | "chown" | "chgrp" | "chattr" if has(arguments, &['R'], "recursive") => all(Below::Changes),
         "zip" if has(arguments, &['r', 'R'], "recurse-paths") => all(Below::Moves),
@@ -49,8 +53,16 @@ pub fn trees_of_entry(program: &str, arguments: &[Argument]) -> Vec<Below> {
     if !below.is_empty() || program == "git" || program.ends_with("tar") || !is_beyond(program, arguments) {
         return below;
     }
-    let read = read_by_senders(program, arguments);
-    (0..arguments.len()).map(|at| if read.contains(&at) { Below::Stays } else { Below::Unsaid }).collect()
+    sent(program, arguments).unwrap_or_else(|| vec![Below::Unsaid; arguments.len()])
+}
+
+/// Where something comes from elsewhere, nobody knows the names that come.
+fn of_copier(arguments: &[Argument], copied: &Copied) -> Vec<Below> {
+    let mut below = moved(arguments, &copied.words, &[]);
+    for target in copied.targets.iter().filter(|_| copied.fetches) {
+        below.get_mut(*target).into_iter().for_each(|place| *place = Below::Fills);
+    }
+    below
 }
 
 /// Returns whether an option of one of these letters stands there, or this word in full or shortened.
@@ -62,9 +74,9 @@ pub(super) fn has(arguments: &[Argument], letters: &[char], word: &str) -> bool 
 }
 
 /// What is moved, copied or linked to goes to the last operand. If that is no folder yet, what lay below the one source lies below it then.
-fn moved(arguments: &[Argument], operands: &[usize]) -> Vec<Below> {
+/// `targets` are the folders to which options say that it goes.
+fn moved(arguments: &[Argument], operands: &[usize], targets: &[(usize, String)]) -> Vec<Below> {
     let is_far = |index: &usize| arguments.get(*index).is_some_and(|word| word.text.starts_with(['/', '~']) || word.text.contains(".."));
-    let targets = targets(arguments);
     let is_wide = operands.iter().any(is_far) || targets.iter().any(|(_, path)| path.starts_with(['/', '~']) || path.contains(".."));
     let mut below = vec![if is_wide { Below::Comes } else { Below::Moves }; arguments.len()];
     let target = targets.first().map(|(index, _)| *index).filter(|_| targets.len() == 1);
@@ -95,7 +107,7 @@ fn of_git(arguments: &[Argument]) -> Vec<Below> {
     // The first operand of `git checkout` may be a branch.
     let is_branch = |index: usize| end.is_none_or(|end| index < end) && operands.first() == Some(&index) && !is_path(text(index));
     let is_tracked: &dyn Fn(usize) -> bool = match subcommand {
-        "mv" => return moved(arguments, &operands),
+        "mv" => return moved(arguments, &operands, &targets(arguments)),
         // Twice it takes repositories away too.
         "clean" if behind.iter().map(|argument| forces(&argument.text)).sum::<usize>() > 1 => {
             return vec![Below::Changes; arguments.len()];
@@ -153,6 +165,9 @@ mod tests {
             ("unzip -l x.zip", vec![Stays, Stays]),
             ("rm -r a", vec![Changes, Changes]),
             ("rm a", vec![]),
+            ("rsync -at a b", vec![Moves, Moves, Moves]),
+            ("rsync -a h:/a b", vec![Comes, Comes, Fills]),
+            ("scp -r a h:b", vec![Moves, Moves, Moves]),
             ("git mv a b", vec![Moves, Moves, Moves]),
             ("git clean -fd", vec![Tracked, Tracked]),
             ("git clean -ffd", vec![Changes, Changes]),

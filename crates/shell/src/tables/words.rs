@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
+use super::handed::copied;
 use super::looking::HIDDEN_ONES;
 use super::reading::{Scan, read, scan_subcommand};
 use super::touches::{Touch, in_rows, scan_of, words};
@@ -24,6 +25,9 @@ const NO_FILES: &str = ": [ [[ apk apt apt-cache apt-get apt-mark arch basename 
 /// TABLE: programs that are given targets, packages and scripts by their names. A file has a slash or a dot in its name to them.
 const TARGETS: &str = "bundle bundler cargo composer ctest dotnet gmake go gradle just make mix mvn ninja ninja-build nox npm pip pip3 pipenv pnpm \
      poetry rake samu terraform tofu tox uv yarn yarnpkg";
+
+/// TABLE: programs of these whose targets are files that they write.
+const MAKERS: [&str; 6] = ["gmake", "make", "ninja", "ninja-build", "rake", "samu"];
 
 /// TABLE: programs of these that an entry may have take files of the machine to another place, or a container.
 const SENDERS: &str = "apt apt-get brew crontab dnf docker docker-compose gem gh helm kubectl microdnf nerdctl podman podman-compose rpm ssh systemctl tmux yum";
@@ -56,7 +60,7 @@ pub(super) fn read_by_senders(program: &str, arguments: &[Argument]) -> Vec<usiz
 }
 
 /// Returns whether a program takes files by its words where its table does not know them.
-fn is_sender(program: &str) -> bool {
+pub(super) fn is_sender(program: &str) -> bool {
     SENDERS.split_ascii_whitespace().any(|name| name == program)
 }
 
@@ -108,6 +112,9 @@ pub(super) fn of_words(name: &str, arguments: &[Argument]) -> Vec<Touch> {
     let runs = runs(name).is_some();
     let words = words(arguments);
     let access = if is_target && writes(arguments, &words) { Access::Write } else { Access::Read };
+    let targets = copied(name, arguments).map(|copied| copied.targets).unwrap_or_default();
+    // What is made and where something is copied to is written.
+    let is_written = |index: usize| MAKERS.contains(&name) || targets.contains(&index);
     // A single name is a target's, unless files are rewritten.
     let is_target = is_target && access == Access::Read;
     let is_file = |text: &str| !text.is_empty() && (!runs || is_plain(text)) && (!is_target || text.contains(['/', '.']));
@@ -131,7 +138,10 @@ pub(super) fn of_words(name: &str, arguments: &[Argument]) -> Vec<Touch> {
         };
         let is_named = is_package(index);
         let files = pieces(text).filter(|piece| is_file(piece) || is_named && !piece.is_empty());
-        touched.extend(files.map(|piece| Touch::File { index, path: piece.to_owned(), access }));
+        for piece in files {
+            touched.push(Touch::File { index, path: piece.to_owned(), access });
+            touched.extend(is_written(index).then(|| Touch::File { index, path: piece.to_owned(), access: Access::Write }));
+        }
         touched.extend((text.matches(':').count() > COLONS_MAX).then(|| Touch::Pattern(HIDDEN_ONES.to_owned())));
     }
     touched.extend(cloned_by_gh(name, arguments));
@@ -180,7 +190,7 @@ fn is_inside(setting: &str) -> bool {
 const TEXTS_OF_GH: [&str; 9] = ["--body", "-b", "--title", "-t", "--notes", "-n", "--comment", "-c", "--message"];
 
 /// TABLE: options of `docker` and its like that take no value, and those whose value is no file of this machine.
-const FLAGS_OF_CONTAINERS: &str =
+pub(super) const FLAGS_OF_CONTAINERS: &str =
     "-i -t -d -it -ti --rm --interactive --tty --detach --init --privileged --read-only --no-deps -T --no-TTY --quiet -q";
 const VALUES_OF_CONTAINERS: &str = "-w --workdir -u --user --name --network --hostname -h -p --publish -e --env --memory -m --cpus --gpus --platform --restart --pull --label -l";
 
@@ -209,7 +219,11 @@ pub fn others(program: &str, arguments: &[Argument]) -> Vec<usize> {
 fn in_container(arguments: &[Argument]) -> Vec<usize> {
     let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
     if text(0) == "build" || text(0) == "buildx" && text(1) == "build" {
-        return (0..arguments.len()).filter(|at| VALUES_OF_BUILDS.contains(&text(*at))).map(|at| at + 1).collect();
+        let value = |at: usize| match text(at).split_once('=') {
+            Some((option, _)) => VALUES_OF_BUILDS.contains(&option).then_some(at),
+            None => VALUES_OF_BUILDS.contains(&text(at)).then_some(at + 1),
+        };
+        return (0..arguments.len()).filter_map(value).collect();
     }
     let Some(subcommand) = (0..arguments.len().min(2)).find(|at| matches!(text(*at), "run" | "exec")) else { return Vec::new() };
     if subcommand == 1 && !matches!(text(0), "compose" | "container") {
@@ -226,7 +240,11 @@ fn in_container(arguments: &[Argument]) -> Vec<usize> {
                 at += 2;
             }
             "-v" | "--volume" | "--mount" | "--env-file" | "-f" | "--file" => at += 2,
-            _ if option.starts_with("--") && option.contains('=') => at += 1,
+            _ if option.starts_with("--") && option.contains('=') => {
+                let is_known = option.split_once('=').is_some_and(|(option, _)| is_in(VALUES_OF_CONTAINERS, option));
+                others.extend(is_known.then_some(at));
+                at += 1;
+            }
             _ => return others,
         }
     }
