@@ -13,7 +13,7 @@ use super::super::look_alike::plain_spelling;
 use super::super::path::{NormalPath, PathSet, Purpose};
 use super::budget;
 use super::extensions::Extensions;
-use super::file_arguments::{names_looked_for, read_arguments};
+use super::file_arguments::{names_looked_for, read_arguments, shows_names};
 use super::file_path::{check_pattern, is_patch, read_path};
 use super::file_patterns::Patterns;
 use super::left_behind::{self, BUILT};
@@ -302,7 +302,7 @@ impl Rules for FileLimits {
         check_limit(&self.blocked_paths, |blocked| match blocked.may_lie_shown_below(folder) {
             true => Err(Denial::new(
                 "oap.path_blocked",
-                "A name that a program finds below a folder could be that of a blocked path; look in a folder without one: find src",
+                "A name that a program finds below a folder could be that of a blocked path; look in a folder without one: find src, rg -l x src",
             )),
             false => Ok(()),
         })
@@ -369,7 +369,8 @@ impl Rules for FileLimits {
                 let folders: Vec<String> = paths.iter().map(seen).collect();
                 for pattern in sorted.of(ArgumentRole::Pattern).chain(&names) {
                     let expansions = bash_commands::braces(pattern);
-                    let checked = budget::check_glob(&expansions, pattern).and_then(|()| check_pattern(pattern, &expansions));
+                    let checked =
+                        budget::check_glob(&expansions, pattern).and_then(|()| check_pattern(pattern, &expansions, shows_names(call)));
                     let checked = checked.and_then(|()| self.check_looks_for(&expansions, &folders));
                     let endings = || expansions.iter().try_for_each(|glob| self.extensions.check_ending(NormalPath::new(glob).name()));
                     report(to, "pattern", checked.and_then(|()| endings()));

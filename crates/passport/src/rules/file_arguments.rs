@@ -25,6 +25,14 @@ const DIRECTORY_TOOLS: [&str; 14] = [
     "search_file_content",
 ];
 
+/// Tools that show the names that they find, and nothing of the files.
+const NAME_TOOLS: [&str; 3] = ["Glob", "file_search", "glob"];
+
+/// Returns whether a call shows names of files, and nothing of the files.
+pub(super) fn shows_names(call: &RuleCall<'_>) -> bool {
+    NAME_TOOLS.contains(&call.tool_name)
+}
+
 /// Returns the pattern of a search that looks for names of files and not for a text: `target` says so.
 pub(super) fn names_looked_for<'c>(call: &RuleCall<'c>) -> Option<Cow<'c, str>> {
     let target = call.arguments.text("target").ok().flatten()?;
