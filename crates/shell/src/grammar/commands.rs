@@ -1,5 +1,6 @@
 //! Lists, pipelines, simple and compound commands.
 
+use super::braces;
 use super::cursor::Parser;
 use super::tree::{Command, Kind, List, Piece, Redirect, Simple, Word};
 use super::words::ends_word;
@@ -32,25 +33,6 @@ const SHOUTED_NAMES: [&str; 22] = [
 #[must_use]
 pub fn is_loop_name(name: &str) -> bool {
     LOOP_NAMES.contains(&name) || SHOUTED_NAMES.contains(&name) || (name.len() == 1 && name.bytes().all(|byte| byte.is_ascii_lowercase()))
-}
-
-/// Programs that do the same with each of their operands.
-const ALIKE: [&str; 8] = ["cat", "head", "ls", "mkdir", "rm", "tail", "touch", "wc"];
-
-/// The most numbers that a range of a loop may stand for.
-const RANGE_MAX: u32 = 200;
-
-/// Reads `{1..9}`, as a word of a loop: how long it is, and the words that it stands for. To dash and busybox sh it stands for itself.
-fn range(text: &str) -> Option<(usize, Vec<String>)> {
-    let inner = text.strip_prefix('{')?.split('}').next()?;
-    let length = inner.len() + 2;
-    let (first, last) = inner.split_once("..")?;
-    // A zero in front would stand in front of every number.
-    let number = |text: &str| text.parse::<u32>().ok().filter(|number| number.to_string() == text);
-    let (first, last) = (number(first)?, number(last)?);
-    let is_word = text.get(length - 1..).is_some_and(|rest| rest.starts_with('}')) && ends_word(text.as_bytes().get(length).copied());
-    let is_short = first <= last && last - first < RANGE_MAX;
-    (is_word && is_short).then(|| (length, (first..=last).map(|number| number.to_string()).chain([format!("{{{inner}}}")]).collect()))
 }
 
 /// Calls a function for every redirection in a list.
@@ -273,7 +255,7 @@ impl<'t> Parser<'t> {
                 Some(b'\n') if !self.documents.is_empty() => return Err(self.refuse(Construct::DocumentPlace)),
                 Some(b';' | b'\n') => break,
                 byte if ends_word(byte) || self.is_redirect() => return Err(self.refuse(Construct::Unexpected)),
-                Some(b'{') => match range(self.rest()) {
+                Some(b'{') => match braces::range(self.rest()) {
                     Some((length, numbers)) => {
                         let at = self.at;
                         self.at += length;
@@ -305,7 +287,7 @@ impl<'t> Parser<'t> {
     fn simple(&mut self) -> Result<Command, Refusal> {
         let start = self.at;
         self.reserved()?;
-        let (mut simple, mut redirects) = (Simple::default(), Vec::new());
+        let (mut simple, mut redirects, mut last_braces) = (Simple::default(), Vec::new(), None);
         loop {
             self.blanks()?;
             if ends_word(self.peek()) {
@@ -317,13 +299,17 @@ impl<'t> Parser<'t> {
                 self.at += name.len() + 1;
                 let value = self.value(false)?;
                 simple.assignments.push((name.to_owned(), value));
-            } else if let Some((length, words)) = self.braces(&simple) {
+            } else if let Some((length, words)) = braces::list(self.rest(), &simple) {
                 let at = self.at;
                 self.at += length;
+                last_braces = Some(at);
                 simple.words.extend(words.into_iter().map(|text| Word { pieces: vec![Piece::Text(text)], at, ..Word::default() }));
             } else {
                 simple.words.push(self.word()?);
             }
+        }
+        if let Some(at) = last_braces.filter(|at| !braces::are_taken(&simple, *at)) {
+            return Err(Refusal { construct: Construct::Brace, at });
         }
         // Between double brackets bash compares with `<` and `>`.
         if simple.words.first().and_then(Word::as_text) == Some("[[") && !redirects.is_empty() {
@@ -338,24 +324,6 @@ impl<'t> Parser<'t> {
             return Err(Refusal { construct, at: start });
         }
         Ok(Command { kind: Kind::Simple(simple), redirects })
-    }
-
-    /// Reads a word with one list in braces, as in `src/{a,b}`, of a program that does the same with each of its operands: how long it is, and
-    /// the words that it stands for. To dash and busybox sh it stands for itself.
-    fn braces(&self, simple: &Simple) -> Option<(usize, Vec<String>)> {
-        let program = simple.words.first().and_then(Word::as_text)?;
-        let length = self.rest().bytes().position(|byte| ends_word(Some(byte))).unwrap_or(self.rest().len());
-        let word = self.rest().get(..length).filter(|word| ALIKE.contains(&program) && word.contains('{'))?;
-        let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte));
-        let (front, rest) = word.split_once('{')?;
-        let (list, behind) = rest.split_once('}')?;
-        let items: Vec<&str> = list.split(',').collect();
-        let is_list = items.len() > 1 && items.iter().all(|item| is_plain(item) && !item.contains(".."));
-        // What stands in front is in front of each word, so that no word is an option.
-        let begins = |text: &str| text.starts_with(|first: char| first.is_ascii_alphanumeric() || ".".contains(first));
-        let is_open = begins(front) || front.is_empty() && items.iter().all(|item| begins(item));
-        (is_list && is_open && is_plain(front) && is_plain(behind))
-            .then(|| (length, items.iter().map(|item| format!("{front}{item}{behind}")).chain([word.to_owned()]).collect()))
     }
 
     /// Refuses words that are reserved, at the beginning of a command.

@@ -17,6 +17,7 @@
 //! output    = "$(" list ")"
 //! ```
 
+mod braces;
 mod commands;
 mod construct;
 mod cursor;
