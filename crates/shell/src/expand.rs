@@ -115,14 +115,19 @@ impl Walk<'_> {
                 argument.text.push('1');
                 (Certainty::Operand, true)
             }
+            Some(Form::Ids) if is_alone => {
+                argument.text.push('1');
+                argument.computed = true;
+                (Certainty::Operand, true)
+            }
             // There may be none. Without quotes the next argument takes its place then, and between others what stands around it is another path.
-            Some(form) => {
+            Some(form) if form != Form::Ids => {
                 argument.text.push(if form == Form::Revision && is_alone { '1' } else { '*' });
                 argument.computed = true;
                 argument.is_reference = true;
                 (Certainty::Operand, true)
             }
-            None => {
+            _ => {
                 argument.text.push('*');
                 let is_found = found::is_found(list);
                 argument.computed |= !is_found;

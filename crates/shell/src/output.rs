@@ -9,6 +9,8 @@ pub enum Form {
     Number,
     /// The digits of a revision; nothing if the commands fail.
     Revision,
+    /// Any number of lines with the digits of revisions or their like.
+    Ids,
     /// Names of branches or tags; nothing if the commands fail. None begins with a dash, and no part of one with a dot.
     Name,
 }
@@ -34,6 +36,7 @@ pub fn form(list: &List) -> Option<Form> {
         ["git", "rev-parse", rest @ ..] => revision(rest),
         ["git", "merge-base", commits @ ..] if commits.iter().all(|commit| !commit.starts_with('-')) => Some(Form::Revision),
         ["git", "log", "-1", "--format=%h" | "--format=%H" | "--pretty=%h" | "--pretty=%H"] => Some(Form::Revision),
+        ["docker" | "podman" | "nerdctl", "ps", options @ ..] if are_ids(options) => Some(Form::Ids),
         ["git", "branch", "--show-current"] | ["git", "symbolic-ref", "--short", "HEAD"] => Some(Form::Name),
         // One a line.
         ["git", "tag"] | ["git", "tag", "-l" | "--list"] => Some(Form::Name),
@@ -80,6 +83,12 @@ fn revision(words: &[&str]) -> Option<Form> {
     (is_commit && options.iter().all(|option| matches!(*option, "--short" | "--verify" | "-q"))).then_some(Form::Revision)
 }
 
+/// Returns whether options have `docker ps` print the ids of containers and nothing else.
+fn are_ids(options: &[&str]) -> bool {
+    let is_quiet = |option: &&str| matches!(*option, "-q" | "--quiet" | "-aq" | "-qa");
+    options.iter().any(|option| is_quiet(&option)) && options.iter().all(|option| is_quiet(&option) || matches!(*option, "-a" | "--all"))
+}
+
 /// Returns whether a format of `date` prints digits only, and begins with them.
 fn is_digits(format: &str) -> bool {
     let mut letters = format.chars();
@@ -112,6 +121,7 @@ mod tests {
             ("git rev-parse --short HEAD", Form::Revision),
             ("git rev-parse HEAD~3 2>/dev/null", Form::Revision),
             ("git merge-base main HEAD", Form::Revision),
+            ("docker ps -aq", Form::Ids),
             ("git branch --show-current", Form::Name),
             ("git rev-parse --abbrev-ref HEAD", Form::Name),
             ("git describe --tags --abbrev=0", Form::Name),
@@ -121,6 +131,8 @@ mod tests {
         for line in [
             "nproc > /dev/null",
             "date +id_rsa",
+            "docker ps",
+            "docker ps -q --format=x",
             "date +-%s",
             "date",
             "git rev-parse x",
