@@ -25,6 +25,8 @@ pub fn read(name: &str, arguments: &[Argument], given: usize) -> Result<Vec<Star
     }
     let mut unlisted = match tables::read(name, arguments) {
         Err(unlisted) if unlisted.index + 1 < given => unlisted,
+        // Who names the subcommand allows what it does without an option.
+        Err(unlisted) if unlisted.what == tables::NEEDED && names_subcommand(name, arguments, given) => return Ok(Vec::new()),
         result => return result,
     };
     let mut rest: Vec<(usize, Argument)> = arguments.iter().cloned().enumerate().collect();
@@ -52,6 +54,11 @@ pub fn read(name: &str, arguments: &[Argument], given: usize) -> Result<Vec<Star
             Err(next) => unlisted = next,
         }
     }
+}
+
+/// Returns whether the words of an entry have the subcommand of a program, or more than the name of a program without one.
+fn names_subcommand(name: &str, arguments: &[Argument], given: usize) -> bool {
+    given > if name == "git" { tables::git_subcommand(arguments) + 1 } else { 1 }
 }
 
 /// Reads the arguments once more where the word behind an option that was passed over is the entry's too: it may be the option's value, and the

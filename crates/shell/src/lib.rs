@@ -70,7 +70,7 @@ use grammar::{Construct, Refusal};
 pub use near::NearEntry;
 use reached::Doubt;
 use rustc_hash::FxHashSet;
-pub use tables::braces;
+pub use tables::{HIDDEN_ONES, braces};
 use walk::Walk;
 
 /// The longest command that is parsed, in bytes.

@@ -2,7 +2,7 @@
 //!
 //! Without `allowed_commands` nothing is allowed; `*` in it allows any command. The crate `bash_commands` proves what a command line runs.
 
-use bash_commands::{COMMAND_BYTES_MAX, Checked, CommandFinding, CommandRules};
+use bash_commands::{COMMAND_BYTES_MAX, Checked, CommandFinding, CommandRules, HIDDEN_ONES};
 use tollgate_json::{Text, Value};
 
 use super::super::argument_names::fold;
@@ -158,6 +158,11 @@ fn check_words(checked: &Checked) -> Result<(), Denial> {
         return Err(Denial::new("oap.context_too_large", message));
     }
     match (is_secret, is_other_name) {
+        (true, _) if checked.patterns.iter().any(|pattern| pattern == HIDDEN_ONES) => {
+            const MESSAGE: &str = "Command shows or changes hidden files that a program finds, and secrets may be among them; have it look for names, \
+                 as grep --include='*.py' and find -name '*.py' do";
+            Err(Denial::new("oap.blocked_pattern", MESSAGE))
+        }
         (true, _) => Err(Denial::new("oap.blocked_pattern", "Command names a file that matches default sensitive read pattern")),
         (_, true) => Err(Denial::new("oap.path_not_allowed", "Command names a place by another name, such as one below /proc or ~user")),
         _ => Ok(()),

@@ -185,6 +185,9 @@ impl Construct {
             Self::Argument(tables::NAMED) => {
                 "have the list of allowed commands name it, with {word}, {path} or {any} in the place of what changes"
             }
+            Self::Argument(tables::NEEDED) => {
+                "write an option such as -m or --check, or have the list of allowed commands name the subcommand"
+            }
             Self::Argument(_) => "leave it out, or have the list of allowed commands name it",
         }
     }

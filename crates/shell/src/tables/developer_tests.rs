@@ -90,7 +90,7 @@ fn the_first_word_that_is_not_in_a_table_is_named() {
         ("docker run x", 0),
         ("vim file", 0),
         ("psql", 0),
-        ("git rebase --continue", 1),
+        ("git rebase --exec=x", 1),
         ("git commit", 1),
         ("git -C x frobnicate", 2),
         ("git push ext::x", 1),

@@ -8,11 +8,11 @@
 //! command (`bisect run`, `--exec`, `-x`, `--upload-pack`, `merge -s`) or a file to write (`--output`, `archive -o`, `worktree add`);
 //! `--git-dir`, `--work-tree` and settings that are not in the table of [`super::values`]; all that checks a signature, which another
 //! program does; and all that opens an editor or asks, because an editor takes commands from a pipe: `-i`, `-e`, `commit` without a
-//! message, `rebase --continue`. `add -p` is in the table where the line gives it nothing to read ([`asks`]).
+//! message. `add -p` and `rebase --continue` are in the table where the line gives them nothing to read ([`asks`]).
 
 use super::Style;
 use super::options::Options;
-use super::reading::{Unlisted, scan};
+use super::reading::{NEEDED, Unlisted, read, scan};
 use super::values::is_git_setting;
 use crate::argument::Argument;
 use std::sync::LazyLock;
@@ -37,7 +37,13 @@ pub fn asks(arguments: &[Argument]) -> bool {
         let text = argument.text.as_str();
         text == "--patch" || text.starts_with('-') && !text.starts_with("--") && text.contains('p')
     };
-    behind.first().is_some_and(|subcommand| matches!(subcommand.text.as_str(), "add" | "stage")) && behind.iter().any(is_patch)
+    match behind.first().map_or("", |subcommand| subcommand.text.as_str()) {
+        "add" | "stage" => behind.iter().any(is_patch),
+        "cherry-pick" | "merge" | "rebase" | "revert" => behind.iter().any(|argument| argument.text == "--continue"),
+        // Without a message they open an editor, if a list names them so.
+        "commit" | "tag" => read("git", arguments).is_err_and(|unlisted| unlisted.what == NEEDED),
+        _ => false,
+    }
 }
 
 /// Returns the places of the operands behind `git clone`.

@@ -60,7 +60,9 @@ pub use options::Options;
 pub use outputs::outputs;
 pub use patterns::{braces, chosen_names};
 pub use printing::prints_secrets;
-pub use reading::{COMPUTED, COMPUTED_NAME, LITERAL, NAMED, OPERAND, SUBCOMMAND, Started, Unlisted, read, subcommand_behind_options};
+pub use reading::{
+    COMPUTED, COMPUTED_NAME, LITERAL, NAMED, NEEDED, OPERAND, SUBCOMMAND, Started, Unlisted, read, subcommand_behind_options,
+};
 pub use texts::{git_subcommand, gives, reads_names, texts};
 pub use touches::{Touch, touched};
 pub use trees::{trees, trees_of_entry};
@@ -150,6 +152,8 @@ pub enum Operands {
     },
     /// Words of these, or options of these with any value; where `NAME` is among them, any word that is no option.
     Of(&'static str),
+    /// What is handed on to a script, options too.
+    Forwarded,
     /// What two functions accept: the first operand, and each of the others.
     Each(Check, Check),
     /// What a function accepts of them. It gets all operands in order, and returns the place of the first that it refuses.
@@ -194,6 +198,10 @@ pub enum Value {
     Written,
     /// `GIT`: a setting of `git`, with its value.
     Git,
+    /// `ENCODING`: the name of an encoding, perhaps with `//TRANSLIT` or `//IGNORE`. With another slash it is a file that says what characters mean.
+    Encoding,
+    /// `TRIPLE`: the name of a platform, and no file that describes one: that names a linker.
+    Triple,
     /// `FORMAT`: how `git` shows something, without a signature, which another program checks. As [`Value::Word`] in the next argument.
     Format,
     /// `STRATEGY`: how `git` merges, where files stay in their folders.

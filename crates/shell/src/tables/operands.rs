@@ -41,6 +41,7 @@ const OTHERS: &[(&str, Operands)] = &[
     ("double-bracket", Operands::Own(conditions::double_bracket)),
     ("export", Operands::Own(shell::export)),
     ("find", Operands::Own(find::find)),
+    ("forwarded", Operands::Forwarded),
     ("kill", Operands::Own(shell::kill)),
     ("lints", Operands::Checked(checks::lints)),
     ("none", Operands::AtMost(0)),

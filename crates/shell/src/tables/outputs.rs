@@ -2,9 +2,12 @@
 
 use crate::argument::Argument;
 
-/// TABLE: programs with such options. Behind one dash, `sort` takes a bundle of letters, and `go` a word.
-const OUTPUTS: &[(&str, &[&str])] =
-    &[("sort gsort shuf tree iconv", &["-o", "--output"]), ("go", &["-o", "--o", "-coverprofile", "--coverprofile"])];
+/// TABLE: programs with such options. Behind one dash, `sort` takes a bundle of letters, `go` and `terraform` a word.
+const OUTPUTS: &[(&str, &[&str])] = &[
+    ("sort gsort shuf tree iconv", &["-o", "--output"]),
+    ("go", &["-o", "--o", "-coverprofile", "--coverprofile"]),
+    ("terraform tofu", &["-out", "--out"]),
+];
 
 /// Returns the places of the arguments that end such an option, each with the path that it names. A word that only may be such an option
 /// counts.
@@ -12,8 +15,13 @@ const OUTPUTS: &[(&str, &[&str])] =
 pub fn outputs(program: &str, arguments: &[Argument]) -> Vec<(usize, String)> {
     let row = OUTPUTS.iter().find(|(names, _)| names.split(' ').any(|name| name == program));
     let Some((_, options)) = row else { return Vec::new() };
-    let bundles = program != "go";
-    let folder = if bundles { None } else { entered(arguments) };
+    let entering = match program {
+        "go" => Some("C"),
+        "terraform" | "tofu" => Some("chdir"),
+        _ => None,
+    };
+    let bundles = entering.is_none();
+    let folder = entering.and_then(|option| entered(arguments, option));
     // Behind `--` too: that may be the value of an option.
     let found = arguments.iter().enumerate().filter_map(|(index, argument)| {
         let text = argument.text.as_str();
@@ -34,10 +42,10 @@ pub fn outputs(program: &str, arguments: &[Argument]) -> Vec<(usize, String)> {
     found.map(|(index, path)| (index, below(path))).collect()
 }
 
-/// Returns the folder that `go` enters before it does anything.
-fn entered(arguments: &[Argument]) -> Option<&str> {
+/// Returns the folder that a program enters by an option before it does anything.
+fn entered<'a>(arguments: &'a [Argument], option: &str) -> Option<&'a str> {
     arguments.iter().enumerate().find_map(|(index, argument)| {
-        let value = argument.text.strip_prefix('-')?.trim_start_matches('-').strip_prefix('C')?;
+        let value = argument.text.strip_prefix('-')?.trim_start_matches('-').strip_prefix(option)?;
         match value.strip_prefix('=') {
             Some(value) => Some(value),
             None if value.is_empty() => arguments.get(index + 1).map(|next| next.text.as_str()),
@@ -71,6 +79,8 @@ mod tests {
             ("go build -C sub -o bin/x .", "sub/bin/x"),
             ("go build -C=sub -o /tmp/x .", "/tmp/x"),
             ("go build -v .", ""),
+            ("terraform -chdir=sub plan -out=x", "sub/x"),
+            ("terraform plan --out /tmp/x", "/tmp/x"),
             ("ls -o x", ""),
         ] {
             assert_eq!(written(line), paths, "{line}");

@@ -1,6 +1,6 @@
 //! Reads the arguments of a command by its program's table.
 
-use super::checks::is_of;
+use super::checks::{self, is_of};
 use super::movers::{is_mover, movable};
 use super::options::{Known, Options, Role, Takes};
 pub use super::unlisted::{
@@ -46,7 +46,8 @@ pub fn read(program: &str, arguments: &[Argument]) -> Result<Vec<Started>, Unlis
         (Style::Gnu, Operands::Command { .. }) => Style::First,
         (style, _) => style,
     };
-    let operands = reader.options(options, style)?;
+    // Of what is handed on nothing is the program's own.
+    let operands = if matches!(subcommand.operands, Operands::Forwarded) { Vec::new() } else { reader.options(options, style)? };
     reader.operands(&operands, subcommand.operands)?;
     reader.needs(options)?;
     Ok(reader.started)
@@ -100,13 +101,15 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Says that no operand may be an option, for programs some versions of which look for options behind operands.
+    /// Says that no operand may be an option, for programs some versions of which look for options behind operands. Behind `--` none of them
+    /// looks for options; to the others `--` is a file.
     ///
     /// # Errors
     /// [`Unlisted`] is the first that may be one.
     pub fn no_late_option(&self, arguments: &[Argument]) -> Result<(), Unlisted> {
         let is_doubtful = |at: &&usize| arguments.get(**at).is_some_and(|argument| !argument.is_operand());
-        match self.operands.iter().find(is_doubtful).filter(|_| !self.ended) {
+        let is_end = |at: &&usize| arguments.get(**at).is_some_and(|argument| argument.as_known() == Some("--"));
+        match self.operands.iter().take_while(|at| !is_end(at)).find(is_doubtful).filter(|_| !self.ended) {
             Some(index) => Err(Unlisted { index: *index, what: COMPUTED }),
             None => Ok(()),
         }
@@ -344,6 +347,7 @@ impl<'a> Reader<'a> {
                 self.started.push(Started::Command(command));
                 Ok(())
             }
+            Operands::Forwarded => self.refuse(all.iter().copied().find(|at| !self.accepts(*at, checks::plain_option))),
             Operands::Of(words) => self.refuse(all.iter().copied().find(|at| !self.accepts(*at, |operand| is_of(words, operand)))),
             Operands::Each(first, rest) => {
                 let refused = |(place, at): &(usize, &usize)| !self.accepts(**at, if *place == 0 { first } else { rest });

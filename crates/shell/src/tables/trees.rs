@@ -166,7 +166,7 @@ mod tests {
             ("rm -r a", vec![Changes, Changes]),
             ("rm a", vec![]),
             ("rsync -at a b", vec![Moves, Moves, Moves]),
-            ("rsync -a h:/a b", vec![Comes, Comes, Fills]),
+            ("rsync -a h:/a b", vec![Moves, Moves, Fills]),
             ("scp -r a h:b", vec![Moves, Moves, Moves]),
             ("git mv a b", vec![Moves, Moves, Moves]),
             ("git clean -fd", vec![Tracked, Tracked]),

@@ -54,6 +54,8 @@ pub fn holds(kind: Value, value: &Argument) -> bool {
         Value::Below | Value::Input => value.as_known().is_some_and(is_below),
         Value::Git => value.as_known().and_then(|text| text.split_once('=')).is_some_and(|(name, value)| is_git_setting(name, Some(value))),
         Value::Written => value.as_known().is_some_and(|text| !text.is_empty() && !text.starts_with('-')),
+        Value::Encoding => value.as_known().is_some_and(is_encoding),
+        Value::Triple => value.as_known().is_some_and(|text| is_code(text) && !text.ends_with(".json")),
         Value::Format => value.as_known().is_some_and(|text| !shows_signature(text)),
         Value::Strategy => value.as_known().is_some_and(is_strategy),
         Value::Repository => value.as_known().is_some_and(is_repository),
@@ -99,6 +101,17 @@ pub fn is_git_setting(name: &str, value: Option<&str>) -> bool {
 fn shows_signature(format: &str) -> bool {
     let behind = format.split('%').skip(1).map(|rest| rest.strip_prefix(['+', '-', ' ']).unwrap_or(rest));
     format.contains("signature") || behind.into_iter().any(|rest| rest.starts_with('G'))
+}
+
+/// Returns whether a text is the name of an encoding, with what becomes of characters that another one does not have.
+fn is_encoding(text: &str) -> bool {
+    is_code(text.strip_suffix("//TRANSLIT").or_else(|| text.strip_suffix("//IGNORE")).unwrap_or(text))
+}
+
+/// Returns whether a text is a name of letters and digits with a few signs between them, and no path.
+fn is_code(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte))
 }
 
 /// Returns whether a text is an option of a merge. Left out is `subtree`, which writes into a folder of its own choice.

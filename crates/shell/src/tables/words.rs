@@ -29,6 +29,9 @@ const TARGETS: &str = "bundle bundler cargo composer ctest dotnet gmake go gradl
 /// TABLE: programs of these whose targets are files that they write.
 const MAKERS: [&str; 6] = ["gmake", "make", "ninja", "ninja-build", "rake", "samu"];
 
+/// TABLE: programs of these that hand files on to scripts.
+const SCRIPTED: [&str; 5] = ["just", "npm", "pnpm", "yarn", "yarnpkg"];
+
 /// TABLE: programs of these that an entry may have take files of the machine to another place, or a container.
 const SENDERS: &str = "apt apt-get brew crontab dnf docker docker-compose gem gh helm kubectl microdnf nerdctl podman podman-compose rpm ssh systemctl tmux yum";
 
@@ -92,7 +95,7 @@ pub fn is_worded(program: &str) -> bool {
 
 /// Returns whether nothing says what a program does with the files that it is given, so that it may write them too.
 pub(super) fn is_unsaid(program: &str) -> bool {
-    words_of(program).is_none() && (runs(program).is_some() || !is_known(program)) && is_worded(program)
+    SCRIPTED.contains(&program) || words_of(program).is_none() && (runs(program).is_some() || !is_known(program)) && is_worded(program)
 }
 
 /// The words of a program that may be files. What a program that runs code is given by the line counts only where the line writes it out.
