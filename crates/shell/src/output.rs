@@ -86,7 +86,7 @@ fn revision(words: &[&str]) -> Option<Form> {
 /// Returns whether options have `docker ps` print the ids of containers and nothing else.
 fn are_ids(options: &[&str]) -> bool {
     let is_quiet = |option: &&str| matches!(*option, "-q" | "--quiet" | "-aq" | "-qa");
-    options.iter().any(|option| is_quiet(&option)) && options.iter().all(|option| is_quiet(&option) || matches!(*option, "-a" | "--all"))
+    options.iter().any(is_quiet) && options.iter().all(|option| is_quiet(option) || matches!(*option, "-a" | "--all"))
 }
 
 /// Returns whether a format of `date` prints digits only, and begins with them.

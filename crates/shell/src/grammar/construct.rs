@@ -185,6 +185,7 @@ impl Construct {
             Self::Argument(tables::NAMED) => {
                 "have the list of allowed commands name it, with {word}, {path} or {any} in the place of what changes"
             }
+            Self::Argument(tables::ASKS) => "run it without a pipe or another input",
             Self::Argument(tables::NEEDED) => {
                 "write an option such as -m or --check, or have the list of allowed commands name the subcommand"
             }

@@ -34,6 +34,12 @@ pub fn plain_option(operand: &Argument) -> bool {
     operand.as_known().is_some_and(is_pair)
 }
 
+/// As [`plain_option`], where the words of a script need no `--` in front. `yarn` itself looks for its file of settings among them, which may name
+/// what it runs, and reads as its own what stands in front of a `--`.
+pub fn forwarded(operand: &Argument) -> bool {
+    plain_option(operand) && operand.text != "--" && !operand.text.starts_with("--use-yarnrc")
+}
+
 /// Accepts what is written out, or found by a glob below a folder that is: no option and no file of arguments (`@file`).
 pub fn file(operand: &Argument) -> bool {
     operand.is_literal() && !operand.text.starts_with(['-', '@', '+'])

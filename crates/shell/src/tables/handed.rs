@@ -105,6 +105,6 @@ fn is_only_read(mount: &str) -> bool {
     let is_bind = mount.contains("type=");
     let settings = if is_bind { mount } else { mount.splitn(3, ':').nth(2).unwrap_or_default() };
     let mut words = settings.split(',').map(|word| word.trim_matches('"'));
-    let is_open = |word: &str| matches!(word, "rw") || word.contains("=false") || word.contains("=0");
-    words.clone().any(|word| matches!(word, "ro" | "readonly")) && !words.any(is_open)
+    let says_more = |word: &str| word == "rw" || word.starts_with("ro=") || word.starts_with("readonly=");
+    words.clone().any(|word| matches!(word, "ro" | "readonly")) && !words.any(says_more)
 }

@@ -347,7 +347,11 @@ impl<'a> Reader<'a> {
                 self.started.push(Started::Command(command));
                 Ok(())
             }
-            Operands::Forwarded => self.refuse(all.iter().copied().find(|at| !self.accepts(*at, checks::plain_option))),
+            Operands::Forwarded => {
+                let is_end = |word: &Argument| word.as_known() == Some("--");
+                let rest = all.iter().copied().skip(usize::from(all.first().is_some_and(|at| self.accepts(*at, is_end))));
+                self.refuse(rest.into_iter().find(|at| !self.accepts(*at, checks::forwarded)))
+            }
             Operands::Of(words) => self.refuse(all.iter().copied().find(|at| !self.accepts(*at, |operand| is_of(words, operand)))),
             Operands::Each(first, rest) => {
                 let refused = |(place, at): &(usize, &usize)| !self.accepts(**at, if *place == 0 { first } else { rest });

@@ -5,7 +5,7 @@ use super::git_files::{changes_all, git_operands, is_pattern};
 use super::git_subcommand;
 use super::handed::{Copied, copied, is_packer, sent};
 use super::touches::{operands, targets};
-use super::words::{entered, is_beyond, is_unsaid};
+use super::words::{entered, handed_on, is_beyond, is_unsaid};
 use crate::argument::Argument;
 use crate::files::Below;
 
@@ -39,8 +39,9 @@ pub fn trees(program: &str, arguments: &[Argument]) -> Vec<Below> {
         _ if is_unsaid(program) => all(Below::Unsaid),
         _ => {
             let entered = entered(program, arguments);
-            let below = |at| if entered.contains(&at) { Below::Unsaid } else { Below::Stays };
-            if entered.is_empty() { Vec::new() } else { (0..arguments.len()).map(below).collect() }
+            let end = handed_on(program, arguments).unwrap_or(arguments.len());
+            let below = |at: usize| if entered.contains(&at) || at > end { Below::Unsaid } else { Below::Stays };
+            if entered.is_empty() && end == arguments.len() { Vec::new() } else { (0..arguments.len()).map(below).collect() }
         }
     }
 }

@@ -98,6 +98,12 @@ pub(super) fn is_unsaid(program: &str) -> bool {
     SCRIPTED.contains(&program) || words_of(program).is_none() && (runs(program).is_some() || !is_known(program)) && is_worded(program)
 }
 
+/// Returns the place behind which a program of targets hands its words on to what it runs.
+pub(super) fn handed_on(name: &str, arguments: &[Argument]) -> Option<usize> {
+    let is_end = |argument: &Argument| argument.text == "--" || name == "go" && argument.text == "run";
+    (words_of(name) == Some(Words::Targets)).then(|| arguments.iter().position(is_end)).flatten()
+}
+
 /// The words of a program that may be files. What a program that runs code is given by the line counts only where the line writes it out.
 pub(super) fn of_words(name: &str, arguments: &[Argument]) -> Vec<Touch> {
     let is_target = match words_of(name) {
@@ -106,6 +112,9 @@ pub(super) fn of_words(name: &str, arguments: &[Argument]) -> Vec<Touch> {
         Some(Words::NoFiles) if !is_sender(name) || read(name, arguments).is_ok() => return Vec::new(),
         // To these a name is that of a folder with a project.
         _ if matches!(name, "dotnet" | "mix") => false,
+        _ if matches!(name, "terraform" | "tofu") && arguments.iter().any(|word| matches!(word.text.as_str(), "show" | "validate")) => {
+            false
+        }
         words => words == Some(Words::Targets) && read(name, arguments).is_ok(),
     };
     let is_package = |index: usize| {
@@ -186,7 +195,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 /// Returns whether a setting names a place in a container, or no place.
 fn is_inside(setting: &str) -> bool {
     let name = setting.split('=').next().unwrap_or_default().trim_start_matches('-');
-    matches!(name, "dst" | "destination" | "target" | "workdir" | "id" | "type" | "name" | "format" | "label")
+    matches!(name, "dst" | "destination" | "target" | "workdir" | "type" | "name" | "format" | "label")
 }
 
 /// TABLE: options of `gh` whose value is a text.
