@@ -1,15 +1,27 @@
 //! Reads a command's arguments behind the words of the list's entry that it matches: those are the author's, the rest is the table's.
 
 use super::argument::Argument;
-use super::tables::{self, Started, Unlisted, clone_operands};
+use super::tables::{self, Reading, Started, Unlisted, clone_operands};
+use super::template::Place;
 
-/// Reads the arguments of a program by its table. The first `given` words, the program with them, are the words of an entry of the list. Where
-/// the table refuses one of these, it is the author's word: it is passed over, and the table reads the rest. Behind a subcommand that the
-/// table does not know, the rest must be literal.
+/// How far an entry of the list, and the program's table, know a command.
+#[derive(Debug)]
+pub struct Entry<'a> {
+    /// How many words of the command are the entry's.
+    pub given: usize,
+    /// The typed places that the command fills, each with the place of its argument.
+    pub filled: &'a [(usize, Place)],
+    /// Whether the table has all arguments.
+    pub is_listed: bool,
+}
+
+/// Reads the arguments of a program behind an entry; `reading` is what its table makes of them. The first `given` words, the program with them, are
+/// the words of an entry of the list. Where the table refuses one of these, it is the author's word: it is passed over, and the table reads the
+/// rest. Behind a subcommand that the table does not know, the rest must be literal.
 ///
 /// # Errors
 /// [`Unlisted`] is the first argument that neither the table nor the entry has.
-pub fn read(name: &str, arguments: &[Argument], given: usize) -> Result<Vec<Started>, Unlisted> {
+pub fn read(name: &str, arguments: &[Argument], given: usize, reading: Reading) -> Reading {
     if given > 1 && matches!(name, "tar" | "gtar" | "bsdtar") {
         return behind_operation(arguments, given);
     }
@@ -21,9 +33,10 @@ pub fn read(name: &str, arguments: &[Argument], given: usize) -> Result<Vec<Star
     }
     if let Some((tool, rest)) = tool(name, arguments, given) {
         let words = arguments.len() - rest.len();
-        return read(tool, rest, given - words).map_err(|unlisted| Unlisted { index: unlisted.index + words, ..unlisted });
+        let reading = tables::read(tool, rest);
+        return read(tool, rest, given - words, reading).map_err(|unlisted| Unlisted { index: unlisted.index + words, ..unlisted });
     }
-    let mut unlisted = match tables::read(name, arguments) {
+    let mut unlisted = match reading {
         Err(unlisted) if unlisted.index + 1 < given => unlisted,
         // Who names the subcommand allows what it does without an option.
         Err(unlisted) if unlisted.what == tables::NEEDED && names_subcommand(name, arguments, given) => return Ok(Vec::new()),
@@ -63,12 +76,7 @@ fn names_subcommand(name: &str, arguments: &[Argument], given: usize) -> bool {
 
 /// Reads the arguments once more where the word behind an option that was passed over is the entry's too: it may be the option's value, and the
 /// word behind it what the program runs (`gawk -i inplace PROGRAM`). Both readings have to be in the table. `at` is where the option stood.
-fn with_value_taken(
-    name: &str,
-    rest: &[(usize, Argument)],
-    (at, given): (usize, usize),
-    mut started: Vec<Started>,
-) -> Result<Vec<Started>, Unlisted> {
+fn with_value_taken(name: &str, rest: &[(usize, Argument)], (at, given): (usize, usize), mut started: Vec<Started>) -> Reading {
     let is_its_value = rest.get(at).is_some_and(|(place, word)| place + 1 < given && !word.text.starts_with('-'));
     if !is_its_value {
         return Ok(started);
@@ -97,7 +105,7 @@ fn tool<'a>(name: &str, arguments: &'a [Argument], given: usize) -> Option<(&'a 
 
 /// Reads what stands behind a `git clone` that an entry names: options that run and load nothing, one address that is no helper program's
 /// (`ext::`) and no path, and perhaps a folder.
-fn behind_clone(arguments: &[Argument], given: usize) -> Result<Vec<Started>, Unlisted> {
+fn behind_clone(arguments: &[Argument], given: usize) -> Reading {
     let subcommand = tables::git_subcommand(arguments);
     let from = subcommand + 1;
     let unlisted = |index: usize| Unlisted { index, what: tables::OPERAND };
@@ -125,7 +133,7 @@ fn is_remote_add(arguments: &[Argument]) -> bool {
 
 /// Reads what stands behind a `git remote add` that an entry names: a name and an address, as [`behind_clone`] takes it, and no option: `-f`
 /// fetches.
-fn behind_remote_add(arguments: &[Argument], given: usize) -> Result<Vec<Started>, Unlisted> {
+fn behind_remote_add(arguments: &[Argument], given: usize) -> Reading {
     let from = tables::git_subcommand(arguments) + 2;
     let unlisted = |index: usize| Unlisted { index, what: tables::OPERAND };
     // The entry names the subcommand itself, and perhaps the name behind it.
@@ -156,7 +164,7 @@ fn is_cloned(address: &str) -> bool {
 }
 
 /// Reads what stands behind the operation of `tar` that an entry names, such as `tar xf`: names of archives and members, no options.
-fn behind_operation(arguments: &[Argument], given: usize) -> Result<Vec<Started>, Unlisted> {
+fn behind_operation(arguments: &[Argument], given: usize) -> Reading {
     let is_name = |argument: &Argument| argument.is_operand() && argument.is_literal() && !argument.text.contains(':');
     match arguments.iter().skip(given - 1).position(|argument| !is_name(argument)) {
         Some(index) => Err(Unlisted { index: index + given - 1, what: tables::OPERAND }),
@@ -166,7 +174,7 @@ fn behind_operation(arguments: &[Argument], given: usize) -> Result<Vec<Started>
 
 /// Returns what a program starts whose name, or text, fills a typed place of an entry: `timeout {number} {word}` says nothing of what runs. What
 /// an entry names itself is its author's. `places` are where such arguments stand in the line.
-pub fn started_in_places(name: &str, arguments: &[Argument], places: &[usize]) -> Vec<Started> {
+pub fn started_in_places(reading: Reading, places: &[usize]) -> Vec<Started> {
     let is_filled = |started: &Started| match started {
         Started::Command(words) => words.first().is_some_and(|word| places.contains(&word.at)),
         Started::Text(text) => places.contains(&text.at),
@@ -174,5 +182,5 @@ pub fn started_in_places(name: &str, arguments: &[Argument], places: &[usize]) -
     if places.is_empty() {
         return Vec::new();
     }
-    tables::read(name, arguments).unwrap_or_default().into_iter().filter(is_filled).collect()
+    reading.unwrap_or_default().into_iter().filter(is_filled).collect()
 }

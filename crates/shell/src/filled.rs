@@ -8,8 +8,9 @@ use super::template::Place;
 use super::walk::Walk;
 
 impl Walk<'_> {
-    /// Notes what typed places of the list hold. `touched` are the arguments that the program is known to take for files.
-    pub(super) fn fill(&mut self, name: &str, filled: Vec<(usize, Place)>, arguments: &[Argument], touched: &[usize]) {
+    /// Notes what typed places of the list hold. `touched` are the arguments that the program is known to take for files, and
+    /// `is_listed` says whether its table has all arguments.
+    pub(super) fn fill(&mut self, (name, arguments): (&str, &[Argument]), filled: Vec<(usize, Place)>, touched: &[usize], is_listed: bool) {
         for (index, place) in filled {
             let Some(argument) = arguments.get(index) else { continue };
             match place {
@@ -18,7 +19,7 @@ impl Walk<'_> {
                     self.fetched(name, arguments, argument);
                 }
                 // A program that is not known, or is given what its table does not know, may do both with it.
-                Place::Path if !touched.contains(&index) || tables::is_unsaid_at(name, arguments, index) => {
+                Place::Path if !touched.contains(&index) || tables::is_unsaid_at(name, arguments, index, is_listed) => {
                     for access in [Access::Read, Access::Write] {
                         let path = self.directories.resolved(&argument.text);
                         self.operands.push(FileOperand::new(path, access));

@@ -3,12 +3,12 @@
 use rustc_hash::FxHashSet;
 
 use super::argument::{Argument, Certainty};
+use super::entry::Entry;
 use super::files::{self, Below, FileOperand, FileUse};
 use super::found;
 use super::grammar::{Access, Construct, Piece, Word};
 use super::reached::Way;
 use super::tables::{self, COMPUTED_NAME, Touch, touched};
-use super::template::Place;
 use super::walk::{WORD_BYTES, Walk};
 
 /// TABLE: programs that find names of files below what they are given.
@@ -33,7 +33,7 @@ const GIT_SHOWN: [&str; 3] = ["annotate", "blame", "diff"];
 impl Walk<'_> {
     /// Notes the files that a program is given. Names that the line computes cannot be held to any rule.
     /// Returns the places of the arguments that are files. What an archive holds that an entry of the list says to extract is its author's.
-    pub(super) fn touch(&mut self, name: &str, arguments: &[Argument], given: usize, filled: &[(usize, Place)]) -> Vec<usize> {
+    pub(super) fn touch(&mut self, name: &str, arguments: &[Argument], behind: &Entry<'_>) -> Vec<usize> {
         if name == "tee" {
             let written = arguments.iter().filter(|argument| argument.is_operand());
             written.for_each(|argument| self.output_file(name, argument.as_known(), argument.at));
@@ -48,8 +48,8 @@ impl Walk<'_> {
             self.output_file(name, argument.as_known().map(|_| path.as_str()), argument.at);
             places.push(index);
         }
-        let touches = touched_behind(given, name, arguments, filled);
-        let trees = trees_behind(given, name, arguments);
+        let touches = touched_behind(behind, name, arguments);
+        let trees = trees_behind(behind, name, arguments);
         // Names that are only shown are held by no rule.
         let is_shown = !self.is_read_on && tables::only_names(name, arguments);
         self.note_found(name, arguments, &touches, is_shown);
@@ -331,23 +331,23 @@ impl Walk<'_> {
     }
 }
 
-/// Returns what a program touches. `given` words are those of an entry of the list: where nothing but its words says what it touches, what the
-/// entry names itself is its author's, and what fills its places is not.
-fn touched_behind(given: usize, name: &str, arguments: &[Argument], filled: &[(usize, Place)]) -> Vec<Touch> {
-    let mut touches = touched(name, arguments);
-    if given > 1 && tables::is_worded(name) {
-        let is_filled = |at: usize| filled.iter().any(|(index, _)| *index == at);
-        touches.retain(|touch| !matches!(touch, Touch::File { index, .. } if *index + 1 < given && !is_filled(*index)));
+/// Returns what a program touches. Where nothing but its words says that, what an entry names itself is its author's, and what fills its places is
+/// not.
+fn touched_behind(entry: &Entry<'_>, name: &str, arguments: &[Argument]) -> Vec<Touch> {
+    let mut touches = touched(name, arguments, entry.is_listed);
+    if entry.given > 1 && tables::is_worded(name) {
+        let is_filled = |at: usize| entry.filled.iter().any(|(index, _)| *index == at);
+        touches.retain(|touch| !matches!(touch, Touch::File { index, .. } if *index + 1 < entry.given && !is_filled(*index)));
     }
     touches
 }
 
 /// Returns what happens to what lies below the arguments of a command. What is extracted behind an entry is its author's.
-fn trees_behind(given: usize, name: &str, arguments: &[Argument]) -> Vec<Below> {
-    match given {
+fn trees_behind(entry: &Entry<'_>, name: &str, arguments: &[Argument]) -> Vec<Below> {
+    match entry.given {
         0 | 1 => tables::trees(name, arguments),
         _ if name.ends_with("tar") && tables::extracts(arguments) => Vec::new(),
-        _ => tables::trees_of_entry(name, arguments),
+        _ => tables::trees_of_entry(name, arguments, entry.is_listed),
     }
 }
 

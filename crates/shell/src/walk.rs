@@ -4,11 +4,12 @@ use std::rc::Rc;
 
 use super::allow::Allow;
 use super::argument::{Argument, Certainty};
+use super::entry::Entry;
 use super::files::{self, Directories, FileOperand, FileUse};
 use super::found;
 use super::grammar::{self, Command, Construct, Kind, List, Piece, Redirect, Refusal, Simple, Word};
 use super::reached::{Doubt, Reached, Way};
-use super::tables::{self, Unlisted};
+use super::tables::{self, Reading, Unlisted};
 use super::{COMMANDS_MAX, assignments, entry, output, streams};
 
 /// The commands that need no permission: they do nothing outside the shell, and tell no more than whether a file is there.
@@ -302,23 +303,24 @@ impl<'a> Walk<'a> {
             self.git(arguments, at);
         }
         let filled = filled.unwrap_or_default();
-        let touched = self.touch(name, arguments, given, &filled);
+        let reading = tables::read(name, arguments);
+        let touched = self.touch(name, arguments, &Entry { given, filled: &filled, is_listed: reading.is_ok() });
         self.read_texts(name, arguments, index);
         let was_fed_found = self.is_fed_found;
         self.is_fed_found &= name != "xargs" || !arguments.iter().any(|word| word.text.starts_with("-a") || word.text.starts_with("--arg"));
         self.is_fed_whole &= self.is_fed_found && found::takes_whole(arguments);
         let places: Vec<usize> = filled.iter().filter_map(|(index, _)| arguments.get(*index)).map(|argument| argument.at).collect();
-        self.fill(name, filled, arguments, &touched);
+        self.fill((name, arguments), filled, &touched, reading.is_ok());
         // What an entry says word for word is its author's, whatever a table makes of it. An interpreter alone reads what it runs.
         let is_written_out = given > 1 && given == words.len();
         self.prints_secrets |= !is_written_out && tables::prints_secrets(name, arguments);
-        let hands_on = is_written_out && hands_on(name, arguments);
+        let hands_on = is_written_out && hands_on(name, &reading);
         let authored = words.iter().take(if given > 1 { given } else { 0 }).map(|word| word.at).filter(|at| !places.contains(at));
         let outer = std::mem::replace(&mut self.authored, authored.collect());
         let started = if is_written_out && !hands_on {
-            Ok(entry::started_in_places(name, arguments, &places))
+            Ok(entry::started_in_places(reading, &places))
         } else {
-            entry::read(name, arguments, if hands_on { 1 } else { given })
+            entry::read(name, arguments, if hands_on { 1 } else { given }, reading)
         };
         match started {
             Ok(started) => started.into_iter().for_each(|started| self.started(name, started)),
@@ -387,10 +389,10 @@ impl<'a> Walk<'a> {
 }
 
 /// Returns whether a command that an entry has word for word gives other commands more than its words: names that `xargs` reads and `find` finds.
-fn hands_on(name: &str, arguments: &[Argument]) -> bool {
+fn hands_on(name: &str, reading: &Reading) -> bool {
     match name {
         "xargs" | "gxargs" => true,
-        "find" | "gfind" => tables::read(name, arguments).is_ok_and(|started| !started.is_empty()),
+        "find" | "gfind" => reading.as_ref().is_ok_and(|started| !started.is_empty()),
         _ => false,
     }
 }

@@ -159,8 +159,8 @@ fn check_words(checked: &Checked) -> Result<(), Denial> {
     }
     match (is_secret, is_other_name) {
         (true, _) if checked.patterns.iter().any(|pattern| pattern == HIDDEN_ONES) => {
-            const MESSAGE: &str = "Command shows or changes hidden files that a program finds, and secrets may be among them; have it look for names, \
-                 as grep --include='*.py' and find -name '*.py' do";
+            const MESSAGE: &str = "Command shows or changes hidden files that a program finds, and secrets may be among them; have it look for \
+                 names, as grep --include='*.py' and find -name '*.py' do";
             Err(Denial::new("oap.blocked_pattern", MESSAGE))
         }
         (true, _) => Err(Denial::new("oap.blocked_pattern", "Command names a file that matches default sensitive read pattern")),

@@ -25,8 +25,8 @@ pub(super) fn range(text: &str) -> Option<(usize, Vec<String>)> {
     (is_word && is_short).then(|| (length, (first..=last).map(|number| number.to_string()).chain([format!("{{{inner}}}")]).collect()))
 }
 
-/// Reads a word with one list in braces, as in `src/{a,b}`, of a program that does the same with each of its operands, or copies all but the last: how
-/// long it is, and the words that it stands for. To dash and busybox sh it stands for itself.
+/// Reads a word with one list in braces, as in `src/{a,b}`, of a program that does the same with each of its operands, or copies all but the last:
+/// how long the word is, and the words that it stands for. To dash and busybox sh it stands for itself.
 pub(super) fn list(text: &str, simple: &Simple) -> Option<(usize, Vec<String>)> {
     let program = simple.words.first().and_then(Word::as_text)?;
     let length = text.bytes().position(|byte| ends_word(Some(byte))).unwrap_or(text.len());
@@ -44,8 +44,8 @@ pub(super) fn list(text: &str, simple: &Simple) -> Option<(usize, Vec<String>)> 
         .then(|| (length, items.iter().map(|item| format!("{front}{item}{behind}")).chain([word.to_owned()]).collect()))
 }
 
-/// Returns whether a command may have braces whose last are at a place. `cp` writes its last operand, which is one word to all shells, and does more
-/// with options.
+/// Returns whether a command may have braces, the last of which are at a place. `cp` writes its last operand, which is one word to all shells, and
+/// does more with options.
 pub(super) fn are_taken(simple: &Simple, last: usize) -> bool {
     let is_operand = |word: &Word| word.as_text().is_some_and(|text| !text.starts_with('-'));
     match simple.words.split_first() {

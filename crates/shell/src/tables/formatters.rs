@@ -1,5 +1,6 @@
 //! Programs that check and rewrite the files that they are given. What they find below a folder is source code by their settings.
 
+use super::reading::read;
 use super::touches::{Touch, all_words, touched};
 use crate::argument::Argument;
 use crate::grammar::Access;
@@ -63,7 +64,8 @@ pub(super) fn of_tool(arguments: &[Argument], behind: usize) -> Vec<Touch> {
     let Some(tool) = behind.checked_sub(1).and_then(|at| arguments.get(at)).filter(|tool| is_formatter(&tool.text)) else {
         return Vec::new();
     };
-    let mut touched = touched(&tool.text, arguments.get(behind..).unwrap_or_default());
+    let rest = arguments.get(behind..).unwrap_or_default();
+    let mut touched = touched(&tool.text, rest, read(&tool.text, rest).is_ok());
     touched.iter_mut().for_each(|touch| {
         if let Touch::File { index, .. } = touch {
             *index += behind;

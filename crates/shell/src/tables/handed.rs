@@ -13,8 +13,9 @@ const COPIERS: [(&str, &str); 3] =
 const FLAGS: [&str; 9] =
     ["--archive", "--compress", "--delete", "--dry-run", "--follow-link", "--progress", "--recursive", "--stats", "--verbose"];
 
-/// TABLE: programs that pack folders, or send them away.
-const PACKERS: [&str; 13] = ["7z", "7za", "7zr", "aws", "borg", "cpio", "ditto", "gcloud", "gsutil", "jar", "pax", "rar", "rclone"];
+/// TABLE: programs that pack folders, mount them or send them away.
+const TAKERS: &str = "7z 7za 7zr adb aws azcopy bindfs borg cpio dar ditto gcloud genisoimage gsutil jar mc mkisofs mksquashfs mount pax rar \
+     rclone restic s3cmd systemd-nspawn xorriso";
 
 /// TABLE: programs that mount folders into containers.
 const MOUNTERS: [&str; 5] = ["docker", "docker-compose", "nerdctl", "podman", "podman-compose"];
@@ -56,9 +57,9 @@ pub(super) fn copied(program: &str, arguments: &[Argument]) -> Option<Copied> {
     Some(Copied { words, targets, fetches })
 }
 
-/// Returns whether a program packs folders or sends them away.
-pub(super) fn is_packer(program: &str) -> bool {
-    PACKERS.contains(&program)
+/// Returns whether a program packs folders, mounts them or sends them away.
+pub(super) fn is_taker(program: &str) -> bool {
+    TAKERS.split(' ').any(|name| name == program)
 }
 
 /// Returns for each argument of a program that sends files what happens below the file that it names, where the program's table does not know the

@@ -61,7 +61,7 @@ pub use outputs::outputs;
 pub use patterns::{braces, chosen_names};
 pub use printing::prints_secrets;
 pub use reading::{
-    COMPUTED, COMPUTED_NAME, LITERAL, NAMED, NEEDED, OPERAND, SUBCOMMAND, Started, Unlisted, read, subcommand_behind_options,
+    COMPUTED, COMPUTED_NAME, LITERAL, NAMED, NEEDED, OPERAND, Reading, SUBCOMMAND, Started, Unlisted, read, subcommand_behind_options,
 };
 pub use texts::{git_subcommand, gives, reads_names, texts};
 pub use touches::{Touch, touched};
@@ -198,7 +198,7 @@ pub enum Value {
     Written,
     /// `GIT`: a setting of `git`, with its value.
     Git,
-    /// `ENCODING`: the name of an encoding, perhaps with `//TRANSLIT` or `//IGNORE`. With another slash it is a file that says what characters mean.
+    /// `ENCODING`: the name of an encoding, perhaps with `//TRANSLIT` or `//IGNORE`. With another slash it is a file that says what characters are.
     Encoding,
     /// `TRIPLE`: the name of a platform, and no file that describes one: that names a linker.
     Triple,

@@ -4,7 +4,8 @@ use super::checks::{self, is_of};
 use super::movers::{is_mover, movable};
 use super::options::{Known, Options, Role, Takes};
 pub use super::unlisted::{
-    ASSIGNMENT, COMPUTED, COMPUTED_NAME, LITERAL, MISSING, NAMED, NEEDED, OPERAND, OPTION, REFUSED, SUBCOMMAND, Started, Unlisted, VALUE,
+    ASSIGNMENT, COMPUTED, COMPUTED_NAME, LITERAL, MISSING, NAMED, NEEDED, OPERAND, OPTION, REFUSED, Reading, SUBCOMMAND, Started, Unlisted,
+    VALUE,
 };
 use super::{Operands, Program, Style, Subcommand, Value, sed, values};
 use crate::argument::{Argument, Certainty};
@@ -13,7 +14,7 @@ use crate::argument::{Argument, Certainty};
 ///
 /// # Errors
 /// [`Unlisted`] says which argument is not in the program's table.
-pub fn read(program: &str, arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+pub fn read(program: &str, arguments: &[Argument]) -> Reading {
     let Some(table) = super::table(program) else {
         return if is_mover(program) { movable(program, arguments) } else { literal(arguments) };
     };

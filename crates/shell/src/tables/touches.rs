@@ -116,11 +116,11 @@ const FILE_LETTERS: [(&str, &str); 12] = [
 /// TABLE: options of which each value is a pattern of names that the program looks for.
 const PATTERN_OPTIONS: [&str; 6] = ["g", "glob", "iglob", "include", "type-add", "i"];
 
-/// Returns what the arguments of a program name of files.
+/// Returns what the arguments of a program name of files. `is_listed` says whether the program's table has all of them.
 #[must_use]
-pub fn touched(program: &str, arguments: &[Argument]) -> Vec<Touch> {
+pub fn touched(program: &str, arguments: &[Argument], is_listed: bool) -> Vec<Touch> {
     let mut touched = files_of_options(program, arguments);
-    touched.extend(of_words(program, arguments));
+    touched.extend(of_words(program, arguments, is_listed));
     match program {
         "find" | "gfind" => touched.extend(of_find(arguments)),
         "git" => touched.extend(of_git(arguments)),
@@ -338,8 +338,8 @@ fn own_patterns(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     found.flatten().map(Touch::Pattern).collect()
 }
 
-/// Returns what is done with the file that is the value of a long option, in full or shortened: programs without a table take its beginning too. The
-/// beginning is never taken for another option than the program's own table has under it: `rg --files` looks for names.
+/// Returns what is done with the file that is the value of a long option, in full or shortened: programs without a table take its beginning too.
+/// The beginning is never taken for another option than the program's own table has under it: `rg --files` looks for names.
 fn of_file_option(program: &str, text: &str) -> Option<Access> {
     let long = text.strip_prefix("--").filter(|long| !long.is_empty())?;
     let is_own = is_long_option(program, long);

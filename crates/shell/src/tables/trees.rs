@@ -2,10 +2,10 @@
 
 use super::archives::{extracted_to, unzipped_to};
 use super::git_files::{changes_all, git_operands, is_pattern};
-use super::git_subcommand;
-use super::handed::{Copied, copied, is_packer, sent};
+use super::handed::{Copied, copied, is_taker, sent};
 use super::touches::{operands, targets};
-use super::words::{entered, handed_on, is_beyond, is_unsaid};
+use super::words::{entered, handed_on, is_unsaid};
+use super::{git_subcommand, is_known};
 use crate::argument::Argument;
 use crate::files::Below;
 
@@ -21,7 +21,7 @@ pub fn trees(program: &str, arguments: &[Argument]) -> Vec<Below> {
         "cp" if has(arguments, &['r', 'R', 'a'], "recursive") || has(arguments, &[], "archive") => {
             moved(arguments, &operands(program, arguments), &targets(arguments))
         }
-        _ if is_packer(program) => all(Below::Sent),
+        _ if is_taker(program) => all(Below::Sent),
         "rm" if has(arguments, &['r', 'R'], "recursive") => all(Below::Changes),
         "chmod" | "chown" | "chgrp" | "chattr" if has(arguments, &['R'], "recursive") => all(Below::Changes),
         "zip" if has(arguments, &['r', 'R'], "recurse-paths") => all(Below::Moves),
@@ -49,9 +49,9 @@ pub fn trees(program: &str, arguments: &[Argument]) -> Vec<Below> {
 /// As [`trees`], of arguments that an entry of the list allows although the program's table does not know them: nobody knows what it does with its
 /// files, but for those that programs which send files elsewhere are known to read.
 #[must_use]
-pub fn trees_of_entry(program: &str, arguments: &[Argument]) -> Vec<Below> {
+pub fn trees_of_entry(program: &str, arguments: &[Argument], is_listed: bool) -> Vec<Below> {
     let below = trees(program, arguments);
-    if !below.is_empty() || program == "git" || program.ends_with("tar") || !is_beyond(program, arguments) {
+    if !below.is_empty() || program == "git" || program.ends_with("tar") || is_listed || !is_known(program) {
         return below;
     }
     sent(program, arguments).unwrap_or_else(|| vec![Below::Unsaid; arguments.len()])

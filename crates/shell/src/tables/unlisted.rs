@@ -20,6 +20,9 @@ pub struct Unlisted {
     pub what: &'static str,
 }
 
+/// What a program starts by its arguments, or the first argument that its table does not have.
+pub type Reading = Result<Vec<Started>, Unlisted>;
+
 /// Says of an option that is not in the table.
 pub const OPTION: &str = "an option that is not known to be harmless";
 /// Says of a program of which a list has to say what it may do.

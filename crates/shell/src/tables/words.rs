@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::handed::copied;
 use super::looking::HIDDEN_ONES;
-use super::reading::{Scan, read, scan_subcommand};
+use super::reading::{Scan, scan_subcommand};
 use super::touches::{Touch, in_rows, scan_of, words};
 use super::{Program, formatters, is_known, program, runs, table};
 use crate::argument::Argument;
@@ -105,17 +105,17 @@ pub(super) fn handed_on(name: &str, arguments: &[Argument]) -> Option<usize> {
 }
 
 /// The words of a program that may be files. What a program that runs code is given by the line counts only where the line writes it out.
-pub(super) fn of_words(name: &str, arguments: &[Argument]) -> Vec<Touch> {
+pub(super) fn of_words(name: &str, arguments: &[Argument], is_listed: bool) -> Vec<Touch> {
     let is_target = match words_of(name) {
         Some(Words::OfRow) => return Vec::new(),
         // What an entry allows beyond the table may be given files.
-        Some(Words::NoFiles) if !is_sender(name) || read(name, arguments).is_ok() => return Vec::new(),
+        Some(Words::NoFiles) if !is_sender(name) || is_listed => return Vec::new(),
         // To these a name is that of a folder with a project.
         _ if matches!(name, "dotnet" | "mix") => false,
         _ if matches!(name, "terraform" | "tofu") && arguments.iter().any(|word| matches!(word.text.as_str(), "show" | "validate")) => {
             false
         }
-        words => words == Some(Words::Targets) && read(name, arguments).is_ok(),
+        words => words == Some(Words::Targets) && is_listed,
     };
     let is_package = |index: usize| {
         let before = index.checked_sub(1).and_then(|at| arguments.get(at)).map_or("", |word| word.text.as_str());
@@ -297,11 +297,6 @@ pub(super) fn entered(program: &str, arguments: &[Argument]) -> Vec<usize> {
 
 /// Returns whether a program's table does not know what it does with the file at this place, which an entry of the list allows all the same.
 #[must_use]
-pub fn is_unsaid_at(program: &str, arguments: &[Argument], index: usize) -> bool {
-    is_beyond(program, arguments) && !read_by_senders(program, arguments).contains(&index)
-}
-
-/// Returns whether a program's table does not know its arguments.
-pub(super) fn is_beyond(program: &str, arguments: &[Argument]) -> bool {
-    is_known(program) && read(program, arguments).is_err()
+pub fn is_unsaid_at(program: &str, arguments: &[Argument], index: usize, is_listed: bool) -> bool {
+    !is_listed && is_known(program) && !read_by_senders(program, arguments).contains(&index)
 }
