@@ -308,6 +308,11 @@ impl Rules for FileLimits {
         })
     }
 
+    fn check_whole_below(&self, folder: &str, patterns: &[String]) -> Result<(), Denial> {
+        let is_above = |blocked: &PathSet| left_behind::may_be_above(blocked, patterns);
+        check_limit(&self.blocked_paths, |blocked| if is_above(blocked) { self.check_tree(folder, Below::Moves) } else { Ok(()) })
+    }
+
     /// A pattern may not name a blocked place. A search reads what lies below its folder in any case.
     fn check_patterns(&self, patterns: &[String]) -> Result<(), Denial> {
         check_limit(&self.blocked_paths, |blocked| match patterns.iter().any(|pattern| blocked.is_named_by(pattern)) {

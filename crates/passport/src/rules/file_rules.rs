@@ -80,7 +80,14 @@ impl FileRules<'_> {
         })?;
         if operands.iter().any(|operand| operand.is_found && operand.access == Access::Read) {
             let mut folders = searched().flat_map(|folder| self.limits.rules(Pack::FileRead).map(move |rules| (folder, rules)));
-            folders.try_for_each(|(folder, rules)| rules?.check_shown_below(&folder.path))?;
+            // A folder that is found goes away with all that lies below it.
+            let is_whole = |operand: &FileOperand| matches!(operand.below, Below::Moves | Below::Comes | Below::Sent | Below::Given);
+            let goes_away = operands.iter().any(|operand| operand.is_found && operand.access == Access::Read && is_whole(operand));
+            folders.try_for_each(|(folder, rules)| {
+                let rules = rules?;
+                rules.check_shown_below(&folder.path)?;
+                if goes_away { rules.check_whole_below(&folder.path, patterns) } else { Ok(()) }
+            })?;
         }
         self.check_found(operands, patterns)
     }

@@ -51,6 +51,17 @@ pub(super) fn are_built(patterns: &[String]) -> bool {
     !patterns.is_empty() && patterns.iter().all(|pattern| BUILT.contains(&pattern.as_str()))
 }
 
+/// Returns whether names that are found by some patterns, or by none, could be those of folders above a blocked place.
+pub(super) fn may_be_above(blocked: &PathSet, patterns: &[String]) -> bool {
+    let is_part = |pattern: &String| {
+        let last = pattern.rsplit('/').next().unwrap_or_default();
+        let last = last.rsplit_once("**").map_or_else(|| last.to_owned(), |(_, end)| format!("*{end}"));
+        // A folder may be found as `.`.
+        last.trim_matches(['*', '?', '.']).is_empty() || blocked.has_part(&last)
+    };
+    patterns.is_empty() || patterns.iter().any(is_part)
+}
+
 /// Returns whether a pattern finds only files whose names have a dot: one that is no choice of a set, behind all that may stand for a slash.
 pub(super) fn has_extension(pattern: &str) -> bool {
     let name = pattern.rsplit('/').next().unwrap_or_default();

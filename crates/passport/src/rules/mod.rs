@@ -113,6 +113,11 @@ trait Rules: std::fmt::Debug + Send + Sync {
         Ok(())
     }
 
+    /// Checks that no folder above a blocked path is found below a folder by some patterns; only packs for files have something to say.
+    fn check_whole_below(&self, _folder: &str, _patterns: &[String]) -> Result<(), Denial> {
+        Ok(())
+    }
+
     /// Checks patterns with which programs look for names; only packs for files have something to say.
     fn check_patterns(&self, _patterns: &[String]) -> Result<(), Denial> {
         Ok(())
