@@ -42,7 +42,7 @@ pub const MISSING: &str = "too few arguments: without them it does what is not k
 /// Says of the value of an option that is not in the table.
 pub const VALUE: &str = "a value of an option that is not known to be harmless";
 /// Says of a command that lacks an option without which the program asks, or reads from a file what it does.
-pub const NEEDED: &str = "no option without which it asks for a text, or does what a file says";
+pub const NEEDED: &str = "too few options: as it stands it asks for a text, or does what a file says,";
 /// Says of a builtin that is refused always.
 pub const REFUSED: &str = "effects inside the shell that no list of commands holds";
 /// Says of a program without a table whose arguments are not literal.
