@@ -11,6 +11,7 @@ const HARMLESS: &[&str] = &[
     "COLUMNS",
     "DEBIAN_FRONTEND",
     "FORCE_COLOR",
+    "GIT_EDITOR",
     "GIT_PAGER",
     "GOARCH",
     "GOOS",
@@ -90,6 +91,8 @@ pub fn is_harmless(name: &str, value: &str) -> bool {
     (HARMLESS.contains(&name) || NUMBERS.contains(&name))
         && match name {
             "GIT_PAGER" | "PAGER" | "MANPAGER" => ["", "cat"].contains(&value),
+            // Both leave the text as it is.
+            "GIT_EDITOR" => ["true", ":"].contains(&value),
             "MPLBACKEND" => ["Agg", "agg"].contains(&value),
             name if NUMBERS.contains(&name) => is_numbers(value),
             // These are numbers to zsh, which evaluates what it takes for a number.
@@ -125,6 +128,7 @@ mod tests {
         assert!(is_harmless_for("ls", "LANG", "C") && is_harmless_for("python", "PYTHONPATH", "src"));
         assert!(is_harmless_for("cargo", "RUSTFLAGS", "-D warnings -A clippy::all"));
         assert!(is_harmless("LC_ALL", "de_DE.UTF-8") && !is_harmless("LC_ALL", "zh_CN.GBK"));
+        assert!(is_harmless("GIT_EDITOR", "true") && !is_harmless("GIT_EDITOR", "vim"));
         assert!(is_harmless("COLUMNS", "80") && !is_harmless("COLUMNS", "path[$(id)]"));
         assert!(is_harmless("DEBIAN_FRONTEND", "noninteractive") && !is_harmless("DEBIAN_FRONTEND", "x; BEGIN{}"));
         assert!(!is_harmless_for("ls", "PYTHONPATH", "src") && !is_harmless_for("ls", "PATH", "/bin"));

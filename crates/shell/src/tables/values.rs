@@ -13,6 +13,7 @@ const GIT: &[(&str, &[&str])] = &[
     ("commit.gpgsign", &["false"]),
     ("core.abbrev", &["7", "8", "10", "12", "40", "no", "auto"]),
     ("core.autocrlf", &["true", "false", "input"]),
+    ("core.editor", &["true", ":"]),
     ("core.eol", &["lf", "crlf", "native"]),
     ("core.filemode", &["true", "false"]),
     ("core.longpaths", &["true", "false"]),
