@@ -134,9 +134,11 @@ const MESSAGE_TOOLS: &[Names] = &[
     (Channel, "channel channel_id channel_ids channels channel_name room room_id rooms group group_id groups conversation conversation_id"),
     (
         Text,
-        "message text content subject body html markdown format type message_type parse_mode priority action blocks attachments caption \
-         reply_to_message_id message_id thread_ts color tags",
+        "message text content subject body html markdown format type message_type parse_mode priority action caption topic content_type \
+         mime_type reply_to_message_id message_id thread_ts color tags",
     ),
+    // Each of their parts is judged by its own name.
+    (Body, "blocks attachments"),
 ];
 
 /// TABLE: tools that start agents.
@@ -319,6 +321,16 @@ pub(super) fn is_host(folded: &str) -> bool {
 /// of every letter.
 pub(super) fn fold(name: &str) -> Option<String> {
     name.is_ascii().then(|| letters(name).map(char::from).collect())
+}
+
+/// Returns the last word of a name, as it is spelled: behind `_`, `-` and other punctuation, or from a capital on.
+pub(super) fn last_word(name: &str) -> &str {
+    let name = name.trim_end_matches(|char: char| !char.is_ascii_alphabetic());
+    let rest = name.rsplit(|char: char| !char.is_ascii_alphabetic()).next().unwrap_or_default();
+    let humps = rest.bytes().zip(rest.bytes().skip(1)).enumerate();
+    let start =
+        humps.filter(|(_, (left, right))| left.is_ascii_lowercase() && right.is_ascii_uppercase()).last().map_or(0, |(at, _)| at + 1);
+    rest.get(start..).unwrap_or_default()
 }
 
 /// Returns whether two names are folded to the same.

@@ -53,21 +53,15 @@ impl Walk<'_> {
     }
 }
 
-/// Returns a text with each percent sign and two digits as the character that they stand for.
-fn decoded(text: &str) -> String {
-    let mut parts = text.split('%');
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |mut decoded, part| {
-        match part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(u8::is_ascii) {
-            Some(byte) => {
-                decoded.push(char::from(byte));
-                decoded.push_str(part.get(2..).unwrap_or_default());
-            }
-            None => {
-                decoded.push('%');
-                decoded.push_str(part);
-            }
-        }
-        decoded
-    })
+/// Returns a text with each percent sign and two digits as the byte that they stand for. Bytes that are no UTF-8 become U+FFFD.
+#[must_use]
+pub fn decoded(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let [first, behind @ ..] = rest {
+        let digits = behind.get(..2).filter(|digits| *first == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
+        let byte = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { behind.get(2..).unwrap_or_default() } else { behind };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }

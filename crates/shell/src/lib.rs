@@ -65,6 +65,7 @@ use allow::Allow;
 pub use argument::{Argument, Certainty};
 use deny::Deny;
 pub use files::{Below, FileOperand, FileUse};
+pub use filled::decoded;
 pub use finding::{CommandFinding, Program, Unproven};
 use grammar::{Construct, Refusal};
 pub use near::NearEntry;

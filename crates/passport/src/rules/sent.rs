@@ -1,6 +1,6 @@
-//! A file that is sent with a message: what a text under the name of an attachment may mean to the host that reads it.
+//! A file that is sent with a message: what a text may mean to a host that reads it as a file.
 
-use std::borrow::Cow;
+use bash_commands::decoded;
 
 use super::super::super::look_alike::plain_spelling;
 use super::super::super::path::NormalPath;
@@ -25,14 +25,13 @@ pub(super) fn begins_path(text: &str) -> bool {
     is_drive || is_file_address(text) || text.starts_with(['/', '\\']) || text.starts_with("~/") || climbs(text) || text.starts_with("./")
 }
 
-/// Returns whether a text in one word is the name of a secret. A word alone, such as `credentials`, is more likely a topic.
-pub(super) fn is_bare_secret(text: &str) -> bool {
+/// Returns whether a text of one line, in a message, is the name of a secret. A word alone, such as `credentials`, is more likely a topic.
+pub(super) fn is_secret(text: &str) -> bool {
     let text = text.trim().trim_matches(AROUND);
-    let is_name = text.contains(['.', '/', '_']) && !text.contains("://") && !text.contains(char::is_whitespace);
-    is_name && text.len() <= PATH_BYTES_MAX && secrets::is_secret(&NormalPath::new(text))
+    text.contains(['.', '/', '_']) && !text.contains("://") && text.len() <= PATH_BYTES_MAX && secrets::is_secret(&NormalPath::new(text))
 }
 
-/// Checks a text under the name of an attachment, which is a path unless it is an address of the web or plainly data.
+/// Checks a text that may be a file, which is a path unless it is an address of the web or plainly data.
 pub(super) fn check_file(call: &RuleCall<'_>, text: &str) -> Result<(), Denial> {
     let text = text.trim();
     if text.is_empty() || is_data(text) {
@@ -55,10 +54,14 @@ pub(super) fn check_file(call: &RuleCall<'_>, text: &str) -> Result<(), Denial> 
         _ if text.matches(BEFORE).nth(PIECES_MAX).is_some() => {
             Err(Denial::new("oap.too_costly", "Message sends a file whose name has more signs than are looked at"))
         }
+        // A text of several lines may be a list of files.
+        _ if text.contains('\n') => {
+            text.lines().filter(|line| begins_path(line) || is_secret(line)).try_for_each(|line| check_path(call, line))
+        }
         _ => {
             check_path(call, text)?;
             let pieces = text.match_indices(BEFORE).filter_map(|(at, _)| text.get(at + 1..)?.split(BEHIND).next());
-            pieces.filter(|piece| begins_path(piece) || is_bare_secret(piece)).try_for_each(|piece| check_path(call, piece))
+            pieces.filter(|piece| begins_path(piece) || is_secret(piece)).try_for_each(|piece| check_path(call, piece))
         }
     }
 }
@@ -67,14 +70,22 @@ pub(super) fn check_file(call: &RuleCall<'_>, text: &str) -> Result<(), Denial> 
 fn check_path(call: &RuleCall<'_>, text: &str) -> Result<(), Denial> {
     let path = without_scheme(text.trim().trim_matches(AROUND));
     check_spelled(call, path)?;
-    match decoded(path) {
-        Some(decoded) => check_spelled(call, &decoded),
-        None => Ok(()),
+    if !path.contains('%') {
+        return Ok(());
     }
+    let decoded = decoded(path);
+    let is_digits = |(at, _): (usize, &str)| decoded.get(at + 1..at + 3).is_some_and(|digits| u8::from_str_radix(digits, 16).is_ok());
+    if decoded.match_indices('%').any(is_digits) {
+        const MESSAGE: &str = "File path has percent signs that stand for other percent signs; write it without them";
+        return Err(Denial::new("oap.invalid_tool_arguments", MESSAGE));
+    }
+    check_spelled(call, &decoded)
 }
 
 fn check_spelled(call: &RuleCall<'_>, path: &str) -> Result<(), Denial> {
-    let normal = read_path(path)?;
+    // Words that do not begin as a path does are rather a text. They may still name a file below the working folder.
+    let is_words = path.contains(char::is_whitespace) && !begins_path(path);
+    let normal = if is_words { NormalPath::new(path) } else { read_path(path)? };
     let is_glob = path.contains(['*', '?', '[', '{']);
     let expansions = if is_glob { bash_commands::braces(path) } else { Vec::new() };
     budget::check_glob(&expansions, path)?;
@@ -85,6 +96,9 @@ fn check_spelled(call: &RuleCall<'_>, path: &str) -> Result<(), Denial> {
         || expansions.iter().any(|glob| secrets::secret_glob(glob));
     if is_secret {
         return Err(Denial::new("oap.blocked_pattern", "Message sends a file that matches default sensitive read pattern"));
+    }
+    if is_words && !path.contains(['/', '.']) {
+        return call.files.check_shown(path);
     }
     expansions.iter().filter(|place| *place != path).try_for_each(|place| call.files.check_path(place, true, false))?;
     call.files.check_path(path, is_glob, false)
@@ -103,37 +117,15 @@ fn is_file_address(text: &str) -> bool {
     text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
 }
 
-/// Returns a path without percent signs before two digits; `None` for one that has none.
-fn decoded(path: &str) -> Option<Cow<'_, str>> {
-    if !path.contains('%') {
-        return None;
-    }
-    let (mut bytes, mut rest) = (Vec::new(), path.as_bytes());
-    while let [first, behind @ ..] = rest {
-        let digits = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok()).filter(|_| *first == b'%');
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = behind.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = behind;
-            }
-        }
-    }
-    Some(Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()))
-}
-
 fn climbs(text: &str) -> bool {
     text.split(['/', '\\']).any(|component| component == "..")
 }
 
-/// Returns whether a text is data and no path: an address that holds its data, or Base64 that is longer than any path, whatever of it readers
-/// leave out.
+/// Returns whether a text is data and no path: an address that holds its data, the Base64 of a picture (no system has a folder `/9j`), or Base64
+/// that is longer than any path, whatever of it readers leave out.
 fn is_data(text: &str) -> bool {
     let is_inline = text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")) && !climbs(text);
     let is_base64 = || text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte));
     let bytes = || text.split('/').filter(|component| !component.is_empty()).map(|component| component.len() + 1).sum::<usize>();
-    is_inline || text.len() > PATH_BYTES_MAX && bytes() > PATH_BYTES_MAX && is_base64()
+    is_inline || (text.starts_with("/9j/") || text.len() > PATH_BYTES_MAX && bytes() > PATH_BYTES_MAX) && is_base64()
 }
