@@ -3,6 +3,8 @@
 //! A missing list does not restrict, an empty one allows nothing. A channel is looked up among the channels, or among the recipients if no
 //! channels are listed.
 
+use std::collections::HashMap;
+
 use tollgate_json::{Shape, Text, Value};
 
 use super::super::argument_role::ArgumentRole;
@@ -22,26 +24,36 @@ const DENIED: &str = "oap.recipient_not_allowed";
 /// How many words with a colon are looked at in front of a recipient. Behind each the whole rest is compared.
 const PREFIXES_MAX: usize = 16;
 
+/// Signs by which a name goes on in another part, such as the domain of an address: to mailers, to chats, or to either. A `*` stands for none.
+const SIGNS: [char; 4] = ['@', '%', '!', ':'];
+
 /// Those who may get messages.
 #[derive(Debug)]
 struct Listed {
-    names: NameSet,
-    /// The entries that are several words themselves, or stand for anything. A pattern such as `team-*` means one word.
-    phrases: NameSet,
+    is_everybody: bool,
+    /// The entries by whether they are several words, and by the signs in them: a pattern such as `team-*` means one word without signs.
+    names: HashMap<(bool, String), NameSet>,
 }
 
 impl Listed {
     fn read(entries: Vec<String>) -> Result<Self, Malformed> {
-        let is_phrase = |entry: &&String| is_phrase(entry) || entry.bytes().all(|byte| byte == b'*');
-        let phrases = NameSet::new(entries.iter().filter(is_phrase).cloned().collect());
-        Ok(Self { names: NameSet::new(entries), phrases })
+        let is_everybody = entries.iter().any(|entry| entry.bytes().all(|byte| byte == b'*'));
+        let mut names = HashMap::<_, Vec<String>>::new();
+        entries.into_iter().for_each(|entry| names.entry((is_phrase(&entry), signs(&entry))).or_default().push(entry));
+        Ok(Self { is_everybody, names: names.into_iter().map(|(form, entries)| (form, NameSet::new(entries))).collect() })
     }
 
     /// Returns whether a recipient is listed: itself, or by the address that stands in `<>` behind a name.
     fn contains(&self, name: &str) -> bool {
+        let has = |name: &str, is_phrase| self.names.get(&(is_phrase, signs(name))).is_some_and(|names| names.contains(name));
         let address = address_of(name);
-        self.phrases.contains(name) || (!is_phrase(address) || is_number(address)) && self.names.contains(address)
+        self.is_everybody || has(name, is_phrase(name)) || (!is_phrase(address) || is_number(address)) && has(address, false)
     }
+}
+
+/// Returns the signs in a name, in their order. Those that look like them are the same.
+fn signs(name: &str) -> String {
+    folded(name).chars().filter(|char| SIGNS.contains(char)).collect()
 }
 
 /// Returns the address in `<>` that ends a text which begins with a name; the text itself if it is of another form. A name with an `@` may be an
@@ -154,6 +166,9 @@ impl MessagingLimits {
         if limited && recipients.iter().chain(&channels).any(|name| is_open(name)) {
             return not_allowed("Recipient holds more than one @, or several names");
         }
+        // Slack shows a message under this name. Where it goes to is told by the channel.
+        let shown = if channels.iter().any(|channel| is_slack(channel)) { call.arguments.text("username")? } else { None };
+        let is_shown = |name: &str| shown.as_deref() == Some(name) && recipients.iter().filter(|other| **other == name).count() == 1;
         for name in unknown {
             let is_listed = |field: &Field<Listed>| matches!(field, Field::Valid(list) if list.contains(name));
             let blocked = [&self.blocked_recipients, &self.blocked_channels];
@@ -162,7 +177,7 @@ impl MessagingLimits {
                 return not_allowed("An argument of an unknown name may be a recipient or a channel that is not in allowed list");
             }
         }
-        for name in &recipients {
+        for name in recipients.iter().filter(|name| !is_shown(name)) {
             check_limit(recipient_list, |list| if list.contains(name) { Ok(()) } else { not_allowed("Recipient is not in allowed list") })?;
         }
         for name in &channels {
@@ -240,6 +255,17 @@ fn is_number(text: &str) -> bool {
     text.bytes().filter(u8::is_ascii_digit).count() >= 5 && text.bytes().all(|byte| b"0123456789+-. ()/".contains(&byte))
 }
 
+/// Returns whether a channel is one of Slack's by its form: `#general`, or an id such as `C024BE91L`.
+fn is_slack(channel: &str) -> bool {
+    channel.starts_with('#') || channel.starts_with(['C', 'G', 'D']) && is_id(channel)
+}
+
+/// Returns whether a text has the form of ids of chats.
+fn is_id(text: &str) -> bool {
+    let is_upper = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+    (8..=12).contains(&text.len()) && text.bytes().all(is_upper) && text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
 /// Returns those to send to whom a text under a name that no table has may name: the text itself, or addresses in it.
 fn destinations(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split_whitespace().map(|word| word.trim_matches(|char: char| !char.is_alphanumeric()));
@@ -253,9 +279,7 @@ fn is_destination(text: &str) -> bool {
     let text = text.trim();
     let digits = text.trim_start_matches(['+', '-']);
     let is_number = digits.len() >= 5 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let is_upper = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
-    let is_id = (8..=12).contains(&text.len()) && text.bytes().all(is_upper) && text.bytes().any(|byte| byte.is_ascii_digit());
-    !text.contains(char::is_whitespace) && (text.contains('@') || text.starts_with('#') || is_number || is_id)
+    !text.contains(char::is_whitespace) && (text.contains('@') || text.starts_with('#') || is_number || is_id(text))
 }
 
 #[cfg(test)]
