@@ -143,8 +143,16 @@ const MESSAGE_TOOLS: &[Names] = &[
 
 /// TABLE: tools that start agents.
 const SESSION_TOOLS: &[Names] = &[
-    (SessionType, "session_type subagent_type agent_type agent agent_name subagent subagent_name type kind agent_kind session_kind"),
-    (Text, "prompt task goal context instruction instructions message name model query"),
+    (
+        SessionType,
+        "session_type subagent_type agent_type agent agent_name subagent subagent_name type kind agent_kind session_kind agent_id agent_role \
+         subagent_role role persona profile preset worker assistant",
+    ),
+    (
+        Text,
+        "prompt task goal context instruction instructions message name model query tools toolsets isolation effort run_in_background background \
+         resume max_turns max_steps max_iterations max_tokens temperature",
+    ),
 ];
 
 /// A table of names.

@@ -26,7 +26,7 @@ const INVALID: &str = "oap.invalid_tool_arguments";
 
 /// Arguments that were read. If the call has none, they are an empty object.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Arguments<'v>(Option<Value<'v>>);
+pub(super) struct Arguments<'v>(pub(super) Option<Value<'v>>);
 
 impl<'v> Arguments<'v> {
     /// Reads arguments in any form of the event.

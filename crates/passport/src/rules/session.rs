@@ -1,8 +1,14 @@
 //! The rules of `agent.session.create`: agents that an agent starts, by their kind and how long they may run.
+//!
+//! A call may start several: then each object of the list is one. What a limit is about has to be told for each.
 
+use tollgate_json::{Shape, Text, Value};
+
+use super::super::argument_names::fold;
 use super::super::argument_role::ArgumentRole;
+use super::super::arguments::Arguments;
 use super::super::names::NameSet;
-use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, report};
+use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, report, unknown_argument};
 
 /// Names for how long a session may run, each with how many seconds one of it is.
 const DURATIONS: [(&str, f64); 13] = [
@@ -38,14 +44,58 @@ impl SessionLimits {
     fn check_type(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
         check_limit(&self.allowed_session_types, |allowed| {
             let sorted = call.sorted()?;
-            let mut types = sorted.of(ArgumentRole::SessionType).peekable();
-            match types.peek().is_none() {
-                true => Err(Denial::new("oap.missing_required_context", "Session context must include session_type")),
-                false if types.all(|name| allowed.contains(name)) => Ok(()),
-                false => Err(Denial::new("oap.session_type_not_allowed", "Session type is not in allowed list")),
+            for session in sessions(call) {
+                if session.sorted(&call.names)?.of(ArgumentRole::SessionType).next().is_none() {
+                    return Err(Denial::new("oap.missing_required_context", "Session context must include session_type"));
+                }
             }
+            if !sorted.of(ArgumentRole::SessionType).all(|name| allowed.contains(name)) {
+                return Err(Denial::new("oap.session_type_not_allowed", "Session type is not in allowed list"));
+            }
+            // A kind is a word.
+            let is_kind = |text: &str| !text.trim().is_empty() && !text.trim().contains(char::is_whitespace) && !allowed.contains(text);
+            if sorted.unknown.iter().any(|text| is_kind(text)) { Err(unknown_argument("the kind of an agent")) } else { Ok(()) }
         })
     }
+
+    fn check_duration(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
+        check_limit(&self.max_session_duration, |_| {
+            for session in sessions(call) {
+                if session.largest(DURATIONS)?.is_none() {
+                    return Err(Denial::new("oap.missing_required_context", "Session context must include requested_duration"));
+                }
+            }
+            let mut unknown = call.arguments.members().map(|(key, value)| has_unknown_time(call, &key, value));
+            if unknown.any(|has| has) { Err(unknown_argument("a time to run")) } else { Ok(()) }
+        })?;
+        let asked = || call.arguments.largest(DURATIONS);
+        check_amount(&self.max_session_duration, asked, "Session duration exceeds max_session_duration")
+    }
+}
+
+/// Returns the arguments of each agent that a call starts.
+fn sessions<'c>(call: &RuleCall<'c>) -> Vec<Arguments<'c>> {
+    let is_unknown = |key: &str| fold(key).is_none_or(|name| call.names.role(&name).is_none());
+    let lists = call.arguments.members().filter(|(key, value)| is_unknown(key) && value.shape() == Shape::Array);
+    let listed: Vec<_> = lists.flat_map(|(_, value)| value.items()).filter(Value::is_object).map(|item| Arguments(Some(item))).collect();
+    if listed.is_empty() { vec![call.arguments] } else { listed }
+}
+
+/// Returns whether an argument whose name no table has may be a time: a number, or a text that begins with one or is a period (`PT2H`).
+fn has_unknown_time(call: &RuleCall<'_>, key: &str, value: Value<'_>) -> bool {
+    let is_known = fold(key)
+        .is_some_and(|name| call.names.role(&name).is_some() || DURATIONS.iter().any(|(known, _)| fold(known).as_ref() == Some(&name)));
+    let is_time = |value: Value<'_>| match value.shape() {
+        Shape::Number => true,
+        _ => value.as_text().and_then(Text::into_str).is_some_and(|text| {
+            let text = text.trim();
+            text.starts_with(|first: char| first.is_ascii_digit() || matches!(first, '+' | '.')) || text.starts_with("PT")
+        }),
+    };
+    let mut members = value.members().filter_map(|(key, value)| Some((key.as_text()?.into_str()?, value)));
+    !is_known && is_time(value)
+        || value.items().any(|item| has_unknown_time(call, key, item))
+        || members.any(|(key, value)| has_unknown_time(call, &key, value))
 }
 
 impl Rules for SessionLimits {
@@ -55,11 +105,6 @@ impl Rules for SessionLimits {
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         report(to, "allowed_session_types", self.check_type(call));
-        let asked = || call.arguments.largest(DURATIONS);
-        report(
-            to,
-            "max_session_duration",
-            check_amount(&self.max_session_duration, asked, "Session duration exceeds max_session_duration"),
-        );
+        report(to, "max_session_duration", self.check_duration(call));
     }
 }
