@@ -298,7 +298,7 @@ impl<'v> Sorted<'v> {
                 // Files and hosts may be given as the names of members.
                 for key in value.members().filter_map(|(key, _)| key.as_text().and_then(Text::into_str)).filter(|_| names.is_of_server()) {
                     self.said.extend(said.addresses_in(&key).into_iter().map(Cow::Owned));
-                    if said == Said::File || said == Said::Place && key.contains(['.', '/', '\\', '~']) {
+                    if said == Said::File || said.may_be_url() && key.contains(['.', '/', '\\', '~']) {
                         self.placed.push((said, key));
                     }
                 }

@@ -46,22 +46,26 @@ pub(super) fn is_ambiguous(path: &str) -> bool {
         })
     };
     let parts = [":/", ",/", ";/"];
-    // Nobody has to write such a character so, but what decodes an address reads it.
-    let is_encoded = |(at, _): (usize, &str)| {
-        let byte = lower.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte.is_ascii_control() || b"./\\~".contains(&byte))
-    };
     let has_sign = || {
         is_drive
             || lower.starts_with("file:")
             || lower.starts_with(['$', '%'])
             || parts.iter().any(|part| lower.contains(part))
-            || lower.match_indices('%').any(is_encoded)
+            || has_encoded(path)
             || lower.split('/').any(is_short_name)
     };
     // Nearly no path has any of these, and then there is less to look for.
     path.contains([':', ',', ';', '%', '$', '~']) && has_sign()
         || plain_spelling(path).is_some_and(|spelling| count_parents(&spelling) > 0 && count_parents(path) == 0)
+}
+
+/// Returns whether percent signs stand for characters that nobody has to write so, and that what decodes an address reads: a letter, a dot, a slash.
+pub(super) fn has_encoded(text: &str) -> bool {
+    let is_encoded = |(at, _): (usize, &str)| {
+        let byte = text.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte.is_ascii_control() || b"./\\~".contains(&byte))
+    };
+    text.match_indices('%').any(is_encoded)
 }
 
 /// Returns whether Unicode calls a character default-ignorable: it is not shown, and some systems compare names without it.

@@ -4,16 +4,14 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashSet;
 
-use super::argument_names::fold;
 use super::fields::Malformed;
 use super::glob::{self, Case, GlobIndex, Wildcards};
+use super::look_alike::folded;
 
 /// The names that a limit lists.
 #[derive(Debug)]
 pub(super) struct NameSet {
     exact: FxHashSet<String>,
-    /// The exact names without case and punctuation.
-    folded: FxHashSet<String>,
     /// What stands before the `*` of patterns that have one at their end alone, and the lengths of these texts in bytes. Most patterns are
     /// such, and a look-up for each length costs less than one in an index of all patterns.
     beginnings: FxHashSet<String>,
@@ -36,8 +34,7 @@ impl NameSet {
         let lengths = beginnings.iter().map(String::len).collect();
         let index = || GlobIndex::new(others.iter().map(|pattern| (pattern.as_str(), 0)), Wildcards::Anywhere, Case::Sensitive);
         let patterns = (!others.is_empty()).then(|| Box::new(index()));
-        let folded = exact.iter().filter_map(|name| fold(name)).collect();
-        Self { exact: exact.into_iter().collect(), folded, beginnings, lengths, patterns }
+        Self { exact: exact.into_iter().collect(), beginnings, lengths, patterns }
     }
 
     /// Returns the set as a `Result`, for callers that also read lists which can have wrong entries.
@@ -45,9 +42,15 @@ impl NameSet {
         Ok(Self::new(entries))
     }
 
-    /// Returns whether an exact name of the set is this one but for case and punctuation, which the other has been freed of.
-    pub(super) fn has_folded(&self, folded: &str) -> bool {
-        self.folded.contains(folded)
+    /// Returns the set of what is blocked: names, and patterns, that differ by case or punctuation alone are the same.
+    pub(super) fn blocking(entries: Vec<String>) -> Self {
+        let alike = |entry: &str| alike(entry, |char| "*?".contains(char));
+        Self::new(entries.into_iter().flat_map(|entry| [alike(&entry), entry]).filter(|entry| !entry.is_empty()).collect())
+    }
+
+    /// Returns whether a set of what is blocked has a name.
+    pub(super) fn blocks(&self, name: &str) -> bool {
+        self.contains(name) || self.contains(&alike(name, |_| false))
     }
 
     /// Returns the name, or the pattern with a `*` at its end, that begins most like another name; `None` if nothing begins like it.
@@ -67,9 +70,25 @@ impl NameSet {
     }
 }
 
+/// Returns a name without case and look-alikes, and without punctuation but for what is kept.
+fn alike(name: &str, is_kept: impl Fn(char) -> bool) -> String {
+    folded(name).chars().filter(|char| char.is_alphanumeric() || is_kept(*char)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::NameSet;
+
+    #[test]
+    fn blocked_names_are_so_in_any_case_and_with_any_punctuation() {
+        let blocked = NameSet::blocking(["delete_*", "Merge-PR", "get?secret", "_"].map(str::to_owned).to_vec());
+        for name in ["delete_repo", "delete-repo", "deleteRepo", "DELETE.REPO", "merge_pr", "mergePr", "get_secret", "\u{ff44}elete_x"] {
+            assert!(blocked.blocks(name), "{name}");
+        }
+        for name in ["undelete", "merge", "getsecret", "_", "-"] {
+            assert_eq!(blocked.blocks(name), name == "_", "{name}");
+        }
+    }
 
     #[test]
     fn the_nearest_name_begins_most_like_another() {

@@ -1,10 +1,11 @@
 //! Addresses in texts of which no tool is known to make anything: what the name of an argument says of them.
 
+use std::borrow::Cow;
 use std::net::Ipv6Addr;
 
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
-use super::address::read_v4;
+use super::address::{is_local_name, read_v4};
 use super::argument_names::{ArgumentNames, fold, is_host, is_place};
 use super::argument_role::ArgumentRole;
 use super::destination::{Host, host_address};
@@ -17,8 +18,10 @@ pub(super) enum Said {
     Host,
     /// It is the name of a file or a folder.
     File,
-    /// It is the name of a URL, or of what may be a path or a URL.
+    /// It is the name of what may be a path or a URL.
     Place,
+    /// It is the name of a URL.
+    Url,
     /// It is the name of an id, which may begin with a slash.
     Id,
     /// It is the name of a version or of a range of addresses, which look like the address of a host.
@@ -46,6 +49,7 @@ impl Said {
         match () {
             () if is_host_name(&name) => Self::Host,
             () if is_place(&name) && is_of_file => Self::File,
+            () if is_place(&name) && has(&["url", "uri", "href"]) => Self::Url,
             () if is_place(&name) => Self::Place,
             () if is_id(key) && !is_of_file => Self::Id,
             () if has(&["version", "cidr", "subnet", "netmask"]) => Self::Number,
@@ -55,7 +59,25 @@ impl Said {
 
     /// Returns whether what stands under the name is a path or a URL.
     pub(super) fn is_place(self) -> bool {
-        matches!(self, Self::File | Self::Place)
+        matches!(self, Self::File | Self::Place | Self::Url)
+    }
+
+    /// Returns whether what stands under the name may be a URL.
+    pub(super) fn may_be_url(self) -> bool {
+        matches!(self, Self::Place | Self::Url)
+    }
+
+    /// Returns the address of the web that a text under the name of a URL is without its scheme: a public name, or another name with a
+    /// dot that has something behind it.
+    pub(super) fn web_address(self, text: &str) -> Option<String> {
+        let authority = text.split(['/', '?', '#']).next().unwrap_or_default();
+        let (host, behind) = cut(authority.rsplit('@').next().unwrap_or_default());
+        let is_remote =
+            authority.contains('@') && behind.strip_prefix(':').is_some_and(|path| !path.starts_with(|char: char| char.is_ascii_digit()));
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        let is_host = !is_local_name(&host) || host.contains('.') && !host.starts_with('.') && host.len() < text.len();
+        (self == Self::Url && is_host && !is_remote && !is_mailbox(text) && !text.contains(char::is_whitespace))
+            .then(|| format!("http://{text}"))
     }
 
     /// Returns the addresses that a value holds.
@@ -70,18 +92,21 @@ impl Said {
     /// Returns the addresses that a text holds. Under the name of a host an address may have any of its forms, such as `127.1`, `::1` and
     /// `2130706433`. Several may stand in one text: `a:1,b:2`, `host=a port=1`.
     pub(super) fn addresses_in(self, text: &str) -> Vec<String> {
-        let text = plain(text.trim());
+        spellings(text.trim()).flat_map(|text| self.addresses_of(&text)).collect()
+    }
+
+    fn addresses_of(self, text: &str) -> Vec<String> {
         let has_blank = text.contains(char::is_whitespace);
         if text.contains("://") && !has_blank {
-            return std::iter::once(&*text).chain(text.split([',', ';', '|']).skip(1)).flat_map(|piece| self.of_piece(piece)).collect();
+            return std::iter::once(text).chain(text.split([',', ';', '|']).skip(1)).flat_map(|piece| self.of_piece(piece)).collect();
         }
         if !has_blank {
-            return self.of_words(&text);
+            return self.of_words(text);
         }
         // A place of several words is a text rather than a list, unless one of them can be nothing else than an address.
         let listed = match self {
-            Self::Host => Self::Unknown.of_words(&text),
-            Self::Place | Self::File if !text.contains('\n') => Self::Id.of_words(&text),
+            Self::Host => Self::Unknown.of_words(text),
+            Self::Place | Self::Url | Self::File if !text.contains('\n') => Self::Id.of_words(text),
             _ => Vec::new(),
         };
         let parts = text.split([';', '|', '\n']).chain(text.split_whitespace());
@@ -110,8 +135,7 @@ impl Said {
     /// Returns the address of the host with which a text begins, whatever follows it: readers differ in what they take for its end.
     fn address(self, text: &str) -> Option<String> {
         let rest = text.trim_start_matches(['/', '\\']);
-        // It leads to a mailbox, which somebody else opens.
-        if rest.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("mailto:")) {
+        if is_mailbox(rest) {
             return None;
         }
         let rest = match rest.split_once(':') {
@@ -141,14 +165,14 @@ impl Said {
         let is_local = host == "localhost" || [".localhost", ".internal", ".local"].iter().any(|end| host.ends_with(end));
         let is_address = match self {
             _ if is_local && is_numbered => true,
-            Self::Host | Self::Place if is_local => true,
+            Self::Host | Self::Place | Self::Url if is_local => true,
             Self::Unknown if is_local => host == "localhost" || has_path,
             Self::File if is_local => host == "localhost",
             Self::Host if host_address(&host).is_some() => true,
             Self::Number => is_quad(&host) && has_port,
             // Behind a slash it is an id or a time.
             Self::Host => is_one_number(&host) || is_quad(&host),
-            Self::Place if has_port || has_path => {
+            Self::Place | Self::Url if has_port || has_path => {
                 is_quad(&host) || is_one_number(&host) && (!text.starts_with('/') || text.starts_with("//"))
             }
             _ => is_quad(&host),
@@ -160,9 +184,12 @@ impl Said {
 /// Returns whether a text leads to a host outside of the public network: as an address of the web, or by any other scheme. What cannot be read
 /// leads to the host that it begins with.
 pub(super) fn leads_to_private(text: &str) -> bool {
+    spellings(text.trim()).any(|text| is_private_address(&text))
+}
+
+fn is_private_address(text: &str) -> bool {
     let is_private = |url: &str| Host::of_url(url).is_ok_and(|host| host.is_private());
-    let text = plain(text.trim());
-    if is_private(&text) {
+    if is_private(text) {
         return true;
     }
     let Some((scheme, rest)) = text.split_once("://") else { return false };
@@ -174,8 +201,19 @@ pub(super) fn leads_to_private(text: &str) -> bool {
     parts.into_iter().any(|part| names_private(part) || Said::Host.address(part).is_some_and(|url| is_private(&url)))
 }
 
+/// Returns whether a text leads to a mailbox, which somebody else opens.
+fn is_mailbox(text: &str) -> bool {
+    text.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("mailto:"))
+}
+
+/// Returns a text as readers of hosts take it: as it stands, and without percent signs in front of two digits.
+fn spellings(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let decoded = text.contains('%').then(|| bash_commands::decoded(text)).filter(|decoded| decoded != text);
+    std::iter::once(plain(text)).chain(decoded.map(|decoded| Cow::Owned(plain(&decoded).into_owned())))
+}
+
 /// Returns a text in ASCII, as far as what stands for it is the same to readers of hosts.
-fn plain(text: &str) -> std::borrow::Cow<'_, str> {
+fn plain(text: &str) -> Cow<'_, str> {
     if text.is_ascii() { text.into() } else { folded(text).replace(['\u{3002}', '\u{ff0e}', '\u{ff61}'], ".").into() }
 }
 

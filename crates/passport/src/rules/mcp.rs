@@ -8,6 +8,8 @@
 
 #[path = "mcp_arguments.rs"]
 mod mcp_arguments;
+#[path = "mcp_deeds.rs"]
+mod mcp_deeds;
 pub(super) use mcp_arguments::is_scheme;
 
 use std::borrow::Cow;
@@ -15,7 +17,6 @@ use std::cell::Cell;
 
 use tollgate_json::Text;
 
-use super::super::argument_names::fold;
 use super::super::climbs::{CLIMBS_MAX, count_parents};
 use super::super::fields::without;
 use super::super::names::NameSet;
@@ -70,13 +71,13 @@ fn part_names(entries: Vec<String>, path: &str, expected: &str) -> Result<Vec<St
     without(entries, |entry| entry.starts_with("mcp__"), path, ("a name with mcp__ in front, which matches nothing", expected))
 }
 
-/// Returns the names of a list of what is blocked, at `path`, which are so in any case. A rule of another form would block nothing.
+/// Returns the names of a list of what is blocked, at `path`. A rule of another form would block nothing.
 fn blocked_names(entries: Vec<String>, path: &str) -> Result<NameSet, Malformed> {
     let is_sign = |char: char| char.is_whitespace() || char.is_control() || "()[]{}^$|\\\"'`;,<>".contains(char);
     let is_foreign = |entry: &str| entry.contains(is_sign) || entry.contains("://") || entry.starts_with(".*") || entry.contains("_.*");
     let entries =
         without(entries, is_foreign, path, ("a rule of another form, which matches nothing", "a name, such as github or delete_*"))?;
-    Ok(NameSet::new(entries.into_iter().flat_map(|entry| [entry.to_ascii_lowercase(), entry]).collect()))
+    Ok(NameSet::blocking(entries))
 }
 
 /// Returns a server's name in the form for comparing: `mcp://github/` and `github` are the same.
@@ -198,13 +199,8 @@ fn check(
         Some(name) if allowed.contains(name) => Ok(()),
         _ => Err(Denial::new(code, format!("{what} is not in allowed list"))),
     })?;
-    // Clients differ in whether they tell names apart by case.
-    let is_named = |blocked: &NameSet, name: &str| {
-        blocked.contains(name) || blocked.contains(&name.to_ascii_lowercase()) || fold(name).is_some_and(|name| blocked.has_folded(&name))
-    };
     // Gateways take names apart.
-    let is_blocked =
-        |blocked: &NameSet, name: &str| is_named(blocked, name) || name.split(['/', ':', '.']).any(|part| is_named(blocked, part));
+    let is_blocked = |blocked: &NameSet, name: &str| blocked.blocks(name) || name.split(['/', ':', '.']).any(|part| blocked.blocks(part));
     check_limit(blocked, |blocked| match readings.iter().any(|name| is_blocked(blocked, name)) {
         true => Err(Denial::new(code, format!("{what} is blocked"))),
         false => Ok(()),

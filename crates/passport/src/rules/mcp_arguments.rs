@@ -4,7 +4,6 @@
 //! is one if it looks so.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use bash_commands::Below;
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
@@ -12,34 +11,16 @@ use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 use crate::argument_names::fold;
 use crate::argument_role::ArgumentRole;
 use crate::arguments::{Sorted, check_braces};
-use crate::denial::{Denial, Report, report};
+use crate::denial::{Denial, Outcome, Report, report};
+use crate::look_alike::has_encoded;
+use crate::pack::Pack;
 use crate::said::Said;
 
 use super::super::file_path::{PATH_BYTES_MAX, read_path};
 use super::super::web::check_said;
 use super::super::{RuleCall, budget, secrets};
+use super::mcp_deeds::{Deeds, deeds};
 use super::{check_secrets, is_place_by_name, names_secret, secret};
-
-/// TABLE: first words of names of tools that change nothing, unless another word says otherwise.
-const READING: [&str; 15] =
-    ["get", "list", "read", "search", "find", "view", "show", "describe", "fetch", "query", "head", "tail", "stat", "count", "tree"];
-
-/// TABLE: names of tools that change nothing, of which the first word does not say so.
-const READERS: [&str; 5] = ["directory_tree", "git_status", "git_diff", "git_log", "git_show"];
-
-/// TABLE: words of names of tools that change something.
-const WRITING: &str = "add append apply archive compress copy create delete edit insert merge mkdir modify move overwrite patch push put remove \
-     rename replace rm rmdir save set store touch trash truncate unlink update upload upsert write zip";
-
-/// TABLE: words of names of tools that take a folder with all that lies in it.
-const WHOLE: &str = "archive compress copy delete move remove rename rm rmdir trash unlink zip";
-
-/// TABLE: words among these by which nothing comes to another place.
-const ENDING: &str = "archive compress delete remove rm rmdir trash unlink zip";
-
-/// TABLE: names of arguments that say where something comes to, of which nothing is taken.
-const DESTINATIONS: [&str; 10] =
-    ["destination", "dest", "dst", "destination_path", "dest_path", "new_path", "to", "move_to", "rename_to", "output_path"];
 
 /// TABLE: schemes behind which a path stands without another slash.
 const FILE_SCHEMES: &str =
@@ -58,15 +39,6 @@ const AROUND: [char; 6] = ['"', '\'', '`', '@', '=', '\u{feff}'];
 struct Given<'t> {
     said: Said,
     text: Cow<'t, str>,
-}
-
-/// What a tool does with its files, as far as its name tells.
-struct Deeds<'c> {
-    writes: bool,
-    /// Whether what lies below a folder goes with it.
-    takes_whole: bool,
-    /// The texts that say where something comes to.
-    destinations: HashMap<Cow<'c, str>, usize>,
 }
 
 /// Reports what the limits of files and of the web say of arguments that look like a path or an address.
@@ -97,42 +69,36 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
         let mut words = given.text.split_whitespace().filter(|word| word.starts_with(['/', '~']));
         given.said == Said::Unknown && given.text.len() <= PATH_BYTES_MAX && words.any(names_secret)
     };
+    let is_place = |given: &Given<'_>| given.said.is_place() && !given.text.contains("://") || is_begun(given.text.trim());
+    if deeds.writes && given.iter().any(is_place) {
+        check_size(call, to);
+    }
     let named = if given.iter().any(is_named) { Err(secret()) } else { Ok(()) };
     report(to, "secrets", named.and_then(|()| check_secrets(call)));
     report(to, "private network", check_said(&sorted.said));
 }
 
-/// Reads what a tool does out of its name. It only reads if no word of its name says that it writes.
-fn deeds<'c>(call: &RuleCall<'c>) -> Deeds<'c> {
-    let tool = call.tool_name.rsplit("__").next().unwrap_or_default();
-    let words = words_of(tool);
-    let has = |table: &str| words.iter().any(|word| table.split_ascii_whitespace().any(|known| known == word));
-    let reads = words.first().is_some_and(|first| READING.contains(&first.as_str())) || READERS.contains(&words.join("_").as_str());
-    let takes_whole = has(WHOLE);
-    let comes = takes_whole && !has(ENDING);
-    let named = if comes { call.arguments.named(&DESTINATIONS) } else { Vec::new() };
-    let mut destinations = HashMap::new();
-    for text in named.into_iter().filter_map(|(_, value)| value.as_text().and_then(Text::into_str)).take(DESTINATIONS.len()) {
-        *destinations.entry(text).or_insert(0) += 1;
+/// Takes what the limits of a written file say of its size alone.
+struct Sizes<'r>(&'r mut dyn Report);
+
+impl Report for Sizes<'_> {
+    fn outcome(&mut self, check: &'static str, outcome: Outcome) {
+        if check == "max_file_size" {
+            self.0.outcome(check, outcome);
+        }
     }
-    Deeds { writes: !reads || has(WRITING), takes_whole, destinations }
 }
 
-/// Returns the words of a tool's name in lower case: between `_`, `-` and other punctuation, and in front of capitals.
-fn words_of(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut was_lower = false;
-    for char in name.chars() {
-        if !char.is_ascii_alphanumeric() || char.is_ascii_uppercase() && was_lower {
-            words.push(String::new());
-        }
-        was_lower = char.is_ascii_lowercase();
-        if let Some(word) = words.last_mut().filter(|_| char.is_ascii_alphanumeric()) {
-            word.push(char.to_ascii_lowercase());
+/// Reports whether the texts of a call are more than a file may hold: any of them may be written, but for the names of places and what is replaced.
+fn check_size(call: &RuleCall<'_>, to: &mut dyn Report) {
+    let is_left_out = |key: &str| Said::under(key).is_place() || fold(key).is_some_and(|name| name.starts_with("old"));
+    let bytes = call.arguments.text_bytes(is_left_out);
+    for rules in call.files.limits.rules(Pack::FileWrite) {
+        match rules {
+            Ok(rules) => rules.check_redirect(".", Some(bytes), &mut Sizes(to)),
+            Err(denial) => report(to, "max_file_size", Err(denial)),
         }
     }
-    words.retain(|word| !word.is_empty());
-    words
 }
 
 /// Reads the texts that an argument holds: itself, or what stands in it if it is an object or a list that is written out.
@@ -176,7 +142,7 @@ fn read_value(call: &RuleCall<'_>, said: Said, value: Value<'_>, depth: usize, g
         for (key, value) in value.members() {
             let name = key.as_text().and_then(Text::into_str).unwrap_or_default();
             let role = fold(&name).and_then(|name| call.names.role(&name));
-            let is_place = said == Said::File || said == Said::Place && name.contains(['.', '/', '\\', '~']);
+            let is_place = said == Said::File || said.may_be_url() && name.contains(['.', '/', '\\', '~']);
             let as_key = if said == Said::Host || is_place { said } else { Said::Unknown };
             open.push((as_key, key));
             match role {
@@ -225,7 +191,14 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, deeds: &Deeds<'_>, to: &mu
         // Readers differ in where such an address leads.
         Some(_) => call.files.check_address(text, to),
         None if is_address_without_slashes(text) => call.files.check_address(text, to),
+        None if given.said.is_place() && has_encoded(text) && !text.contains(char::is_whitespace) => {
+            const MESSAGE: &str = "An argument has percent signs that stand for letters, dots or slashes; write these";
+            report(to, "arguments", Err(Denial::new("oap.invalid_tool_arguments", MESSAGE)));
+        }
         None => {
+            if let Some(url) = given.said.web_address(text) {
+                call.files.check_address(&url, to);
+            }
             // A value may be attached to the letter of its option.
             let attached = text.strip_prefix('-').and_then(|rest| rest.get(1..)).filter(|rest| !rest.contains(char::is_whitespace));
             let found = given.said.addresses_in(text).into_iter().chain(Said::Unknown.addresses_in(attached.unwrap_or_default()));
@@ -328,7 +301,7 @@ fn check_path(call: &RuleCall<'_>, text: &str, said: Said, deeds: &Deeds<'_>) ->
     }
     let is_taken = deeds.takes_whole && !deeds.destinations.contains_key(text) && (begins || said.is_place());
     let check_taken = || if is_taken { call.files.check_whole(text, Below::Moves) } else { Ok(()) };
-    if said == Said::Place && !begins && !text.contains(['/', '\\', '.']) {
+    if said.may_be_url() && !begins && !text.contains(['/', '\\', '.']) {
         return check_taken();
     }
     let is_glob = || text.contains(['*', '?', '[', '{']) && !budget::is_text(text);
@@ -357,13 +330,6 @@ fn check_path(call: &RuleCall<'_>, text: &str, said: Said, deeds: &Deeds<'_>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_tools_are_split_into_words() {
-        for (name, expected) in [("readFile", "read file"), ("find-replace", "find replace"), ("get_or_createFile", "get or create file")] {
-            assert_eq!(words_of(name).join(" "), expected, "{name}");
-        }
-    }
 
     #[test]
     fn objects_are_found_behind_what_stands_in_front() {

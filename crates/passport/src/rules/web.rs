@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::super::argument_names::{fold, is_web_search};
+use super::super::argument_names::is_web_search;
 use super::super::argument_role::ArgumentRole;
 use super::super::arguments::{Sorted, text};
 use super::super::destination::{DomainSet, Host};
@@ -36,9 +36,10 @@ impl WebLimits {
 
     pub(super) fn browsing(section: &Section<'_>) -> Self {
         let allowed_actions = section.strings("allowed_actions").and_then(NameSet::read);
-        // What is blocked is so in any case, and under the whole name of the tool.
-        let own = |entry: String| entry.trim().trim_start_matches("browser_").to_ascii_lowercase();
-        let blocked_actions = section.strings("blocked_actions").and_then(|entries| NameSet::read(entries.into_iter().map(own).collect()));
+        // What is blocked is so under the whole name of the tool too.
+        let own = |entry: String| own_name(&entry).to_owned();
+        let blocking = |entries: Vec<String>| Ok(NameSet::blocking(entries.into_iter().map(own).collect()));
+        let blocked_actions = section.strings("blocked_actions").and_then(blocking);
         Self::new(section, Kind::Browser { allowed_actions, blocked_actions })
     }
 
@@ -214,9 +215,11 @@ fn check_actions(allowed: &Field<NameSet>, blocked: &Field<NameSet>, actions: &[
         }
         if actions.iter().all(|action| allowed.contains(action)) { Ok(()) } else { denial() }
     })?;
-    let is_blocked = |blocked: &NameSet, action: &str| {
-        let action = action.trim().trim_start_matches("browser_").to_ascii_lowercase();
-        blocked.contains(&action) || fold(&action).is_some_and(|action| blocked.has_folded(&action))
-    };
-    check_limit(blocked, |blocked| if actions.iter().any(|action| is_blocked(blocked, action)) { denial() } else { Ok(()) })
+    check_limit(blocked, |blocked| if actions.iter().any(|action| blocked.blocks(own_name(action))) { denial() } else { Ok(()) })
+}
+
+/// Returns the name of an action without what stands before it in the name of a tool, in any case.
+fn own_name(action: &str) -> &str {
+    let action = action.trim();
+    action.get(..8).filter(|front| front.eq_ignore_ascii_case("browser_")).and_then(|_| action.get(8..)).unwrap_or(action)
 }

@@ -1,0 +1,83 @@
+//! What a tool of an MCP server does with its files, as far as its name tells.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use tollgate_json::Text;
+
+use super::super::RuleCall;
+
+/// TABLE: first words of names of tools that change nothing, unless another word says otherwise.
+const READING: [&str; 15] =
+    ["get", "list", "read", "search", "find", "view", "show", "describe", "fetch", "query", "head", "tail", "stat", "count", "tree"];
+
+/// TABLE: names of tools that change nothing, of which the first word does not say so.
+const READERS: [&str; 5] = ["directory_tree", "git_status", "git_diff", "git_log", "git_show"];
+
+/// TABLE: words of names of tools that change something.
+const WRITING: &str = "add append apply archive compress copy create delete edit insert merge mkdir modify move overwrite patch push put remove \
+     rename replace rm rmdir save set store touch trash truncate unlink update upload upsert write zip";
+
+/// TABLE: words of names of tools that take a folder with all that lies in it.
+const WHOLE: &str = "archive compress copy delete move remove rename rm rmdir trash unlink zip";
+
+/// TABLE: words among these by which nothing comes to another place.
+const ENDING: &str = "archive compress delete remove rm rmdir trash unlink zip";
+
+/// TABLE: names of arguments that say where something comes to, of which nothing is taken.
+const DESTINATIONS: [&str; 10] =
+    ["destination", "dest", "dst", "destination_path", "dest_path", "new_path", "to", "move_to", "rename_to", "output_path"];
+
+/// What a tool does with its files.
+pub(super) struct Deeds<'c> {
+    pub(super) writes: bool,
+    /// Whether what lies below a folder goes with it.
+    pub(super) takes_whole: bool,
+    /// The texts that say where something comes to.
+    pub(super) destinations: HashMap<Cow<'c, str>, usize>,
+}
+
+/// Reads what a tool does out of its name. It only reads if no word of its name says that it writes.
+pub(super) fn deeds<'c>(call: &RuleCall<'c>) -> Deeds<'c> {
+    let tool = call.tool_name.rsplit("__").next().unwrap_or_default();
+    let words = words_of(tool);
+    let has = |table: &str| words.iter().any(|word| table.split_ascii_whitespace().any(|known| known == word));
+    let reads = words.first().is_some_and(|first| READING.contains(&first.as_str())) || READERS.contains(&words.join("_").as_str());
+    let takes_whole = has(WHOLE);
+    let comes = takes_whole && !has(ENDING);
+    let named = if comes { call.arguments.named(&DESTINATIONS) } else { Vec::new() };
+    let mut destinations = HashMap::new();
+    for text in named.into_iter().filter_map(|(_, value)| value.as_text().and_then(Text::into_str)).take(DESTINATIONS.len()) {
+        *destinations.entry(text).or_insert(0) += 1;
+    }
+    Deeds { writes: !reads || has(WRITING), takes_whole, destinations }
+}
+
+/// Returns the words of a tool's name in lower case: between `_`, `-` and other punctuation, and in front of capitals.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for char in name.chars() {
+        if !char.is_ascii_alphanumeric() || char.is_ascii_uppercase() && was_lower {
+            words.push(String::new());
+        }
+        was_lower = char.is_ascii_lowercase();
+        if let Some(word) = words.last_mut().filter(|_| char.is_ascii_alphanumeric()) {
+            word.push(char.to_ascii_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_tools_are_split_into_words() {
+        for (name, expected) in [("readFile", "read file"), ("find-replace", "find replace"), ("get_or_createFile", "get or create file")] {
+            assert_eq!(words_of(name).join(" "), expected, "{name}");
+        }
+    }
+}
