@@ -11,6 +11,7 @@ use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 use crate::argument_names::fold;
 use crate::argument_role::ArgumentRole;
 use crate::arguments::{Sorted, check_braces};
+use crate::climbs::count_parents;
 use crate::denial::{Denial, Outcome, Report, report};
 use crate::look_alike::has_encoded;
 use crate::pack::Pack;
@@ -63,6 +64,7 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
     // What stands under another name too may be what is taken.
     let times = |text: &str| given.iter().filter(|given| given.text == text).count();
     deeds.destinations.retain(|text, named| times(text) <= *named);
+    deeds.elsewhere.retain(|text, named| times(text) <= *named);
     given.iter().for_each(|given| check_text(call, given, &deeds, to));
     // What an unknown name holds may be a command line.
     let is_named = |given: &Given<'_>| {
@@ -172,6 +174,10 @@ fn without_dots(text: Cow<'_, str>) -> Cow<'_, str> {
 /// Reports the checks of a text that may be a path or an address.
 fn check_text(call: &RuleCall<'_>, given: &Given<'_>, deeds: &Deeds<'_>, to: &mut dyn Report) {
     let text = given.text.trim();
+    if deeds.elsewhere.contains_key(text) && !text.contains("://") && count_parents(text) == 0 {
+        return report(to, "secrets", if names_secret(text) { Err(secret()) } else { Ok(()) });
+    }
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" -_./:=@+~".contains(&byte);
     let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     match scheme.as_deref() {
         Some("http" | "https" | "ws" | "wss") => {
@@ -188,6 +194,10 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, deeds: &Deeds<'_>, to: &mu
             report(to, "path", check_path(call, path, given.said, deeds));
         }
         Some(scheme) if is_scheme(scheme) => report(to, "private network", check_said(&[Cow::Borrowed(text)])),
+        // It may be a command line, of which each word is judged where every reader takes the same words.
+        Some(_) if given.said == Said::Unknown && text.contains(' ') && text.bytes().all(is_plain) => {
+            text.split(' ').for_each(|word| check_text(call, &Given { said: Said::Unknown, text: Cow::Borrowed(word) }, deeds, to));
+        }
         // Readers differ in where such an address leads.
         Some(_) => call.files.check_address(text, to),
         None if is_address_without_slashes(text) => call.files.check_address(text, to),

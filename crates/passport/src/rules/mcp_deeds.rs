@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use tollgate_json::Text;
+use tollgate_json::{Text, Value};
 
+use super::super::super::argument_names::fold;
 use super::super::RuleCall;
 
 /// TABLE: first words of names of tools that change nothing, unless another word says otherwise.
@@ -28,6 +29,14 @@ const ENDING: &str = "archive compress delete remove rm rmdir trash unlink zip";
 const DESTINATIONS: [&str; 10] =
     ["destination", "dest", "dst", "destination_path", "dest_path", "new_path", "to", "move_to", "rename_to", "output_path"];
 
+/// TABLE: servers of which an argument names a place elsewhere: names of servers without case, punctuation, `mcp` and `server`, a word of the tool's
+/// name or none, the argument, and others that have to stand beside it. The names of servers are the operator's.
+const ELSEWHERE: [(&str, &str, &str, &[&str]); 2] =
+    [("forgejo gitea github", "", "path", &["owner", "repo"]), ("k8s kube kubernetes openshift", "exec", "command", &[])];
+
+/// How many texts that name places elsewhere are looked at.
+const ELSEWHERE_MAX: usize = 64;
+
 /// What a tool does with its files.
 pub(super) struct Deeds<'c> {
     pub(super) writes: bool,
@@ -35,6 +44,8 @@ pub(super) struct Deeds<'c> {
     pub(super) takes_whole: bool,
     /// The texts that say where something comes to.
     pub(super) destinations: HashMap<Cow<'c, str>, usize>,
+    /// The texts that name places which are not of this machine.
+    pub(super) elsewhere: HashMap<Cow<'c, str>, usize>,
 }
 
 /// Reads what a tool does out of its name. It only reads if no word of its name says that it writes.
@@ -46,11 +57,33 @@ pub(super) fn deeds<'c>(call: &RuleCall<'c>) -> Deeds<'c> {
     let takes_whole = has(WHOLE);
     let comes = takes_whole && !has(ENDING);
     let named = if comes { call.arguments.named(&DESTINATIONS) } else { Vec::new() };
-    let mut destinations = HashMap::new();
-    for text in named.into_iter().filter_map(|(_, value)| value.as_text().and_then(Text::into_str)).take(DESTINATIONS.len()) {
-        *destinations.entry(text).or_insert(0) += 1;
+    let destinations = counted(named.into_iter().map(|(_, value)| value).take(DESTINATIONS.len()));
+    let elsewhere = counted(elsewhere(call, &words).into_iter().take(ELSEWHERE_MAX));
+    Deeds { writes: !reads || has(WRITING), takes_whole, destinations, elsewhere }
+}
+
+/// Returns the texts among values, with how often each is there.
+fn counted<'c>(values: impl Iterator<Item = Value<'c>>) -> HashMap<Cow<'c, str>, usize> {
+    let mut counted = HashMap::new();
+    for text in values.filter_map(|value| value.as_text().and_then(Text::into_str)) {
+        *counted.entry(text).or_insert(0) += 1;
     }
-    Deeds { writes: !reads || has(WRITING), takes_whole, destinations }
+    counted
+}
+
+/// Returns the values that name places which are not of this machine, as the names of the server, of the tool and of the arguments beside tell.
+fn elsewhere<'c>(call: &RuleCall<'c>, words: &[String]) -> Vec<Value<'c>> {
+    let server = call.tool_name.strip_prefix("mcp__").and_then(|rest| rest.split("__").next()).and_then(fold).unwrap_or_default();
+    let server = server.trim_end_matches("server").trim_end_matches("mcp");
+    let is_its = |(servers, word, _, beside): &(&str, &str, &str, &[&str])| {
+        let is_beside = |name: &&str| matches!(call.arguments.text(name), Ok(Some(_)));
+        servers.split(' ').any(|known| known == server)
+            && (word.is_empty() || words.iter().any(|own| own == word))
+            && beside.iter().all(is_beside)
+    };
+    let names = ELSEWHERE.iter().filter(|row| is_its(row)).map(|(_, _, name, _)| *name);
+    let values = names.flat_map(|name| call.arguments.named(&[name])).map(|(_, value)| value);
+    values.flat_map(|value| std::iter::once(value).chain(value.items())).collect()
 }
 
 /// Returns the words of a tool's name in lower case: between `_`, `-` and other punctuation, and in front of capitals.
