@@ -337,7 +337,7 @@ pub(super) fn last_word(name: &str) -> &str {
     let rest = name.rsplit(|char: char| !char.is_ascii_alphabetic()).next().unwrap_or_default();
     let humps = rest.bytes().zip(rest.bytes().skip(1)).enumerate();
     let start =
-        humps.filter(|(_, (left, right))| left.is_ascii_lowercase() && right.is_ascii_uppercase()).last().map_or(0, |(at, _)| at + 1);
+        humps.filter(|(_, (left, right))| left.is_ascii_lowercase() && right.is_ascii_uppercase()).next_back().map_or(0, |(at, _)| at + 1);
     rest.get(start..).unwrap_or_default()
 }
 

@@ -6,20 +6,12 @@ use std::collections::HashMap;
 use crate::ToolInput;
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
+use super::argument_bounds::{check_braces, check_pieces, check_size};
 use super::argument_names::{ArgumentNames, are_alike, fold, is_place};
 use super::argument_role::ArgumentRole;
 use super::denial::Denial;
 use super::fields::Amount;
 use super::said::{Said, names_places};
-
-/// The largest arguments that are read, in bytes of their JSON text. No model writes as much in one answer.
-const BYTES_MAX: usize = 1024 * 1024;
-
-/// How many pieces of paths are looked at, over all paths of a call together. Each piece is compared with every pattern.
-const PIECES_MAX: usize = 16_384;
-
-/// How many braces are looked at, over all paths and patterns of a call together.
-const BRACES_MAX: usize = 256;
 
 /// The code of the denial for arguments of another form.
 const INVALID: &str = "oap.invalid_tool_arguments";
@@ -296,20 +288,28 @@ impl<'v> Sorted<'v> {
             Shape::Array => value.items().try_for_each(|item| self.unnamed(item, said, names)),
             Shape::Object => {
                 // Files and hosts may be given as the names of members.
-                for key in value.members().filter_map(|(key, _)| key.as_text().and_then(Text::into_str)).filter(|_| names.is_of_server()) {
+                let texts = value.members().filter(|_| names.is_of_server());
+                for (key, inner) in
+                    texts.filter_map(|(key, inner)| Some((key.as_text()?.into_str()?, inner.as_text().and_then(Text::into_str))))
+                {
                     self.said.extend(said.addresses_in(&key).into_iter().map(Cow::Owned));
+                    // `{"path": {"value": …}}` may be the same place to a server.
+                    let is_text = fold(&key).and_then(|name| names.role(&name)).is_some_and(|(role, _)| role == ArgumentRole::Text);
+                    let is_word = |text: &Cow<'_, str>| is_text && said.is_place() && !text.contains(char::is_whitespace);
+                    self.placed.extend(inner.filter(is_word).map(|text| (said, text)));
                     if said == Said::File || said.may_be_url() && key.contains(['.', '/', '\\', '~']) {
                         self.placed.push((said, key));
                     }
                 }
                 self.members(value, None, names)
             }
-            Shape::String if is_judged => {
-                self.placed.push((said, text("of an unknown name", value, "a string")?));
-                Ok(())
-            }
             Shape::String => {
-                self.unknown.push(text("of an unknown name", value, "a string")?);
+                let text = text("of an unknown name", value, "a string")?;
+                if is_judged {
+                    self.placed.push((said, text))
+                } else {
+                    self.unknown.push(text)
+                };
                 Ok(())
             }
             _ => Ok(()),
@@ -349,39 +349,6 @@ fn holds(value: Value<'_>) -> bool {
         _ => value.is_null() || value.as_bool() == Some(false),
     };
     !is_empty
-}
-
-fn check_size(text: &[u8]) -> Result<(), Denial> {
-    if text.len() <= BYTES_MAX {
-        return Ok(());
-    }
-    Err(Denial::new("oap.context_too_large", format!("Tool arguments have {} bytes; at most {BYTES_MAX} are looked at", text.len())))
-}
-
-/// Refuses more braces than are looked at: each text with some stands for many.
-pub(super) fn check_braces<'t>(texts: impl Iterator<Item = &'t str>) -> Result<(), Denial> {
-    let braces: usize = texts.map(|text| text.bytes().filter(|byte| *byte == b'{').count()).sum();
-    if braces <= BRACES_MAX {
-        return Ok(());
-    }
-    Err(Denial::new(
-        "oap.too_costly",
-        format!("Tool arguments have {braces} braces in paths and patterns; at most {BRACES_MAX} are looked at"),
-    ))
-}
-
-/// Refuses more pieces of paths than are looked at.
-fn check_pieces<'t>(texts: impl Iterator<Item = &'t Cow<'t, str>> + Clone) -> Result<(), Denial> {
-    // There are no more pieces than bytes, and the texts of nearly all calls are short.
-    if texts.clone().map(|text| text.len() + 1).sum::<usize>() <= PIECES_MAX {
-        return Ok(());
-    }
-    let pieces: usize = texts.map(|text| text.bytes().filter(|byte| *byte == b'/').count() + 1).sum();
-    if pieces <= PIECES_MAX {
-        return Ok(());
-    }
-    let message = format!("Tool arguments name {pieces} pieces of paths; at most {PIECES_MAX} are looked at");
-    Err(Denial::new("oap.context_too_large", message))
 }
 
 /// Returns the text of an argument, whose name messages show.

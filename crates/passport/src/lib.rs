@@ -5,6 +5,7 @@
 //! those.
 
 mod address;
+mod argument_bounds;
 mod argument_names;
 mod argument_role;
 mod arguments;

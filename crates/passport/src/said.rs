@@ -49,7 +49,7 @@ impl Said {
         match () {
             () if is_host_name(&name) => Self::Host,
             () if is_place(&name) && is_of_file => Self::File,
-            () if is_place(&name) && has(&["url", "uri", "href"]) => Self::Url,
+            () if is_place(&name) && has(&["url", "uri", "href"]) || has(&["website", "webpage", "homepage"]) => Self::Url,
             () if is_place(&name) => Self::Place,
             () if is_id(key) && !is_of_file => Self::Id,
             () if has(&["version", "cidr", "subnet", "netmask"]) => Self::Number,
@@ -67,17 +67,11 @@ impl Said {
         matches!(self, Self::Place | Self::Url)
     }
 
-    /// Returns the address of the web that a text under the name of a URL is without its scheme: a public name, or another name with a
-    /// dot that has something behind it.
-    pub(super) fn web_address(self, text: &str) -> Option<String> {
-        let authority = text.split(['/', '?', '#']).next().unwrap_or_default();
-        let (host, behind) = cut(authority.rsplit('@').next().unwrap_or_default());
-        let is_remote =
-            authority.contains('@') && behind.strip_prefix(':').is_some_and(|path| !path.starts_with(|char: char| char.is_ascii_digit()));
-        let host = host.trim_end_matches('.').to_ascii_lowercase();
-        let is_host = !is_local_name(&host) || host.contains('.') && !host.starts_with('.') && host.len() < text.len();
-        (self == Self::Url && is_host && !is_remote && !is_mailbox(text) && !text.contains(char::is_whitespace))
-            .then(|| format!("http://{text}"))
+    /// Returns the addresses of the web that a text under the name of a URL holds without their scheme: public names, and other names with a dot that
+    /// have something behind them.
+    pub(super) fn web_addresses(self, text: &str) -> impl Iterator<Item = String> {
+        let words = text.split(|char: char| char.is_whitespace() || ",;|".contains(char)).filter(move |_| self == Self::Url);
+        words.filter(|word| begins_with_host(&plain(word))).map(|word| format!("http://{word}"))
     }
 
     /// Returns the addresses that a value holds.
@@ -199,6 +193,17 @@ fn is_private_address(text: &str) -> bool {
     // A name that nobody near by has to answer is one only to what fetches from the web.
     let names_private = |part: &str| is_web && is_private(&format!("http://{}", cut(part).0.trim_end_matches('.')));
     parts.into_iter().any(|part| names_private(part) || Said::Host.address(part).is_some_and(|url| is_private(&url)))
+}
+
+/// Returns whether a word begins with the name of a host, and not as `git@HOST:PATH` or an address of a mailbox does.
+fn begins_with_host(word: &str) -> bool {
+    let authority = word.split(['/', '?', '#']).next().unwrap_or_default();
+    let (host, behind) = cut(authority.rsplit('@').next().unwrap_or_default());
+    let is_port = |port: &str| port.starts_with(|char: char| char.is_ascii_digit());
+    let is_remote = authority.contains('@') && behind.strip_prefix(':').is_some_and(|path| !is_port(path));
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let is_host = !is_local_name(&host) || host.contains('.') && !host.starts_with('.') && host.len() < word.len();
+    is_host && !is_remote && !is_mailbox(word)
 }
 
 /// Returns whether a text leads to a mailbox, which somebody else opens.

@@ -8,9 +8,9 @@ use std::borrow::Cow;
 
 use tollgate_json::{Parser, Text, Value};
 
+use super::super::super::argument_bounds::check_braces;
 use super::super::super::argument_names::{ArgumentNames, fold, last_word};
 use super::super::super::argument_role::ArgumentRole;
-use super::super::super::arguments::check_braces;
 use super::super::super::path::NormalPath;
 use super::super::super::said::Said;
 use super::super::file_path::PATH_BYTES_MAX;

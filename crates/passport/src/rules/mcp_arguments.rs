@@ -5,12 +5,13 @@
 
 use std::borrow::Cow;
 
-use bash_commands::Below;
+use bash_commands::{Below, decoded};
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
+use crate::argument_bounds::check_braces;
 use crate::argument_names::fold;
 use crate::argument_role::ArgumentRole;
-use crate::arguments::{Sorted, check_braces};
+use crate::arguments::Sorted;
 use crate::climbs::count_parents;
 use crate::denial::{Denial, Outcome, Report, report};
 use crate::look_alike::has_encoded;
@@ -22,10 +23,6 @@ use super::super::web::check_said;
 use super::super::{RuleCall, budget, secrets};
 use super::mcp_deeds::{Deeds, deeds};
 use super::{check_secrets, is_place_by_name, names_secret, secret};
-
-/// TABLE: schemes behind which a path stands without another slash.
-const FILE_SCHEMES: &str =
-    "containers-storage dir docker-archive duckdb file ipc local npipe oci oci-archive path sqlite sqlite3 tarball unix";
 
 /// The most parts of texts under names of places that are looked at: each may be a place of its own.
 const PARTS_MAX: usize = 4_096;
@@ -151,8 +148,10 @@ fn read_value(call: &RuleCall<'_>, said: Said, value: Value<'_>, depth: usize, g
                 Some((ArgumentRole::Text, role)) => {
                     let is_said =
                         |text: &str| !text.contains("://") && !call.names.may_be_path(role, text) && !within(text).starts_with(['{', '[']);
-                    if !value.as_text().and_then(Text::into_str).is_some_and(|text| is_said(&text)) {
-                        open.push((Said::Unknown, value));
+                    match value.as_text().and_then(Text::into_str) {
+                        Some(text) if said.is_place() && !text.contains(char::is_whitespace) => open.push((said, value)),
+                        Some(text) if is_said(&text) => {}
+                        _ => open.push((Said::Unknown, value)),
                     }
                 }
                 _ => open.push((Said::under(&name), value)),
@@ -182,6 +181,8 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, deeds: &Deeds<'_>, to: &mu
     match scheme.as_deref() {
         Some("http" | "https" | "ws" | "wss") => {
             call.files.check_address(&text.replacen("ws", "http", usize::from(text.starts_with("ws"))), to);
+            let mut others = text.split([',', ';', '|']).skip(1).filter(|other| begins(other));
+            report(to, "path", others.try_for_each(|other| check_path(call, other, Said::File, deeds)));
         }
         Some("file" | "jar" | "phar" | "php" | "zip") => report(to, "path", read_path(text).map(drop)),
         // What fetches for another program.
@@ -193,6 +194,8 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, deeds: &Deeds<'_>, to: &mu
             let path = text.split_once("://").map_or(text, |(_, path)| path);
             report(to, "path", check_path(call, path, given.said, deeds));
         }
+        // A server may take what is behind its own scheme for a path.
+        Some(scheme) if is_scheme(scheme) && count_parents(&decoded(text)) > 0 => report(to, "path", read_path(text).map(drop)),
         Some(scheme) if is_scheme(scheme) => report(to, "private network", check_said(&[Cow::Borrowed(text)])),
         // It may be a command line, of which each word is judged where every reader takes the same words.
         Some(_) if given.said == Said::Unknown && text.contains(' ') && text.bytes().all(is_plain) => {
@@ -206,9 +209,7 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, deeds: &Deeds<'_>, to: &mu
             report(to, "arguments", Err(Denial::new("oap.invalid_tool_arguments", MESSAGE)));
         }
         None => {
-            if let Some(url) = given.said.web_address(text) {
-                call.files.check_address(&url, to);
-            }
+            given.said.web_addresses(text).for_each(|url| call.files.check_address(&url, to));
             // A value may be attached to the letter of its option.
             let attached = text.strip_prefix('-').and_then(|rest| rest.get(1..)).filter(|rest| !rest.contains(char::is_whitespace));
             let found = given.said.addresses_in(text).into_iter().chain(Said::Unknown.addresses_in(attached.unwrap_or_default()));
@@ -250,13 +251,12 @@ fn check_place(call: &RuleCall<'_>, text: &str, said: Said, deeds: &Deeds<'_>) -
     if has_blank {
         return check_path(call, text, said, deeds);
     }
-    let begins = |path: &str| path.starts_with(['/', '~']) || path.starts_with("../");
     if let Some(rest) = text.strip_prefix('-') {
         let behind = rest.find(['/', '~', '=']).or_else(|| rest.find("..")).and_then(|at| rest.get(at..)).unwrap_or_default();
         let behind = behind.strip_prefix('=').unwrap_or(behind);
         check_path(call, behind, Said::File, deeds)?;
     } else if let Some((scheme, path)) = text.split_once(':').filter(|(_, path)| begins(path))
-        && FILE_SCHEMES.split_ascii_whitespace().any(|known| scheme.eq_ignore_ascii_case(known))
+        && is_scheme(scheme)
     {
         check_path(call, path, Said::File, deeds)?;
     } else if let Some((_, path)) = text.split_once('=').filter(|(_, path)| begins(path)) {
@@ -264,6 +264,11 @@ fn check_place(call: &RuleCall<'_>, text: &str, said: Said, deeds: &Deeds<'_>) -
         call.files.check_shown(path)?;
     }
     check_path(call, text, said, deeds)
+}
+
+/// Returns whether a part of a text begins as a path at the root, a home or the folder above.
+fn begins(path: &str) -> bool {
+    path.starts_with(['/', '~']) || path.starts_with("../")
 }
 
 /// Returns whether a line is a remark in a program rather than a path.
@@ -275,7 +280,7 @@ fn is_remark(line: &str) -> bool {
 fn check_line(call: &RuleCall<'_>, line: &str, said: Said, deeds: &Deeds<'_>) -> Result<(), Denial> {
     // Words under a name that is not only that of files may be of a language or of a program.
     let is_words = said != Said::File && line.contains(char::is_whitespace);
-    let begins = |part: &&str| part.len() > 1 && (part.starts_with(['/', '~']) || part.starts_with("../"));
+    let begins = |part: &&str| part.len() > 1 && begins(part);
     let is_deep = |part: &&str| !is_words || part.get(1..).is_some_and(|rest| rest.contains('/'));
     let bare =
         |part| if is_words { str::trim(part) } else { part.trim_matches(|char: char| char.is_whitespace() || AROUND.contains(&char)) };

@@ -4,6 +4,8 @@
 
 use std::borrow::Cow;
 
+use bash_commands::decoded;
+
 use super::super::argument_names::is_web_search;
 use super::super::argument_role::ArgumentRole;
 use super::super::arguments::{Sorted, text};
@@ -63,7 +65,8 @@ impl WebLimits {
         }
         let rest = text.trim_start_matches(['/', '\\']);
         let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
-        if !has_blank && (rest.len() + 2 <= text.len() || is_host(host)) {
+        // Some readers decode twice.
+        if !has_blank && (rest.len() + 2 <= text.len() || is_host(&decoded(&decoded(host)))) {
             self.check_url(&format!("http://{rest}"), to);
         }
     }
@@ -160,11 +163,7 @@ fn is_host(text: &str) -> bool {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-:[]@%".contains(&byte)) || !text.is_ascii();
     let is_number = text.len() >= 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'x');
     let dots = ['.', ':', '。', '．', '｡'];
-    is_plain
-        && (text.trim_matches(dots).contains(dots)
-            || text.to_ascii_lowercase().contains("%2e")
-            || text.eq_ignore_ascii_case("localhost")
-            || is_number)
+    is_plain && (text.trim_matches(dots).contains(dots) || text.eq_ignore_ascii_case("localhost") || is_number)
 }
 
 /// Methods of requests that only count in capitals, since their names are words.
