@@ -134,7 +134,7 @@ const MESSAGE_TOOLS: &[Names] = &[
     (Channel, "channel channel_id channel_ids channels channel_name room room_id rooms group group_id groups conversation conversation_id"),
     (
         Text,
-        "message text content subject body html markdown format type message_type parse_mode priority action caption topic content_type \
+        "message text content subject body html markdown callback_data format type message_type parse_mode priority action caption topic content_type \
          mime_type reply_to_message_id message_id thread_ts color tags",
     ),
     // Each of their parts is judged by its own name.

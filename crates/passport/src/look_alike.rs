@@ -56,7 +56,10 @@ pub(super) fn is_ambiguous(path: &str) -> bool {
     };
     // Nearly no path has any of these, and then there is less to look for.
     path.contains([':', ',', ';', '%', '$', '~']) && has_sign()
-        || plain_spelling(path).is_some_and(|spelling| count_parents(&spelling) > 0 && count_parents(path) == 0)
+        || plain_spelling(path).is_some_and(|spelling| {
+            let slashes = |text: &str| text.bytes().filter(|byte| *byte == b'/').count();
+            slashes(&spelling) != slashes(path) || count_parents(&spelling) > 0 && count_parents(path) == 0
+        })
 }
 
 /// Returns whether percent signs stand for characters that nobody has to write so, and that what decodes an address reads: a letter, a dot, a slash.

@@ -165,7 +165,7 @@ impl Said {
             Self::Host if host_address(&host).is_some() => true,
             Self::Number => is_quad(&host) && has_port,
             // Behind a slash it is an id or a time.
-            Self::Host => is_one_number(&host) || is_quad(&host),
+            Self::Host => host == "0" || is_one_number(&host) || is_quad(&host),
             Self::Place | Self::Url if has_port || has_path => {
                 is_quad(&host) || is_one_number(&host) && (!text.starts_with('/') || text.starts_with("//"))
             }

@@ -32,7 +32,7 @@ const SAID: &str = "alt answer body caption code comment content contents data d
      html instruction instructions lines log logs markdown message msg note notes output plain pretext prompt question quote signature snippet \
      stderr stdout text traceback value variables";
 
-/// TABLE: names among these under which some hosts take the path of a file.
+/// TABLE: words among these under which some hosts take the path of a file.
 const CONTENTS: &str = "base64 body bytes content contents data";
 
 /// TABLE: names of arguments that become headers of a mail, wherever they stand and whatever lies in them.
@@ -41,6 +41,8 @@ const HEADERS: &str = "bcc cc from fromname headers inreplyto replyto sender sen
 /// What a text is by the names above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
+    /// It stands nowhere: these are the arguments of the call.
+    Call,
     /// It is said to somebody.
     Said,
     /// It is said, or it is the path of what is sent.
@@ -72,16 +74,23 @@ struct Place {
 }
 
 /// Checks the files, the addresses and the headers of a message. Returns what each check is called and what it says.
-pub(super) fn checks(call: &RuleCall<'_>) -> [(&'static str, Result<(), Denial>); 3] {
+pub(super) fn checks(call: &RuleCall<'_>) -> [(&'static str, Result<(), Denial>); 4] {
     let mut parts = Parts::default();
-    let outer = Place { kind: Kind::Said, lines: Lines::One, said: Said::Unknown };
+    let outer = Place { kind: Kind::Call, lines: Lines::One, said: Said::Unknown };
     for (key, value) in call.arguments.members() {
         parts.member(call, outer, &key, value, 0);
     }
     const BREAK: &str =
         "An argument that is no body of the message has a line break, behind which mailers read another header; write one line";
-    let headers = if parts.has_break { Err(Denial::new("oap.invalid_tool_arguments", BREAK)) } else { Ok(()) };
-    [("files", parts.check_files(call)), ("private network", check_said(&parts.addresses)), ("headers", headers)]
+    const HIDDEN: &str = "A text that is written out as JSON names a recipient or a channel; write the recipient as an argument";
+    let refuse = |is_so: bool, message| if is_so { Err(Denial::new("oap.invalid_tool_arguments", message)) } else { Ok(()) };
+    let (headers, recipients) = (refuse(parts.has_break, BREAK), refuse(parts.hides_recipient, HIDDEN));
+    [
+        ("recipients", recipients),
+        ("files", parts.check_files(call)),
+        ("private network", check_said(&parts.addresses)),
+        ("headers", headers),
+    ]
 }
 
 /// The parts of a message that are judged.
@@ -91,6 +100,8 @@ struct Parts {
     files: Vec<Cow<'static, str>>,
     addresses: Vec<Cow<'static, str>>,
     has_break: bool,
+    /// Whether a text that is written out names somebody who gets the message.
+    hides_recipient: bool,
     /// Whether there is more than is looked at.
     is_over: bool,
 }
@@ -125,9 +136,12 @@ impl Parts {
         }
         self.media(text);
         match place.kind {
-            Kind::Said => {}
+            Kind::Call | Kind::Said => {}
             Kind::Contents => self.file(text, begins_path(text) || is_secret(text)),
-            Kind::Recipient => self.addresses.extend(address(text)),
+            Kind::Recipient => {
+                self.hides_recipient |= nested > 0;
+                self.addresses.extend(address(text));
+            }
             // What is called may be written without its scheme.
             Kind::Hook => self.addresses.push(address(text).unwrap_or_else(|| format!("http://{}", text.trim()).into())),
             Kind::Unsaid => {
@@ -194,7 +208,8 @@ impl Place {
         let kind = match self.kind {
             _ if name.contains("hook") => Kind::Hook,
             _ if matches!(role, Some(ArgumentRole::Recipient | ArgumentRole::Channel)) => Kind::Recipient,
-            Kind::Unsaid | Kind::Contents if is_one_of(&name, CONTENTS) => Kind::Contents,
+            outer if outer != Kind::Call && is_one_of(&name, CONTENTS) => Kind::Contents,
+            _ if role.is_none() && is_one_of(last_word(key), CONTENTS) => Kind::Contents,
             _ if role == Some(ArgumentRole::Text) || role.is_none() && is_body => Kind::Said,
             outer @ (Kind::Recipient | Kind::Hook) => outer,
             _ => Kind::Unsaid,

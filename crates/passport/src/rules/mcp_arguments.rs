@@ -14,7 +14,7 @@ use crate::argument_role::ArgumentRole;
 use crate::arguments::Sorted;
 use crate::climbs::count_parents;
 use crate::denial::{Denial, Outcome, Report, report};
-use crate::look_alike::has_encoded;
+use crate::look_alike::{has_encoded, plain_spelling};
 use crate::pack::Pack;
 use crate::said::Said;
 
@@ -252,9 +252,9 @@ fn check_place(call: &RuleCall<'_>, text: &str, said: Said, deeds: &Deeds<'_>) -
         return check_path(call, text, said, deeds);
     }
     if let Some(rest) = text.strip_prefix('-') {
-        let behind = rest.find(['/', '~', '=']).or_else(|| rest.find("..")).and_then(|at| rest.get(at..)).unwrap_or_default();
-        let behind = behind.strip_prefix('=').unwrap_or(behind);
-        check_path(call, behind, Said::File, deeds)?;
+        let attached = rest.find(['/', '~']).or_else(|| rest.find("..")).and_then(|at| rest.get(at..)).filter(|_| !rest.contains('='));
+        let values = rest.split(['=', ',', ':']).skip(1).chain(attached);
+        values.filter(|value| !value.is_empty()).try_for_each(|value| check_path(call, value, Said::File, deeds))?;
     } else if let Some((scheme, path)) = text.split_once(':').filter(|(_, path)| begins(path))
         && is_scheme(scheme)
     {
@@ -309,7 +309,7 @@ fn is_begun(text: &str) -> bool {
 fn check_path(call: &RuleCall<'_>, text: &str, said: Said, deeds: &Deeds<'_>) -> Result<(), Denial> {
     let text = text.trim_matches(AROUND).trim();
     let has_blank = text.contains(char::is_whitespace);
-    let begins = is_begun(text);
+    let begins = is_begun(text) || plain_spelling(text).is_some_and(|spelling| is_begun(&spelling));
     let is_named = said == Said::File || said.is_place() && (text.contains('/') || !has_blank);
     if text.is_empty() || !begins && !is_named && (has_blank || !text.contains(['/', '\\', '.'])) {
         return Ok(());

@@ -20,6 +20,10 @@ const PIECES_MAX: usize = 64;
 
 /// Returns whether a text begins like a path, or climbs like one: from the root, a home, a folder, a drive, or as the address of a file.
 pub(super) fn begins_path(text: &str) -> bool {
+    begins_plainly(text) || plain_spelling(text).is_some_and(|spelling| begins_plainly(&spelling))
+}
+
+fn begins_plainly(text: &str) -> bool {
     let text = text.trim().trim_start_matches(AROUND);
     let is_drive = matches!(text.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic());
     is_drive || is_file_address(text) || text.starts_with(['/', '\\']) || text.starts_with("~/") || climbs(text) || text.starts_with("./")
