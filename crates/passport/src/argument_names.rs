@@ -331,16 +331,6 @@ pub(super) fn fold(name: &str) -> Option<String> {
     name.is_ascii().then(|| letters(name).map(char::from).collect())
 }
 
-/// Returns the last word of a name, as it is spelled: behind `_`, `-` and other punctuation, or from a capital on.
-pub(super) fn last_word(name: &str) -> &str {
-    let name = name.trim_end_matches(|char: char| !char.is_ascii_alphabetic());
-    let rest = name.rsplit(|char: char| !char.is_ascii_alphabetic()).next().unwrap_or_default();
-    let humps = rest.bytes().zip(rest.bytes().skip(1)).enumerate();
-    let start =
-        humps.filter(|(_, (left, right))| left.is_ascii_lowercase() && right.is_ascii_uppercase()).next_back().map_or(0, |(at, _)| at + 1);
-    rest.get(start..).unwrap_or_default()
-}
-
 /// Returns whether two names are folded to the same.
 pub(super) fn are_alike(left: &str, right: &str) -> bool {
     left.is_ascii() && right.is_ascii() && letters(left).eq(letters(right))

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use tollgate_json::{Parser, Text, Value};
 
 use super::super::super::argument_bounds::check_braces;
-use super::super::super::argument_names::{ArgumentNames, fold, last_word};
+use super::super::super::argument_names::{ArgumentNames, fold};
 use super::super::super::argument_role::ArgumentRole;
 use super::super::super::path::NormalPath;
 use super::super::super::said::Said;
@@ -20,6 +20,9 @@ use super::sent::{begins_path, check_file, is_secret};
 
 /// The most texts of a message that are judged. Nobody sends as many files, addresses and settings.
 const JUDGED_MAX: usize = 1_024;
+
+/// The most names at any depth that are looked at. Blocks of a long message have some hundred.
+const MEMBERS_MAX: usize = 4_096;
 
 /// How often a text may hold another one that is written out as JSON.
 const NESTED_MAX: usize = 4;
@@ -102,12 +105,19 @@ struct Parts {
     has_break: bool,
     /// Whether a text that is written out names somebody who gets the message.
     hides_recipient: bool,
+    /// How many names have been looked at.
+    members: usize,
     /// Whether there is more than is looked at.
     is_over: bool,
 }
 
 impl Parts {
     fn member(&mut self, call: &RuleCall<'_>, outer: Place, key: &str, value: Value<'_>, nested: usize) {
+        self.members += 1;
+        self.is_over |= self.members > MEMBERS_MAX;
+        if self.is_over {
+            return;
+        }
         self.has_break |= outer.lines != Lines::Many && has_break(key);
         // A file may be given as the name of a member.
         self.file(key, begins_path(key));
@@ -248,4 +258,32 @@ fn address(text: &str) -> Option<Cow<'static, str>> {
     }
     let is_one = text.contains("://") && !text.contains(char::is_whitespace);
     is_one.then(|| text.to_owned().into()).or_else(|| text.starts_with("//").then(|| format!("http:{text}").into()))
+}
+
+/// Returns the last word of a name, as it is spelled: behind `_`, `-` and other punctuation, or from a capital on.
+fn last_word(name: &str) -> &str {
+    let name = name.trim_end_matches(|char: char| !char.is_ascii_alphabetic());
+    let begins = |pair: &[u8]| matches!(pair, [left, right] if !left.is_ascii_alphabetic() || left.is_ascii_lowercase() && right.is_ascii_uppercase());
+    let start = name.as_bytes().windows(2).rposition(begins).map_or(0, |at| at + 1);
+    name.get(start..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_word;
+
+    #[test]
+    fn last_words_stand_behind_punctuation_or_begin_with_a_capital() {
+        for (name, word) in [
+            ("html_body", "body"),
+            ("htmlBody", "Body"),
+            ("body", "body"),
+            ("a-b.text2", "text"),
+            ("HTML", "HTML"),
+            ("\u{e9}x", "x"),
+            ("_", ""),
+        ] {
+            assert_eq!(last_word(name), word, "{name}");
+        }
+    }
 }

@@ -50,9 +50,10 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
     if let Err(denial) = check_braces(given.iter().map(|given| &*given.text).filter(|text| !budget::is_text(text))) {
         return report(to, "arguments", Err(denial));
     }
+    let has_parts =
+        |given: &&Given<'_>| given.said != Said::Unknown || given.text.contains("://") || given.text.trim_start().starts_with('-');
     let is_sign = |char: &char| char.is_whitespace() || matches!(char, ',' | ':' | ';' | '|' | '=');
-    let parts: usize =
-        given.iter().filter(|given| given.said != Said::Unknown).map(|given| given.text.chars().filter(is_sign).count() + 1).sum();
+    let parts: usize = given.iter().filter(|given| has_parts(given)).map(|given| given.text.chars().filter(is_sign).count() + 1).sum();
     if parts > PARTS_MAX {
         let message = format!("Tool arguments hold {parts} parts of texts that may be places; at most {PARTS_MAX} are looked at");
         return report(to, "arguments", Err(Denial::new("oap.context_too_large", message)));

@@ -4,7 +4,7 @@
 
 use tollgate_json::{Shape, Text, Value};
 
-use super::super::argument_names::fold;
+use super::super::argument_names::{are_alike, fold};
 use super::super::argument_role::ArgumentRole;
 use super::super::arguments::Arguments;
 use super::super::names::NameSet;
@@ -83,8 +83,8 @@ fn sessions<'c>(call: &RuleCall<'c>) -> Vec<Arguments<'c>> {
 
 /// Returns whether an argument whose name no table has may be a time: a number, or a text that begins with one or is a period (`PT2H`).
 fn has_unknown_time(call: &RuleCall<'_>, key: &str, value: Value<'_>) -> bool {
-    let is_known = fold(key)
-        .is_some_and(|name| call.names.role(&name).is_some() || DURATIONS.iter().any(|(known, _)| fold(known).as_ref() == Some(&name)));
+    let is_known =
+        DURATIONS.iter().any(|(known, _)| are_alike(key, known)) || fold(key).is_some_and(|name| call.names.role(&name).is_some());
     let is_time = |value: Value<'_>| match value.shape() {
         Shape::Number => true,
         _ => value.as_text().and_then(Text::into_str).is_some_and(|text| {
