@@ -35,7 +35,7 @@ const HOSTS: &str = "addr addrs addresses bootstrapserver bootstrapservers broke
      ipaddrs ipaddresses ips nameserver nameservers networkaddress servers upstream upstreams";
 
 /// TABLE: schemes that some readers take without slashes behind them.
-const BARE_SCHEMES: [&str; 14] = ["dns", "ftp", "grpc", "http", "https", "ldap", "np", "redis", "ssh", "ssl", "tcp", "tls", "udp", "ws"];
+const BARE_SCHEMES: [&str; 12] = ["dns", "ftp", "grpc", "ldap", "np", "redis", "ssh", "ssl", "tcp", "tls", "udp", "ws"];
 
 /// Characters between the hosts of a list, and around them.
 const BETWEEN: &str = ",;|'\"`()<>{}";
@@ -133,6 +133,10 @@ impl Said {
             return None;
         }
         let rest = match rest.split_once(':') {
+            // Readers of the web take any number of slashes.
+            Some((scheme, behind)) if scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https") => {
+                return Some(format!("http://{}", behind.trim_start_matches(['/', '\\'])));
+            }
             Some((scheme, behind)) if BARE_SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known)) => {
                 behind.trim_start_matches(['/', '\\'])
             }

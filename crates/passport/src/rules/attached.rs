@@ -150,17 +150,24 @@ impl Parts {
             Kind::Contents => self.file(text, begins_path(text) || is_secret(text)),
             Kind::Recipient => {
                 self.hides_recipient |= nested > 0;
-                self.addresses.extend(address(text));
+                self.addressed(Said::Place, text);
             }
             // What is called may be written without its scheme.
-            Kind::Hook => self.addresses.push(address(text).unwrap_or_else(|| format!("http://{}", text.trim()).into())),
+            Kind::Hook => {
+                let text = text.trim();
+                self.addresses.push(if text.contains("://") { text.to_owned().into() } else { format!("http://{text}").into() });
+            }
             Kind::Unsaid => {
                 // A word alone is rather a setting, such as `high`.
                 let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
                 self.file(text, !is_word || place.said.is_place() || secrets::is_secret(&NormalPath::new(text)));
-                self.addresses.extend(address(text).into_iter().chain(place.said.addresses_in(text).into_iter().map(Cow::Owned)));
+                self.addressed(place.said, text);
             }
         }
+    }
+
+    fn addressed(&mut self, said: Said, text: &str) {
+        self.addresses.extend(said.addresses_in(text).into_iter().map(Cow::Owned));
     }
 
     fn file(&mut self, text: &str, is_file: bool) {
@@ -190,7 +197,7 @@ impl Parts {
             self.is_over |= is_sign && word.len() > PATH_BYTES_MAX;
             if word.len() <= PATH_BYTES_MAX && (is_sign || begins_path(word) || is_secret(word)) {
                 self.file(word, true);
-                self.addresses.extend(address(word));
+                self.addressed(Said::Place, word);
             }
             let line = rest.trim_matches(['`', '"', '\'']);
             self.file(line, line.len() <= PATH_BYTES_MAX && begins_path(line));
@@ -245,19 +252,6 @@ fn is_one_of(name: &str, names: &str) -> bool {
 /// Returns whether a text has a line break of any kind, but for those at its end.
 fn has_break(text: &str) -> bool {
     text.trim_end().contains(['\n', '\r', '\0', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'])
-}
-
-/// Returns the address that a text is, with two slashes whatever it has.
-fn address(text: &str) -> Option<Cow<'static, str>> {
-    let text = text.trim().trim_start_matches(['<', '"', '\'', '`']);
-    for scheme in ["https:", "http:"] {
-        if text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)) {
-            let rest = text.get(scheme.len()..).unwrap_or_default().trim_start_matches(['/', '\\']);
-            return Some(format!("{scheme}//{rest}").into());
-        }
-    }
-    let is_one = text.contains("://") && !text.contains(char::is_whitespace);
-    is_one.then(|| text.to_owned().into()).or_else(|| text.starts_with("//").then(|| format!("http:{text}").into()))
 }
 
 /// Returns the last word of a name, as it is spelled: behind `_`, `-` and other punctuation, or from a capital on.
