@@ -62,7 +62,8 @@ pub(super) fn is_ambiguous(path: &str) -> bool {
         })
 }
 
-/// Returns whether percent signs stand for characters that nobody has to write so, and that what decodes an address reads: a letter, a dot, a slash.
+/// Returns whether percent signs stand for characters that nobody has to write so, and that what decodes an address reads: letters, digits,
+/// dots, slashes.
 pub(super) fn has_encoded(text: &str) -> bool {
     let is_encoded = |(at, _): (usize, &str)| {
         let byte = text.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());

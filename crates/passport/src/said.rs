@@ -67,8 +67,8 @@ impl Said {
         matches!(self, Self::Place | Self::Url)
     }
 
-    /// Returns the addresses of the web that a text under the name of a URL holds without their scheme: public names, and other names with a dot that
-    /// have something behind them.
+    /// Returns the addresses of the web that a text under the name of a URL holds without their scheme: public names, and other names with a dot
+    /// that have something behind them.
     pub(super) fn web_addresses(self, text: &str) -> impl Iterator<Item = String> {
         let words = text.split(|char: char| char.is_whitespace() || ",;|".contains(char)).filter(move |_| self == Self::Url);
         words.filter(|word| begins_with_host(&plain(word))).map(|word| format!("http://{word}"))

@@ -257,7 +257,8 @@ fn has_break(text: &str) -> bool {
 /// Returns the last word of a name, as it is spelled: behind `_`, `-` and other punctuation, or from a capital on.
 fn last_word(name: &str) -> &str {
     let name = name.trim_end_matches(|char: char| !char.is_ascii_alphabetic());
-    let begins = |pair: &[u8]| matches!(pair, [left, right] if !left.is_ascii_alphabetic() || left.is_ascii_lowercase() && right.is_ascii_uppercase());
+    let begins = |left: &u8, right: &u8| !left.is_ascii_alphabetic() || left.is_ascii_lowercase() && right.is_ascii_uppercase();
+    let begins = |pair: &[u8]| matches!(pair, [left, right] if begins(left, right));
     let start = name.as_bytes().windows(2).rposition(begins).map_or(0, |at| at + 1);
     name.get(start..).unwrap_or_default()
 }

@@ -29,8 +29,8 @@ const ENDING: &str = "archive compress delete remove rm rmdir trash unlink zip";
 const DESTINATIONS: [&str; 10] =
     ["destination", "dest", "dst", "destination_path", "dest_path", "new_path", "to", "move_to", "rename_to", "output_path"];
 
-/// TABLE: servers of which an argument names a place elsewhere: names of servers without case, punctuation, `mcp` and `server`, a word of the tool's
-/// name or none, the argument, and others that have to stand beside it. The names of servers are the operator's.
+/// TABLE: servers of which an argument names a place elsewhere: names of servers without case, punctuation, `mcp` and `server`, a word of the
+/// tool's name or none, the argument, and others that have to stand beside it. The names of servers are the operator's.
 const ELSEWHERE: [(&str, &str, &str, &[&str]); 2] =
     [("forgejo gitea github", "", "path", &["owner", "repo"]), ("k8s kube kubernetes openshift", "exec", "command", &[])];
 
