@@ -8,8 +8,8 @@
 
 #[path = "mcp_arguments.rs"]
 mod mcp_arguments;
-#[path = "mcp_deeds.rs"]
-mod mcp_deeds;
+#[path = "mcp_effects.rs"]
+mod mcp_effects;
 pub(super) use mcp_arguments::is_scheme;
 
 use std::borrow::Cow;

@@ -21,7 +21,7 @@ use crate::said::Said;
 use super::super::file_path::{PATH_BYTES_MAX, read_path};
 use super::super::web::check_said;
 use super::super::{RuleCall, budget, secrets};
-use super::mcp_deeds::{Deeds, deeds};
+use super::mcp_effects::{Effects, effects};
 use super::{check_secrets, is_place_by_name, names_secret, secret};
 
 /// The most parts of texts under names of places that are looked at: each may be a place of its own.
@@ -58,19 +58,19 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
         let message = format!("Tool arguments hold {parts} parts of texts that may be places; at most {PARTS_MAX} are looked at");
         return report(to, "arguments", Err(Denial::new("oap.context_too_large", message)));
     }
-    let mut deeds = deeds(call);
+    let mut effects = effects(call);
     // What stands under another name too may be what is taken.
     let times = |text: &str| given.iter().filter(|given| given.text == text).count();
-    deeds.destinations.retain(|text, named| times(text) <= *named);
-    deeds.elsewhere.retain(|text, named| times(text) <= *named);
-    given.iter().for_each(|given| check_text(call, given, &deeds, to));
+    effects.destinations.retain(|text, named| times(text) <= *named);
+    effects.elsewhere.retain(|text, named| times(text) <= *named);
+    given.iter().for_each(|given| check_text(call, given, &effects, to));
     // What an unknown name holds may be a command line.
     let is_named = |given: &Given<'_>| {
         let mut words = given.text.split_whitespace().filter(|word| word.starts_with(['/', '~']));
         given.said == Said::Unknown && given.text.len() <= PATH_BYTES_MAX && words.any(names_secret)
     };
     let is_place = |given: &Given<'_>| given.said.is_place() && !given.text.contains("://") || is_begun(given.text.trim());
-    if deeds.writes && given.iter().any(is_place) {
+    if effects.writes && given.iter().any(is_place) {
         check_size(call, to);
     }
     let named = if given.iter().any(is_named) { Err(secret()) } else { Ok(()) };
@@ -172,9 +172,9 @@ fn without_dots(text: Cow<'_, str>) -> Cow<'_, str> {
 }
 
 /// Reports the checks of a text that may be a path or an address.
-fn check_text(call: &RuleCall<'_>, given: &Given<'_>, deeds: &Deeds<'_>, to: &mut dyn Report) {
+fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to: &mut dyn Report) {
     let text = given.text.trim();
-    if deeds.elsewhere.contains_key(text) && !text.contains("://") && count_parents(text) == 0 {
+    if effects.elsewhere.contains_key(text) && !text.contains("://") && count_parents(text) == 0 {
         return report(to, "secrets", if names_secret(text) { Err(secret()) } else { Ok(()) });
     }
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" -_./:=@+~".contains(&byte);
@@ -183,7 +183,7 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, deeds: &Deeds<'_>, to: &mu
         Some("http" | "https" | "ws" | "wss") => {
             call.files.check_address(&text.replacen("ws", "http", usize::from(text.starts_with("ws"))), to);
             let mut others = text.split([',', ';', '|']).skip(1).filter(|other| begins(other));
-            report(to, "path", others.try_for_each(|other| check_path(call, other, Said::File, deeds)));
+            report(to, "path", others.try_for_each(|other| check_path(call, other, Said::File, effects)));
         }
         Some("file" | "jar" | "phar" | "php" | "zip") => report(to, "path", read_path(text).map(drop)),
         // What fetches for another program.
@@ -193,14 +193,14 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, deeds: &Deeds<'_>, to: &mu
         // An address without a host is a path here: `unix:///run/x.sock`.
         Some(scheme) if is_scheme(scheme) && text.contains(":///") => {
             let path = text.split_once("://").map_or(text, |(_, path)| path);
-            report(to, "path", check_path(call, path, given.said, deeds));
+            report(to, "path", check_path(call, path, given.said, effects));
         }
         // A server may take what is behind its own scheme for a path.
         Some(scheme) if is_scheme(scheme) && count_parents(&decoded(text)) > 0 => report(to, "path", read_path(text).map(drop)),
         Some(scheme) if is_scheme(scheme) => report(to, "private network", check_said(&[Cow::Borrowed(text)])),
         // It may be a command line, of which each word is judged where every reader takes the same words.
         Some(_) if given.said == Said::Unknown && text.contains(' ') && text.bytes().all(is_plain) => {
-            text.split(' ').for_each(|word| check_text(call, &Given { said: Said::Unknown, text: Cow::Borrowed(word) }, deeds, to));
+            text.split(' ').for_each(|word| check_text(call, &Given { said: Said::Unknown, text: Cow::Borrowed(word) }, effects, to));
         }
         // Readers differ in where such an address leads.
         Some(_) => call.files.check_address(text, to),
@@ -216,7 +216,7 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, deeds: &Deeds<'_>, to: &mu
             let found = given.said.addresses_in(text).into_iter().chain(Said::Unknown.addresses_in(attached.unwrap_or_default()));
             let said: Vec<Cow<'_, str>> = found.map(Cow::Owned).collect();
             report(to, "private network", check_said(&said));
-            report(to, "path", check_place(call, text, given.said, deeds));
+            report(to, "path", check_place(call, text, given.said, effects));
         }
     }
 }
@@ -235,36 +235,36 @@ fn is_address_without_slashes(text: &str) -> bool {
 }
 
 /// Checks a text without a scheme and all paths that it may hold.
-fn check_place(call: &RuleCall<'_>, text: &str, said: Said, deeds: &Deeds<'_>) -> Result<(), Denial> {
+fn check_place(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
     if said == Said::Id && text.starts_with('/') && !text.contains(['*', '?', '[', '{', '\\']) && !text.split('/').any(|part| part == "..")
     {
         return if names_secret(text) { Err(secret()) } else { call.files.check_shown(text) };
     }
     let has_blank = text.contains(char::is_whitespace);
     if said.is_place() && text.contains('\n') {
-        return text.lines().map(str::trim).filter(|line| !is_remark(line)).try_for_each(|line| check_line(call, line, said, deeds));
+        return text.lines().map(str::trim).filter(|line| !is_remark(line)).try_for_each(|line| check_line(call, line, said, effects));
     }
     // What stands behind the comma of such an address is data: pictures often begin with a slash there.
     let is_data = text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")) && text.contains(";base64,") && !has_blank;
     if said.is_place() && !is_data {
-        return check_line(call, text, said, deeds);
+        return check_line(call, text, said, effects);
     }
     if has_blank {
-        return check_path(call, text, said, deeds);
+        return check_path(call, text, said, effects);
     }
     if let Some(rest) = text.strip_prefix('-') {
         let attached = rest.find(['/', '~']).or_else(|| rest.find("..")).and_then(|at| rest.get(at..)).filter(|_| !rest.contains('='));
         let values = rest.split(['=', ',', ':']).skip(1).chain(attached);
-        values.filter(|value| !value.is_empty()).try_for_each(|value| check_path(call, value, Said::File, deeds))?;
+        values.filter(|value| !value.is_empty()).try_for_each(|value| check_path(call, value, Said::File, effects))?;
     } else if let Some((scheme, path)) = text.split_once(':').filter(|(_, path)| begins(path))
         && is_scheme(scheme)
     {
-        check_path(call, path, Said::File, deeds)?;
+        check_path(call, path, Said::File, effects)?;
     } else if let Some((_, path)) = text.split_once('=').filter(|(_, path)| begins(path)) {
         // It may be a variable of a program as well.
         call.files.check_shown(path)?;
     }
-    check_path(call, text, said, deeds)
+    check_path(call, text, said, effects)
 }
 
 /// Returns whether a part of a text begins as a path at the root, a home or the folder above.
@@ -278,7 +278,7 @@ fn is_remark(line: &str) -> bool {
 }
 
 /// Checks a line under the name of a place: as a path, and each part that begins at the root or a home.
-fn check_line(call: &RuleCall<'_>, line: &str, said: Said, deeds: &Deeds<'_>) -> Result<(), Denial> {
+fn check_line(call: &RuleCall<'_>, line: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
     // Words under a name that is not only that of files may be of a language or of a program.
     let is_words = said != Said::File && line.contains(char::is_whitespace);
     let begins = |part: &&str| part.len() > 1 && begins(part);
@@ -287,8 +287,8 @@ fn check_line(call: &RuleCall<'_>, line: &str, said: Said, deeds: &Deeds<'_>) ->
         |part| if is_words { str::trim(part) } else { part.trim_matches(|char: char| char.is_whitespace() || AROUND.contains(&char)) };
     let parts = line.split(|char| matches!(char, ',' | ':' | ';' | '|') || char == '=' && !is_words).skip(1);
     let mut places = parts.chain(line.split_whitespace().skip(1)).map(bare).filter(begins).filter(is_deep);
-    places.try_for_each(|place| check_path(call, place, said, deeds))?;
-    check_path(call, line, said, deeds)
+    places.try_for_each(|place| check_path(call, place, said, effects))?;
+    check_path(call, line, said, effects)
 }
 
 /// Returns whether a text begins as a path does: at the root, a home or a drive, with a variable, or in a folder that it names.
@@ -307,7 +307,7 @@ fn is_begun(text: &str) -> bool {
 }
 
 /// Checks a text that may be a path. A path below some folder may be one of the server's: it may be no secret, and no blocked place.
-fn check_path(call: &RuleCall<'_>, text: &str, said: Said, deeds: &Deeds<'_>) -> Result<(), Denial> {
+fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
     let text = text.trim_matches(AROUND).trim();
     let has_blank = text.contains(char::is_whitespace);
     let begins = is_begun(text) || plain_spelling(text).is_some_and(|spelling| is_begun(&spelling));
@@ -315,7 +315,7 @@ fn check_path(call: &RuleCall<'_>, text: &str, said: Said, deeds: &Deeds<'_>) ->
     if text.is_empty() || !begins && !is_named && (has_blank || !text.contains(['/', '\\', '.'])) {
         return Ok(());
     }
-    let is_taken = deeds.takes_whole && !deeds.destinations.contains_key(text) && (begins || said.is_place());
+    let is_taken = effects.takes_whole && !effects.destinations.contains_key(text) && (begins || said.is_place());
     let check_taken = || if is_taken { call.files.check_whole(text, Below::Moves) } else { Ok(()) };
     if said.may_be_url() && !begins && !text.contains(['/', '\\', '.']) {
         return check_taken();
@@ -335,10 +335,10 @@ fn check_path(call: &RuleCall<'_>, text: &str, said: Said, deeds: &Deeds<'_>) ->
     // Several places may stand in one text.
     let others = text.split_whitespace().filter(|word| has_blank && begins && word.starts_with(['/', '~']));
     let expanded = expansions.iter().map(String::as_str).filter(|place| place.contains('/'));
-    others.chain(expanded).try_for_each(|place| call.files.check_path(place, false, deeds.writes))?;
+    others.chain(expanded).try_for_each(|place| call.files.check_path(place, false, effects.writes))?;
     // Without a slash it is a version or a name as well.
     if begins || text.contains('/') || said == Said::File {
-        call.files.check_path(text, is_glob(), deeds.writes)?;
+        call.files.check_path(text, is_glob(), effects.writes)?;
     }
     check_taken()
 }

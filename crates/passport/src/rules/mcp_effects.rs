@@ -38,7 +38,7 @@ const ELSEWHERE: [(&str, &str, &str, &[&str]); 2] =
 const ELSEWHERE_MAX: usize = 64;
 
 /// What a tool does with its files.
-pub(super) struct Deeds<'c> {
+pub(super) struct Effects<'c> {
     pub(super) writes: bool,
     /// Whether what lies below a folder goes with it.
     pub(super) takes_whole: bool,
@@ -49,7 +49,7 @@ pub(super) struct Deeds<'c> {
 }
 
 /// Reads what a tool does out of its name. It only reads if no word of its name says that it writes.
-pub(super) fn deeds<'c>(call: &RuleCall<'c>) -> Deeds<'c> {
+pub(super) fn effects<'c>(call: &RuleCall<'c>) -> Effects<'c> {
     let tool = call.tool_name.rsplit("__").next().unwrap_or_default();
     let words = words_of(tool);
     let has = |table: &str| words.iter().any(|word| table.split_ascii_whitespace().any(|known| known == word));
@@ -59,7 +59,7 @@ pub(super) fn deeds<'c>(call: &RuleCall<'c>) -> Deeds<'c> {
     let named = if comes { call.arguments.named(&DESTINATIONS) } else { Vec::new() };
     let destinations = counted(named.into_iter().map(|(_, value)| value).take(DESTINATIONS.len()));
     let elsewhere = counted(elsewhere(call, &words).into_iter().take(ELSEWHERE_MAX));
-    Deeds { writes: !reads || has(WRITING), takes_whole, destinations, elsewhere }
+    Effects { writes: !reads || has(WRITING), takes_whole, destinations, elsewhere }
 }
 
 /// Returns the texts among values, with how often each is there.
