@@ -164,11 +164,13 @@ impl FileLimits {
         })
     }
 
-    /// Checks that none of the expansions of a glob finds a blocked path.
+    /// Checks that none of the expansions of a glob finds a blocked path, or a path that a blocked pattern matches.
     fn check_finds(&self, expansions: &[String]) -> Result<(), Denial> {
-        check_limit(&self.blocked_paths, |blocked| match expansions.iter().any(|glob| blocked.may_be_found_at(glob)) {
-            true => Err(Denial::new("oap.path_blocked", FOUND)),
-            false => Ok(()),
+        check_limit(&self.blocked_paths, |blocked| {
+            deny_if(expansions.iter().any(|glob| blocked.may_be_found_at(glob)), "oap.path_blocked", FOUND)
+        })?;
+        check_limit(&self.blocked_patterns, |patterns| {
+            deny_if(expansions.iter().any(|glob| patterns.may_be_found_at(glob)), "oap.blocked_pattern", MATCHED)
         })
     }
 
@@ -182,11 +184,10 @@ impl FileLimits {
             };
             let asks =
                 |glob: &String| !glob.starts_with('!') && blocked.is_asked_for_by(glob) && folders.iter().any(|folder| is_in(folder, glob));
-            match expansions.iter().any(asks) {
-                true => Err(Denial::new("oap.path_blocked", FOUND)),
-                false => Ok(()),
-            }
-        })
+            deny_if(expansions.iter().any(asks), "oap.path_blocked", FOUND)
+        })?;
+        let blocks = |patterns: &Patterns| expansions.iter().any(|glob| patterns.find(&NormalPath::new(glob), glob).is_some());
+        check_limit(&self.blocked_patterns, |patterns| deny_if(blocks(patterns), "oap.blocked_pattern", MATCHED))
     }
 
     /// Judges a text under a name that is not known: as a path, if it can be one.
@@ -236,6 +237,7 @@ impl FileLimits {
 }
 
 const FOUND: &str = "A glob could find a blocked path";
+const MATCHED: &str = "A glob could find a name that a blocked pattern matches; write the names of the files";
 const BELOW: &str = "A blocked path lies below what is handed over, moved, taken away or changed, or may do so; name a folder without one";
 const OVER: &str = "File content exceeds max_file_size";
 
@@ -282,30 +284,20 @@ impl Rules for FileLimits {
         if let Some(spelling) = plain_spelling(text) {
             self.check_places(&NormalPath::new(&spelling), &spelling)?;
         }
-        let expansions = if is_glob { bash_commands::braces(text) } else { Vec::new() };
-        check_limit(&self.blocked_paths, |blocked| match expansions.iter().any(|glob| blocked.may_be_found_at(glob)) {
-            true => Err(Denial::new("oap.path_blocked", FOUND)),
-            false => Ok(()),
-        })
+        self.check_finds(&if is_glob { bash_commands::braces(text) } else { Vec::new() })
     }
 
     fn check_tree(&self, text: &str, below: Below) -> Result<(), Denial> {
         let path = NormalPath::new(text);
         let allowed = if let Field::Valid(allowed) = &self.allowed_paths { Some(allowed) } else { None };
-        check_limit(&self.blocked_paths, |blocked| match left_behind::has_blocked(blocked, allowed, &path, below) {
-            true => Err(Denial::new("oap.path_blocked", BELOW)),
-            false => Ok(()),
+        check_limit(&self.blocked_paths, |blocked| {
+            deny_if(left_behind::has_blocked(blocked, allowed, &path, below), "oap.path_blocked", BELOW)
         })
     }
 
     fn check_shown_below(&self, folder: &str) -> Result<(), Denial> {
-        check_limit(&self.blocked_paths, |blocked| match blocked.may_lie_shown_below(folder) {
-            true => Err(Denial::new(
-                "oap.path_blocked",
-                "A name that a program finds below a folder could be that of a blocked path; look in a folder without one: find src, rg -l x src",
-            )),
-            false => Ok(()),
-        })
+        const MESSAGE: &str = "A name that a program finds below a folder could be that of a blocked path; look in a folder without one: find src, rg -l x src";
+        check_limit(&self.blocked_paths, |blocked| deny_if(blocked.may_lie_shown_below(folder), "oap.path_blocked", MESSAGE))
     }
 
     fn check_whole_below(&self, folder: &str, patterns: &[String]) -> Result<(), Denial> {
@@ -315,10 +307,9 @@ impl Rules for FileLimits {
 
     /// A pattern may not name a blocked place. A search reads what lies below its folder in any case.
     fn check_patterns(&self, patterns: &[String]) -> Result<(), Denial> {
-        check_limit(&self.blocked_paths, |blocked| match patterns.iter().any(|pattern| blocked.is_named_by(pattern)) {
-            true => Err(Denial::new("oap.path_blocked", "A pattern of names looks for a blocked path")),
-            false => Ok(()),
-        })
+        const MESSAGE: &str = "A pattern of names looks for a blocked path";
+        let names = |blocked: &PathSet| patterns.iter().any(|pattern| blocked.is_named_by(pattern));
+        check_limit(&self.blocked_paths, |blocked| deny_if(names(blocked), "oap.path_blocked", MESSAGE))
     }
 
     /// What is found and written may have no name of a blocked path, nor of a folder above it.
@@ -392,6 +383,10 @@ impl Rules for FileLimits {
             report(to, "max_file_size", self.check_size(call));
         }
     }
+}
+
+fn deny_if(is_so: bool, code: &'static str, what: &'static str) -> Result<(), Denial> {
+    if is_so { Err(Denial::new(code, what)) } else { Ok(()) }
 }
 
 fn deny_found(found: Option<&str>, code: &'static str, what: &str) -> Result<(), Denial> {

@@ -24,7 +24,9 @@ impl Patterns {
         };
         let words: Vec<(String, usize)> = entries.iter().enumerate().filter(is_word).flat_map(spellings).collect();
         let words = GlobIndex::new(words.iter().map(|(word, tag)| (word.as_str(), *tag)), Wildcards::WithinComponent, Case::Ignored);
-        let places = PathSet::new(entries.clone(), Purpose::Block, path)?;
+        // A glob may find a name that holds a word, wherever it lies.
+        let holding = entries.iter().enumerate().filter(is_word).map(|(_, word)| format!("**/*{word}*"));
+        let places = PathSet::new(entries.iter().cloned().chain(holding).collect(), Purpose::Block, path)?;
         Ok(Self { entries, words, places })
     }
 
@@ -32,6 +34,11 @@ impl Patterns {
     pub(super) fn find(&self, path: &NormalPath, text: &str) -> Option<&str> {
         let word = || self.words.find(text).and_then(|tag| self.entries.get(tag)).map(String::as_str);
         self.places.find(path).or_else(word)
+    }
+
+    /// Returns whether a glob that is a whole path could find a path that a pattern blocks.
+    pub(super) fn may_be_found_at(&self, glob: &str) -> bool {
+        self.places.may_be_found_at(glob)
     }
 
     /// Returns how many patterns a component of a path may be compared with.
