@@ -124,12 +124,15 @@ impl BlockedForm {
         reached & end != 0
     }
 
-    /// Returns the places that are reached behind one or more components that are not hidden.
+    /// Returns the places that are reached behind one or more components that are not hidden. A program that goes through folders is not taken to
+    /// look for all names of an extension.
     fn shown_behind(&self, mut reached: u128) -> u128 {
         let name = ShellGlob::new("*");
+        let is_kind = |part: &Part| matches!(part, Part::Name(name) if name.len() > 1 && name.starts_with('*'));
+        let kinds = self.components.iter().enumerate().filter(|(_, part)| is_kind(part)).fold(0, |kinds, (at, _)| kinds | 1 << at);
         let mut behind = 0;
         loop {
-            reached = self.closed(self.after(reached, &name)) & !behind;
+            reached = self.closed(self.after(reached & !kinds, &name)) & !behind;
             if reached == 0 {
                 return behind;
             }
@@ -142,8 +145,6 @@ impl BlockedForm {
         let places = self.components.iter().enumerate().filter(|(at, _)| reached & (1 << at) != 0);
         places.fold(0, |next, (at, part)| match part {
             Part::Any { .. } => next | 1 << at | 1 << (at + 1),
-            // All names of an extension are not looked for by what finds every name.
-            Part::Name(name) if glob.is_anything() && name.len() > 1 && name.starts_with('*') => next,
             Part::Name(name) if glob.meets(name) => next | 1 << (at + 1),
             Part::Name(_) => next,
         })
@@ -245,6 +246,8 @@ mod tests {
             ("/data/*/raw", "/data/a/r*"),
             ("/data/a?c", "/data/a*"),
             ("/workspace/a**b/c", "/workspace/axb/[c]"),
+            ("**/*.pem", "certs/*"),
+            ("/workspace/**/*.pem", "/workspace/certs/*"),
         ] {
             assert!(finds(entry, glob), "{entry} {glob}");
         }
