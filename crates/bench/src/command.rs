@@ -119,8 +119,8 @@ impl Cli {
         let mut findings = Findings::new(Machine::here(session.broker_place()), session.plan.clone());
         if self.abuse {
             let drained = self.drain.unwrap_or(DRAINED_EVENTS) as usize;
-            session.abuse(&mut findings, &Checkout::new(&self.baselines_folder), drained, self.rounds as usize, self.rate);
-            return Ok(findings);
+            let (abuse, absences) = session.abuse(&Checkout::new(&self.baselines_folder), drained, self.rounds as usize, self.rate);
+            return Ok(Findings { abuse: Some(abuse), absences, ..findings });
         }
         let wants_other = self.versus.is_some() || self.drain.is_some() || !self.baselines.is_empty();
         if wants_other {

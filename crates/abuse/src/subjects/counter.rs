@@ -6,8 +6,10 @@ use tollgate_core::engine::wire::{Input, Malformed, Wire, layout, write_sized_wi
 use tollgate_json::digest::Fingerprint;
 
 use super::super::window::{Window, WindowKind};
-use super::COUNTERS_MAX;
 
+/// The most counters of a subject. There are more combinations of a rule's dimensions than that only where somebody makes them up; then a
+/// counter of the rule that has most of them goes, so that no rule takes the room of another.
+pub(crate) const COUNTERS_MAX: usize = 64;
 /// What there is of a counter stands in the highest bits of its id.
 const IS_GROUPED: u8 = 0x40;
 const HAS_EPISODE: u8 = 0x80;

@@ -20,7 +20,6 @@ pub(super) use counter::{Counter, Episode, Opened};
 use eviction::{Candidates, Rank};
 pub(super) use evidence::{EVIDENCE_MAX, Witness, bit};
 pub(super) use packed_id::PackedId;
-use subject::COUNTERS_MAX;
 pub(super) use subject::{Stamp, Subject, Suspension};
 pub(super) use tenant::TenantTag;
 

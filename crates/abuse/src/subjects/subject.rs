@@ -10,13 +10,10 @@ use tollgate_core::event::record::Offset;
 
 use super::super::rules::Rule;
 use super::super::window::Window;
-use super::counter::{Content, Counter, Opened};
+use super::counter::{COUNTERS_MAX, Content, Counter, Opened};
 use super::evidence::{Evidence, bit};
 use super::tenant::TenantTag;
 
-/// The most counters of a subject. There are more combinations of a rule's dimensions than that only where somebody makes them up; then a
-/// counter of the rule that has most of them goes, so that no rule takes the room of another.
-pub(crate) const COUNTERS_MAX: usize = 64;
 /// Times are written as of this one, so that they are short: 2026-01-01.
 const EPOCH_MS: i64 = 1_767_225_600_000;
 

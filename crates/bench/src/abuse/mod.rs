@@ -31,7 +31,7 @@ use tollgate_core::decide::ruling::SubjectKind;
 
 use super::offline::figures;
 use super::topics::client;
-use super::{Absence, Checkout, Findings, Phase, Progress, Ratio, Session};
+use super::{Absence, Checkout, Phase, Progress, Ratio, Session};
 pub use alerted::Delays;
 pub(crate) use controls::SWITCH_MS_MAX;
 use settings::SUBJECT_KEY;
@@ -91,13 +91,13 @@ impl AbuseFindings {
 }
 
 impl Session {
-    /// Measures all of it. What fails is told as an absence, and the rest goes on. `rate` is left out where the peak is to be searched.
-    pub fn abuse(&self, findings: &mut Findings, checkout: &Checkout, drained: usize, rounds: usize, rate: Option<f64>) {
-        let mut found = AbuseFindings::default();
+    /// Measures all of it. A part that fails becomes an absence, and the rest goes on. `rate` is left out where the peak is to be searched.
+    pub fn abuse(&self, checkout: &Checkout, drained: usize, rounds: usize, rate: Option<f64>) -> (AbuseFindings, Vec<Absence>) {
+        let (mut found, mut absences) = (AbuseFindings::default(), Vec::new());
         let mut keep = |part: &str, measured: Result<()>| {
             if let Err(error) = measured {
                 self.progress.say(&format!("{part}: {error:#}"));
-                findings.absences.push(Absence::failed(part, &format!("{error:#}")));
+                absences.push(Absence::failed(part, &format!("{error:#}")));
             }
         };
         keep("blocked calls", self.blocked().map(|delays| found.blocked = Some(delays)));
@@ -106,9 +106,9 @@ impl Session {
         keep("CPU of deciding", self.deciding(drained, rounds).map(|ratio| found.cpu = ratio));
         match fold(checkout, &self.progress) {
             Ok(fold) => found.fold = fold,
-            Err(absence) => findings.absences.push(absence),
+            Err(absence) => absences.push(absence),
         }
-        findings.abuse = Some(found);
+        (found, absences)
     }
 
     /// Writes so many suspensions, of users whom the traffic does not have: every event is looked up among them, and none is blocked.

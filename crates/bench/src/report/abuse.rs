@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
+use super::targets::CPU_MAX;
 use super::{Findings, Row};
 use crate::{AbuseFindings, FoldCost};
 
-pub(super) const CPU_MAX: f64 = 1.05;
 const SIGNALS_MIN: f64 = 1e6;
 const BYTES_MAX: f64 = 200.0;
 const ALERT_MAX: f64 = 2.0;

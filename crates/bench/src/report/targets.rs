@@ -3,11 +3,12 @@
 use serde::Serialize;
 
 use super::Findings;
-use super::abuse::CPU_MAX;
 use crate::abuse::SWITCH_MS_MAX;
 use crate::offline::{Growth, ThreadMemory};
 use crate::{Drained, PARTITIONS, Ratio};
 
+/// The factor by which counting signals may raise the CPU time of an event.
+pub(super) const CPU_MAX: f64 = 1.05;
 /// The factor by which the worker's memory may grow under an overload: its queues are bounded by count, and events are large.
 const GROWTH_MAX: f64 = 4.0;
 /// The most seconds that an event of an overload waits beyond the backlog in front of it.

@@ -13,6 +13,11 @@ pub fn position(text: &[u8], phrase: &str) -> Option<usize> {
     memchr::memchr2_iter(*first, first.to_ascii_uppercase(), text).find(is_phrase)
 }
 
+/// Returns whether a text begins with a phrase in lower case, in whichever case the text is.
+pub fn begins(text: &[u8], phrase: &str) -> bool {
+    text.get(..phrase.len()).is_some_and(|found| found.eq_ignore_ascii_case(phrase.as_bytes()))
+}
+
 /// Pieces of text that one pass looks for: a quick look before a closer one.
 pub struct Hints {
     /// `None` where the processor has no instructions for it.

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use super::message::user_message;
 use super::reading::{CalledTool, ResponseContent, Scan};
-use super::{
-    Detection, OnDoubt, ResponseSettings, ResponseView, SafetyDetector, TOOL_CALLS_UNRELIABLE, Termination, UNRECOGNIZED_RESPONSE,
-};
+use super::{Detection, Doubt, OnDoubt, ResponseSettings, ResponseView, SafetyDetector, Termination};
 use crate::event::decode::ModelBody;
 
 /// The detectors in force, in configured order, of which the first hit counts, and what follows where a response is in doubt.
@@ -28,42 +26,6 @@ pub struct Inspection<'d> {
     pub doubt: Option<Doubt>,
     /// The calls that must not run.
     pub suppressed: Vec<CalledTool<'d>>,
-}
-
-/// What is in doubt of a response, and what follows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doubt {
-    /// No reader knows the body.
-    Unrecognized(OnDoubt),
-    /// Its calls may be incomplete.
-    Unreliable(OnDoubt),
-}
-
-impl Doubt {
-    /// Returns what follows.
-    #[must_use]
-    pub fn action(self) -> OnDoubt {
-        let (Self::Unrecognized(action) | Self::Unreliable(action)) = self;
-        action
-    }
-
-    /// Returns the code of the verdict that says it.
-    #[must_use]
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::Unrecognized(_) => UNRECOGNIZED_RESPONSE,
-            Self::Unreliable(_) => TOOL_CALLS_UNRELIABLE,
-        }
-    }
-
-    /// Returns the same as a sentence.
-    #[must_use]
-    pub fn message(self) -> &'static str {
-        match self {
-            Self::Unrecognized(_) => "The response has a shape that is not known, so nothing says whether it was cut off.",
-            Self::Unreliable(_) => "The response was cut off, or a call's arguments cannot be read, so its calls may be incomplete.",
-        }
-    }
 }
 
 impl Inspection<'_> {

@@ -7,6 +7,7 @@
 //! Detectors look at the reasons why a response ended, in whatever form it comes ([`ResponseView`]). Its calls are read only after a hit.
 //! Whether tool calls are suppressed never depends on whether their arguments parse: a truncated call can look whole.
 
+mod descriptor;
 mod detectors;
 mod inspection;
 mod message;
@@ -17,14 +18,15 @@ mod response;
 mod settings;
 mod vocabulary;
 
+pub use descriptor::{ConfiguredDetector, DetectorDescriptor};
+pub use detectors::DETECTORS;
 pub(crate) use detectors::default_reasons;
-pub use detectors::{ConfiguredDetector, DETECTORS, DetectorDescriptor};
-pub use inspection::{Doubt, Inspection, SafetyChain};
+pub use inspection::{Inspection, SafetyChain};
 pub use reading::{CalledTool, ReasonValue, ResponseContent, Stage, sanitise_message, sanitise_response};
 pub use reasons::{Category, ReasonSet};
 pub(crate) use response::unwrap_message;
 pub use response::{EndReason, ResponseView};
-pub use settings::{OnDoubt, ResponseSettings};
+pub use settings::{Doubt, OnDoubt, ResponseSettings};
 pub(crate) use vocabulary::WORDS;
 
 use serde::Serialize;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::reading::Scan;
-use super::{Doubt, ReasonSet};
+use super::{ReasonSet, TOOL_CALLS_UNRELIABLE, UNRECOGNIZED_RESPONSE};
 use crate::codes::codes;
 use crate::settings::Section;
 
@@ -18,6 +18,42 @@ codes! {
         Warn = "warn",
         /// The response is suppressed, and its calls must not run.
         Suppress = "suppress",
+    }
+}
+
+/// What is in doubt of a response, and what follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// No reader knows the body.
+    Unrecognized(OnDoubt),
+    /// Its calls may be incomplete.
+    Unreliable(OnDoubt),
+}
+
+impl Doubt {
+    /// Returns what follows.
+    #[must_use]
+    pub fn action(self) -> OnDoubt {
+        let (Self::Unrecognized(action) | Self::Unreliable(action)) = self;
+        action
+    }
+
+    /// Returns the code of the verdict that says it.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Unrecognized(_) => UNRECOGNIZED_RESPONSE,
+            Self::Unreliable(_) => TOOL_CALLS_UNRELIABLE,
+        }
+    }
+
+    /// Returns the same as a sentence.
+    #[must_use]
+    pub fn message(self) -> &'static str {
+        match self {
+            Self::Unrecognized(_) => "The response has a shape that is not known, so nothing says whether it was cut off.",
+            Self::Unreliable(_) => "The response was cut off, or a call's arguments cannot be read, so its calls may be incomplete.",
+        }
     }
 }
 

@@ -10,7 +10,12 @@ mod settings;
 
 pub use settings::{Dialect, HttpSettings};
 
-use super::{GuardrailDecision, GuardrailProvider, GuardrailRequest, ProviderDescriptor, ProviderError, Step};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{GuardrailDecision, GuardrailProvider, GuardrailRequest, ProviderDescriptor, ProviderError, ProviderSettings, Step};
+use crate::decide::controls::Controls;
 use crate::decide::ruling::GuardrailReason;
 
 /// The provider's descriptor for configuration.
@@ -32,6 +37,24 @@ impl Http {
     #[must_use]
     pub fn new(name: String, dialect: Dialect) -> Self {
         Self { name, dialect }
+    }
+}
+
+impl ProviderSettings for HttpSettings {
+    fn config(&self) -> Value {
+        json!(self)
+    }
+
+    fn server(&self) -> Option<&HttpSettings> {
+        Some(self)
+    }
+
+    fn server_mut(&mut self) -> Option<&mut HttpSettings> {
+        Some(self)
+    }
+
+    fn build(&self, _controls: &Arc<Controls>) -> Box<dyn GuardrailProvider> {
+        Box::new(Http::new(self.name.clone(), self.dialect))
     }
 }
 
@@ -60,7 +83,6 @@ mod tests {
     use super::*;
     use crate::decide::ruling::Evidence;
     use crate::event::decode::Attribution;
-    use serde_json::{Value, json};
     use tollgate_json::Text;
     use tollgate_json::digest::Digest;
     use tollgate_passport::ToolInput;

@@ -1,14 +1,10 @@
 //! The configuration of a policy server: its address, its dialect, and the limits on asking it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::Http;
-use crate::decide::controls::Controls;
-use crate::decide::guardrail::{GuardrailProvider, ProviderSettings};
 use crate::settings::{REDACTED, Secret, Section, Spelling, shape};
 
 /// The settings of a policy server that is asked over HTTP.
@@ -80,24 +76,6 @@ pub enum Dialect {
     Tollgate,
     /// OPA's REST API: `{"input": request}`; the answer is `{"result": …}`.
     Opa,
-}
-
-impl ProviderSettings for HttpSettings {
-    fn config(&self) -> Value {
-        json!(self)
-    }
-
-    fn server(&self) -> Option<&HttpSettings> {
-        Some(self)
-    }
-
-    fn server_mut(&mut self) -> Option<&mut HttpSettings> {
-        Some(self)
-    }
-
-    fn build(&self, _controls: &Arc<Controls>) -> Box<dyn GuardrailProvider> {
-        Box::new(Http::new(self.name.clone(), self.dialect))
-    }
 }
 
 /// Reads the provider's `config`.

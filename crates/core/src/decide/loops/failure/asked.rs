@@ -1,9 +1,13 @@
 //! What a call asks for, as far as it decides what its result means. Events of results need not have the arguments, so it is found out when
 //! the call is made.
 
-use super::{exit_code, nothing};
 use crate::decide::loops::CallContext;
-use crate::decide::loops::search::position;
+use crate::decide::loops::search::{begins, position};
+
+/// The programs for which exit code 1 is an answer: nothing found, a difference, not true.
+const ANSWERING: [&str; 12] = ["grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "pgrep", "which", "git diff"];
+/// The programs that look something up.
+const LOOKUPS: [&str; 10] = ["find", "grep", "rg", "ag", "fd", "locate", "which", "whereis", "ls", "git grep"];
 
 /// What a call asks for: a set of flags.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,8 +38,8 @@ impl Asked {
         let is_help = ["--help", " -h", "help "].iter().any(|word| position(command, word).is_some());
         Self(
             Self::SENDS
-                | flag(Self::ANSWERS, exit_code::answers(command))
-                | flag(Self::LOOKS_UP, nothing::is_lookup(command))
+                | flag(Self::ANSWERS, answers(command))
+                | flag(Self::LOOKS_UP, is_lookup(command))
                 | flag(Self::HELP, is_help),
         )
     }
@@ -54,4 +58,20 @@ impl Asked {
     pub fn has(self, flag: u8) -> bool {
         self.0 & flag != 0
     }
+}
+
+/// Returns whether the last program of a command line answers with exit code 1.
+fn answers(command: &[u8]) -> bool {
+    let last = command.rsplit(|byte| matches!(byte, b'|' | b';' | b'&')).next().unwrap_or_default().trim_ascii_start();
+    ANSWERING.iter().any(|program| begins(last, program) && last.get(program.len()).is_none_or(|next| !next.is_ascii_alphanumeric()))
+}
+
+/// Returns whether a command line is a look-up.
+fn is_lookup(command: &[u8]) -> bool {
+    let command = if begins(command, "cd ") {
+        memchr::memmem::find(command, b"&& ").and_then(|at| command.get(at + 3..)).unwrap_or(command)
+    } else {
+        command
+    };
+    LOOKUPS.iter().any(|program| begins(command, program) && command.get(program.len()).is_none_or(|next| *next == b' '))
 }

@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
-use super::view::{Hinted, View, begins, hinted, number};
-use super::{Asked, Said};
-use crate::decide::loops::search::position;
+use super::view::{Hinted, View, hinted, number};
+use super::{Asked, FailureSign};
+use crate::decide::loops::search::{begins, position};
 
 /// The members of an object that hold a return code.
 const MEMBERS: [&str; 5] = ["exit_code", "exitCode", "returncode", "return_code", "exit_status"];
@@ -13,15 +13,13 @@ const WORDS: [&str; 8] =
     ["<returncode>", "<exit_code>", "exit code: ", "exit code ", "exit status ", "exited with code ", "returncode: ", "return code: "];
 /// Each of them holds one of these.
 static IN_WORDS: LazyLock<Hinted> = LazyLock::new(|| hinted(["code", "exit status"]));
-/// The programs for which exit code 1 is an answer: nothing found, a difference, not true.
-const ANSWERING: [&str; 12] = ["grep", "egrep", "fgrep", "rg", "ag", "diff", "cmp", "test", "[", "pgrep", "which", "git diff"];
 
 /// Looks for a return code.
-pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
+pub fn see<'v>(view: &View<'v>) -> Option<FailureSign<'v>> {
     match code_of(view)? {
-        0 => Some(Said::Fine),
-        1 if view.asked.has(Asked::ANSWERS) => Some(Said::Fine),
-        _ => Some(Said::Failed(error_line(view))),
+        0 => Some(FailureSign::Fine),
+        1 if view.asked.has(Asked::ANSWERS) => Some(FailureSign::Fine),
+        _ => Some(FailureSign::Failed(error_line(view))),
     }
 }
 
@@ -49,12 +47,6 @@ fn code_of(view: &View<'_>) -> Option<i64> {
         let at = position(end, word).filter(|at| at_line(end, *at))?;
         number(end.get(at + word.len()..)?)
     })
-}
-
-/// Returns whether the last program of a command line answers with exit code 1.
-pub fn answers(command: &[u8]) -> bool {
-    let last = command.rsplit(|byte| matches!(byte, b'|' | b';' | b'&')).next().unwrap_or_default().trim_ascii_start();
-    ANSWERING.iter().any(|program| begins(last, program) && last.get(program.len()).is_none_or(|next| !next.is_ascii_alphanumeric()))
 }
 
 /// Returns the line that names the error: the first with a colon, or else the first.

@@ -2,8 +2,9 @@
 
 use std::sync::LazyLock;
 
-use super::Said;
-use super::view::{Hinted, View, beginning, begins, hinted};
+use super::FailureSign;
+use super::view::{Hinted, View, beginning, hinted};
+use crate::decide::loops::search::begins;
 
 /// What a line may begin with, in lower case.
 const HEADS: [&str; 14] = [
@@ -32,18 +33,18 @@ static AT_A_PLACE: LazyLock<Hinted> = LazyLock::new(|| hinted([": error: "]));
 const LINES: usize = 12;
 
 /// Looks for such a line among the first and at the end.
-pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
+pub fn see<'v>(view: &View<'v>) -> Option<FailureSign<'v>> {
     let (mut is_traceback, is_placed) = (false, view.holds(view.head, &AT_A_PLACE));
     for line in view.lines().take(LINES) {
         let line = line.strip_prefix(b"E ").unwrap_or(line).trim_ascii_start();
         if begins(line, "traceback (most recent") {
             is_traceback = true;
         } else if HEADS.iter().any(|head| begins(line, head)) || has_named_error(line) || (is_placed && is_error_at_a_place(view, line)) {
-            return Some(Said::Failed(line));
+            return Some(FailureSign::Failed(line));
         }
     }
     let last = || view.tail().rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    is_traceback.then(|| Said::Failed(beginning_of(view, last())))
+    is_traceback.then(|| FailureSign::Failed(beginning_of(view, last())))
 }
 
 /// Returns the last line where it lies in the text, which it does.

@@ -1,7 +1,8 @@
 //! Shape: HTTP status codes, as fields of an object and as the status line of a response.
 
-use super::Said;
-use super::view::{View, begins, number};
+use super::FailureSign;
+use super::view::{View, number};
+use crate::decide::loops::search::begins;
 
 /// The members of an object that hold a status code.
 const MEMBERS: [&str; 4] = ["status_code", "statusCode", "http_status", "status"];
@@ -23,7 +24,7 @@ const REASONS: [&str; 9] = [
 ];
 
 /// Looks for a status code of 400 or more.
-pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
+pub fn see<'v>(view: &View<'v>) -> Option<FailureSign<'v>> {
     let member = || MEMBERS.iter().find_map(|key| number(view.member(key)?.source()));
     let line = view.first_line();
     let named = || WORDS.iter().find(|word| begins(line, word)).and_then(|word| number(line.get(word.len()..)?));
@@ -33,7 +34,7 @@ pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
             .filter(|_| line.get(3) == Some(&b' ') && REASONS.iter().any(|reason| begins(line.get(4..).unwrap_or_default(), reason)))
     };
     let status = member().or_else(named).or_else(reasoned)?;
-    (400..600).contains(&status).then_some(Said::Failed(line))
+    (400..600).contains(&status).then_some(FailureSign::Failed(line))
 }
 
 #[cfg(test)]

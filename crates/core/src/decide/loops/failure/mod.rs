@@ -25,7 +25,7 @@ use view::View;
 
 /// What a shape says of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Said<'v> {
+enum FailureSign<'v> {
     /// The call failed; the line says how.
     Failed(&'v [u8]),
     /// The program that it starts is missing.
@@ -35,7 +35,7 @@ enum Said<'v> {
 }
 
 /// The shapes, in the order in which they are looked for. The first that says something decides.
-const SHAPES: &[for<'v> fn(&View<'v>) -> Option<Said<'v>>] = &[
+const SHAPES: &[for<'v> fn(&View<'v>) -> Option<FailureSign<'v>>] = &[
     flags::see,
     http_status::see,
     shells::see_missing,
@@ -101,12 +101,12 @@ fn parsed<'p>(parser: &'p mut Parser, text: &'p [u8]) -> Option<Value<'p>> {
 fn seen(view: &View<'_>, result: &Result<'_>) -> Seen {
     let failed = result.declared;
     let is_nothing = nothing::see(view);
-    let said = if failed == Some(false) { Some(Said::Fine) } else { SHAPES.iter().find_map(|see| see(view)) };
+    let said = if failed == Some(false) { Some(FailureSign::Fine) } else { SHAPES.iter().find_map(|see| see(view)) };
     let (line, is_missing) = match said {
-        Some(Said::Failed(line)) => (line, false),
-        Some(Said::Missing) => (b"a missing program".as_slice(), true),
-        Some(Said::Fine) | None if failed == Some(true) => (view.first_line(), false),
-        Some(Said::Fine) | None => {
+        Some(FailureSign::Failed(line)) => (line, false),
+        Some(FailureSign::Missing) => (b"a missing program".as_slice(), true),
+        Some(FailureSign::Fine) | None if failed == Some(true) => (view.first_line(), false),
+        Some(FailureSign::Fine) | None => {
             let is_passing = result.is_repeated && passing::is_later(view);
             let is_unclear = result.is_repeated && passing::is_blank(view) && !view.asked.has(Asked::LOOKS_UP);
             return Seen { is_nothing, is_passing, is_unclear, ..Seen::default() };

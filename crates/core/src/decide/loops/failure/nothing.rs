@@ -3,16 +3,14 @@
 use std::sync::LazyLock;
 
 use super::Asked;
-use super::view::{Hinted, View, begins, hinted};
-use crate::decide::loops::search::position;
+use super::view::{Hinted, View, hinted};
+use crate::decide::loops::search::{begins, position};
 
 /// What an empty answer says behind `no` or `0`.
 const THINGS: [&str; 16] = [
     "match", "result", "file", "row", "item", "entr", "email", "record", "document", "message", "event", "page", "contact", "product",
     "hit", "data",
 ];
-/// The programs that look something up.
-const LOOKUPS: [&str; 10] = ["find", "grep", "rg", "ag", "fd", "locate", "which", "whereis", "ls", "git grep"];
 
 /// What is said of things that are not there.
 static NOT_THERE: LazyLock<Hinted> = LazyLock::new(|| hinted(["ot found", "o such file", "does not exist"]));
@@ -57,16 +55,6 @@ fn is_empty_output(view: &View<'_>) -> bool {
     };
     let is_member = || view.member("output").or_else(|| view.member("stdout")).is_some_and(|text| text.is_text(""));
     output.is_empty() || is_frame() || is_member()
-}
-
-/// Returns whether a command line is a look-up.
-pub fn is_lookup(command: &[u8]) -> bool {
-    let command = if begins(command, "cd ") {
-        memchr::memmem::find(command, b"&& ").and_then(|at| command.get(at + 3..)).unwrap_or(command)
-    } else {
-        command
-    };
-    LOOKUPS.iter().any(|program| begins(command, program) && command.get(program.len()).is_none_or(|next| *next == b' '))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Shape: a short text whose first lines say in words that something did not work, or a longer one that begins with such words.
 
-use super::Said;
+use super::FailureSign;
 use super::view::View;
 
 /// How long a text may be that is taken for the words of a failure, in bytes.
@@ -12,9 +12,9 @@ const LINE_BYTES: usize = 240;
 const LONG_WORDS: usize = 9;
 
 /// Looks for words of failure in the first lines of a short text.
-pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
+pub fn see<'v>(view: &View<'v>) -> Option<FailureSign<'v>> {
     let (lines, words) = if view.text.len() > TEXT_BYTES_MAX { (1, LONG_WORDS) } else { (LINES, usize::MAX) };
-    view.lines().take(lines).find(|line| says_failure(line, words)).map(Said::Failed)
+    view.lines().take(lines).find(|line| says_failure(line, words)).map(FailureSign::Failed)
 }
 
 /// How lines of code begin.

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::Said;
+use super::FailureSign;
 use super::view::{Hinted, View, hinted};
 use crate::decide::loops::search::position;
 
@@ -25,7 +25,7 @@ const FILES: [&str; 7] = [
 const LINES: usize = 6;
 
 /// Looks for a program that is not installed.
-pub fn see_missing<'v>(view: &View<'v>) -> Option<Said<'v>> {
+pub fn see_missing<'v>(view: &View<'v>) -> Option<FailureSign<'v>> {
     if !view.holds(view.head, &IN_MISSING) {
         return None;
     }
@@ -35,13 +35,13 @@ pub fn see_missing<'v>(view: &View<'v>) -> Option<Said<'v>> {
         let is_shell = line.starts_with(b"sh: ") || line.starts_with(b"/bin/sh: ") || line.starts_with(b"dash: ");
         MISSING.iter().any(|phrase| position(line, phrase).is_some()) || (is_shell && line.ends_with(b": not found"))
     };
-    view.lines().take(LINES).filter(is_short).any(named).then_some(Said::Missing)
+    view.lines().take(LINES).filter(is_short).any(named).then_some(FailureSign::Missing)
 }
 
 /// Looks for a file that is not there or may not be used.
-pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
+pub fn see<'v>(view: &View<'v>) -> Option<FailureSign<'v>> {
     let is_said = |line: &&[u8]| FILES.iter().any(|phrase| position(line, phrase).is_some_and(|at| at + phrase.len() + 1 >= line.len()));
-    view.lines().take(LINES).find(is_said).map(Said::Failed)
+    view.lines().take(LINES).find(is_said).map(FailureSign::Failed)
 }
 
 #[cfg(test)]

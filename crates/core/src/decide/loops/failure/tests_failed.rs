@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::Said;
+use super::FailureSign;
 use super::view::{Hinted, View, hinted, number};
 use crate::decide::loops::search::position;
 
@@ -25,7 +25,7 @@ const COUNTED: [&str; 5] = [" failed", " failing", " failures", " failure", " er
 static WORDS: LazyLock<Hinted> = LazyLock::new(|| hinted(["ail", "AIL", "rrors"]));
 
 /// Looks for a summary that counts a failure, in the last lines.
-pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
+pub fn see<'v>(view: &View<'v>) -> Option<FailureSign<'v>> {
     let tail = view.tail();
     if !view.holds(tail, &WORDS) {
         return None;
@@ -33,7 +33,7 @@ pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
     let lines = || tail.rsplit(|byte| *byte == b'\n').take(LINES).filter(|line| line.len() <= 160);
     let counts = |line: &[u8]| COUNTED.iter().any(|word| position(line, word).is_some_and(|at| counts_some(line, at)));
     let is_summary = |line: &&[u8]| PHRASES.iter().any(|phrase| position(line, phrase).is_some()) || (is_count(line) && counts(line));
-    lines().find(is_summary).map(Said::Failed)
+    lines().find(is_summary).map(FailureSign::Failed)
 }
 
 /// How many lines at the end are looked at.

@@ -1,13 +1,14 @@
 //! Shape: a usage line in the place of a result.
 
-use super::view::{View, begins};
-use super::{Asked, Said};
+use super::view::View;
+use super::{Asked, FailureSign};
+use crate::decide::loops::search::begins;
 
 /// Looks for a usage line among the first two lines.
-pub fn see<'v>(view: &View<'v>) -> Option<Said<'v>> {
+pub fn see<'v>(view: &View<'v>) -> Option<FailureSign<'v>> {
     let line = view.lines().take(2).find(|line| begins(line, "usage:") && line.len() > "usage:".len())?;
     // Someone who asks for help gets it.
-    Some(if view.asked.has(Asked::HELP) { Said::Fine } else { Said::Failed(line) })
+    Some(if view.asked.has(Asked::HELP) { FailureSign::Fine } else { FailureSign::Failed(line) })
 }
 
 #[cfg(test)]

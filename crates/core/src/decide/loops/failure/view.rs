@@ -113,11 +113,6 @@ pub fn hinted<const N: usize>(pieces: [&'static str; N]) -> Hinted {
     Hinted { bits, finders: pieces.map(Finder::new).into() }
 }
 
-/// Returns whether a text begins with a phrase in lower case, in whichever case the text is.
-pub fn begins(text: &[u8], phrase: &str) -> bool {
-    text.get(..phrase.len()).is_some_and(|found| found.eq_ignore_ascii_case(phrase.as_bytes()))
-}
-
 /// Returns the whole number that a text begins with, after white space.
 pub fn number(text: &[u8]) -> Option<i64> {
     let text = text.trim_ascii_start();
