@@ -221,7 +221,7 @@ fn the_readme_shows_what_the_sample_gives() {
     for field in ["action", "allows_execution", "should_halt", "code", "message", "decided_by", "count"] {
         assert!(shown.contains(&format!(r#""{field}":"#)), "README.md's verdict shows {field}");
     }
-    let sample = std::fs::read_to_string("src/commands/dev/sample.tsv").unwrap();
+    let sample = std::fs::read_to_string("src/commands/shared/sample.tsv").unwrap();
     let given = sample.lines().filter(|line| {
         let (thread, event) = line.split_once('\t').unwrap();
         let verdict = gate.decide_keyed(Some(thread.as_bytes()), event.as_bytes());

@@ -9,8 +9,8 @@ use clap::Args;
 
 use tollgate_config::settings::Settings;
 
-use super::top::ask;
 use crate::commands::shared::process;
+use crate::commands::shared::scrape::ask;
 
 #[derive(Debug, Args)]
 pub(super) struct HealthArgs {

@@ -27,31 +27,25 @@ mod shadow;
 mod shared;
 mod signals;
 mod state;
-mod status;
 mod tap;
 mod test;
 mod top;
 mod topics_apply;
-mod verdicts;
 mod version;
 mod why;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
-pub use shared::output::ColorChoice;
-
-use tollgate_config::load_as_of;
 use tollgate_config::settings::Settings;
 use tollgate_worker::host_time::now_ms;
 use tollgate_worker::logging::finish_logging;
 
 use dev::DevContext;
-use shared::hints::Hints;
-use shared::output::Screen;
-use shared::{UsageError, hints};
+use shared::common::Common;
+use shared::suites::SuiteArgs;
+use shared::{Hints, Screen, UsageError};
 
 /// The gate that every tool call of a fleet of AI agents passes.
 #[derive(Debug, Parser)]
@@ -61,23 +55,6 @@ pub struct Cli {
     common: Common,
     #[command(subcommand)]
     command: Command,
-}
-
-/// The options of every command, and of `tollgate-bench`, which starts workers with them.
-#[derive(Debug, Args)]
-pub struct Common {
-    /// Configuration file (YAML); without one the built-in defaults apply
-    #[arg(short, long, global = true, value_name = "FILE", env = "TOLLGATE_CONFIG")]
-    pub config: Option<PathBuf>,
-    /// Brokers to begin with, separated by commas, over `kafka.brokers` of the configuration
-    #[arg(short, long, global = true, value_name = "HOST:PORT,…")]
-    pub brokers: Option<String>,
-    /// Set a librdkafka property, over those of the configuration
-    #[arg(short = 'X', global = true, value_name = "KEY=VALUE")]
-    pub properties: Vec<String>,
-    /// When to use colour
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
-    pub color: ColorChoice,
 }
 
 #[derive(Debug, Subcommand)]
@@ -116,7 +93,7 @@ enum Command {
     /// Recorded traffic to a topic again, at its own pace or another: the load test
     Replay(replay::ReplayArgs),
     /// Unit tests of a policy: cases in files, expected verdicts against those that come
-    Test(test::suites::SuiteArgs),
+    Test(SuiteArgs),
     /// What is remembered of threads: show one, list them, reset one
     State {
         #[command(subcommand)]
@@ -179,10 +156,19 @@ enum ConfigCommand {
     Check(config_check::CheckArgs),
 }
 
-/// Runs a parsed command line, and returns its exit code.
+/// Runs a parsed command line, and returns its exit code. An error is printed on stderr.
 #[must_use]
 pub fn execute(cli: Cli) -> ExitCode {
-    exit_code("tollgate", run(cli))
+    let outcome = run(cli);
+    finish_logging();
+    outcome.unwrap_or_else(|error| {
+        // It is no failure if the reader of our output has closed it.
+        if is_broken_pipe(&error) {
+            return ExitCode::SUCCESS;
+        }
+        say!("tollgate: {error:#}");
+        if error.is::<UsageError>() { ExitCode::from(WRONG_USAGE) } else { ExitCode::FAILURE }
+    })
 }
 
 fn run(Cli { common, command }: Cli) -> anyhow::Result<ExitCode> {
@@ -208,8 +194,8 @@ fn run(Cli { common, command }: Cli) -> anyhow::Result<ExitCode> {
         Command::Topics { command } => topics_apply::execute(&command, settings()?, screen),
         Command::Control { command } => control::execute(&command, settings()?, &hints, screen),
         Command::Abuse { command } => abuse::execute(&command, settings()?, &hints, screen),
-        Command::Run(args) => run::execute(&args, common.worker_settings()?),
-        Command::Serve(args) => serve::execute(&args, common.worker_settings()?),
+        Command::Run(args) => run::execute(&args, worker_settings(&common)?),
+        Command::Serve(args) => serve::execute(&args, worker_settings(&common)?),
         Command::Health(args) => health::execute(&args, &settings()?),
         Command::Hook(args) => hook::execute(&args),
         Command::McpProxy(args) => mcp_proxy::execute(args),
@@ -219,60 +205,20 @@ fn run(Cli { common, command }: Cli) -> anyhow::Result<ExitCode> {
         Command::Top(args) => top::execute(&args, settings()?, screen),
         Command::Dev(args) => {
             let context = DevContext { has_config, has_brokers: common.brokers.is_some(), screen };
-            dev::execute(&args, common.worker_settings()?, context)
+            dev::execute(&args, worker_settings(&common)?, context)
         }
     }
-}
-
-/// Returns the exit code for the outcome of a command. An error is printed on stderr under the program's name.
-#[must_use]
-pub fn exit_code(program: &str, outcome: anyhow::Result<ExitCode>) -> ExitCode {
-    finish_logging();
-    outcome.unwrap_or_else(|error| {
-        // It is no failure if the reader of our output has closed it.
-        if is_broken_pipe(&error) {
-            return ExitCode::SUCCESS;
-        }
-        say!("{program}: {error:#}");
-        if error.is::<UsageError>() { ExitCode::from(WRONG_USAGE) } else { ExitCode::FAILURE }
-    })
 }
 
 /// The exit code of a command that was used wrongly. The parser of the command line ends with it too.
 const WRONG_USAGE: u8 = 2;
 
-impl Common {
-    /// Reads the configuration, overridden by the properties of the command line.
-    ///
-    /// # Errors
-    /// The configuration cannot be read or is wrong, or a property is not written as `KEY=VALUE`, or the file of one cannot be read.
-    pub fn settings(&self) -> anyhow::Result<Settings> {
-        self.settings_as_of(i64::MIN)
-    }
-
-    /// Reads the configuration as [`Common::settings`] does. Exceptions of rules that are over at `now_ms`, in milliseconds since the epoch,
-    /// are faults.
-    fn settings_as_of(&self, now_ms: i64) -> anyhow::Result<Settings> {
-        let mut settings = load_as_of(self.config.as_deref().map(Path::new), std::env::vars_os(), now_ms)?;
-        for assignment in &self.properties {
-            settings.kafka.set_property(assignment).map_err(UsageError)?;
-        }
-        if !self.properties.is_empty() {
-            settings.kafka.load_property_files(|path| std::fs::read(path).map_err(|error| error.to_string()))?;
-        }
-        if let Some(brokers) = &self.brokers {
-            settings.kafka.set_brokers(brokers).map_err(UsageError)?;
-        }
-        Ok(settings)
-    }
-
-    /// Reads the configuration, and checks that a worker can be started with it. A member that cannot make its clients would try again, as
-    /// after any other failure.
-    fn worker_settings(&self) -> anyhow::Result<Settings> {
-        let settings = self.settings()?;
-        config_check::check_start(&settings)?;
-        Ok(settings)
-    }
+/// Reads the configuration, and checks that a worker can be started with it. A member that cannot make its clients would try again, as after
+/// any other failure.
+fn worker_settings(common: &Common) -> anyhow::Result<Settings> {
+    let settings = common.settings()?;
+    config_check::check_start(&settings)?;
+    Ok(settings)
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -10,7 +10,8 @@ use tollgate_config::settings::Settings;
 use tollgate_worker::Stop;
 use tollgate_worker::health::Health;
 
-use super::dev::{Console, Play, Script};
+use crate::commands::shared::console::Console;
+use crate::commands::shared::sample::{Play, Script};
 use crate::commands::shared::{Screen, process, start_quiet_logging};
 
 #[derive(Debug, Args)]

@@ -5,10 +5,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use tokio::task::JoinHandle;
 
 use tollgate_config::settings::Settings;
-use tollgate_server::server::{Server, ServerParts};
 use tollgate_worker::Stop;
 use tollgate_worker::health::Health;
 use tollgate_worker::logging::start_logging;
@@ -44,25 +42,7 @@ async fn work(settings: Settings, stop: Stop) -> anyhow::Result<ExitCode> {
     let (metrics, health) = (Metrics::new()?, Arc::new(Health::default()));
     process::watch_signals(&health, &stop)?;
     process::start_admin(settings.admin.as_ref(), &metrics, &health, &stop).await?;
-    beside(&settings, (&metrics, &health), &stop).await?.await??;
+    process::start_server(&settings, (&metrics, &health), &stop).await?.await??;
     tracing::info!("stopped");
     Ok(process::stopped(&health))
-}
-
-/// Starts a server in this process. It ends at the sign to stop, or gives the sign where it cannot go on.
-///
-/// # Errors
-/// The address is taken, the file of tokens is wrong, or a part cannot be started.
-pub(super) async fn beside(
-    settings: &Settings,
-    (metrics, health): (&Metrics, &Arc<Health>),
-    stop: &Stop,
-) -> anyhow::Result<JoinHandle<anyhow::Result<()>>> {
-    let listener = Server::bind(&settings.serve).await?;
-    let (partition, tls) = (settings.serve.partition, settings.serve.tls.is_some());
-    tracing::info!(listen = %listener.local_addr()?, partition, tls, "HTTP server");
-    let mut parts = ServerParts::of(settings, (metrics, health), stop);
-    parts.settings.connections_max = process::connections(parts.settings.connections_max);
-    let (server, stopping) = (Server::start(parts)?, stop.clone());
-    Ok(tokio::spawn(async move { server.serve(listener, process::stopping(&stopping)).await }))
 }

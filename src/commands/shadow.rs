@@ -12,7 +12,7 @@ use tollgate_config::settings::Settings;
 use tollgate_config::topics::TopicRole;
 use tollgate_recordings::compare::{Trial, TrialSummary};
 
-use super::diff::{THREADS, short, write_flips};
+use crate::commands::shared::flips::{THREADS, short, write_flips};
 use crate::commands::shared::{OutputArgs, OutputFormat, Screen, TITLE, UsageError, read_since, start_quiet_logging};
 use tollgate_operations::Topics;
 

@@ -9,7 +9,7 @@ use clap::Args;
 use tollgate_config::settings::{KafkaSettings, Settings};
 use tollgate_config::topics::TopicRole;
 
-use super::verdicts::Line;
+use crate::commands::shared::verdict_lines::Line;
 use crate::commands::shared::{OutputArgs, OutputFormat, Screen, VerdictFilter, now_ms, read_since, stamp, start_quiet_logging, wrong};
 use tollgate_operations::{Start, TimeRange, Topics, Verdict, VerdictReader};
 

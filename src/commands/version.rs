@@ -12,8 +12,7 @@ use tollgate_core::decide::policy::RULES_REVISION;
 use tollgate_core::engine::checkpoint;
 use tollgate_worker::metrics::VERSION;
 
-/// The revision of the sources that the program is built from, or `unknown`.
-pub(super) const REVISION: &str = env!("TOLLGATE_REVISION");
+use crate::commands::shared::process::REVISION;
 
 #[derive(Debug, Args)]
 pub(super) struct VersionArgs {

@@ -14,7 +14,7 @@ const IS_BENCHMARK: &str = "TOLLGATE_TEST_IS_BENCHMARK";
 /// Runs `tollgate-bench` if this process was started for that. Cargo builds the program of another package only with that package.
 pub(crate) fn run_if_asked() -> Option<ExitCode> {
     std::env::var_os(IS_BENCHMARK)?;
-    Some(tollgate::commands::exit_code("tollgate-bench", execute(Cli::parse())))
+    Some(execute(Cli::parse()))
 }
 
 fn benchmark(cluster: &Cluster) -> Result<Command> {

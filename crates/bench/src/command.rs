@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use tollgate_worker::logging::start_logging;
+use tollgate_worker::logging::{finish_logging, start_logging};
 
 use super::{
     Checkout, Cli, Findings, Invocation, Machine, Plan, Progress, Search, Session, Subject, Suite, Times, Versus, binary, markdown, page,
@@ -22,28 +22,37 @@ const WARM_UP: Duration = Duration::from_secs(1);
 const DEADLINE: Duration = Duration::from_secs(5);
 const PICTURE: &str = "![Latency against offered load](plot.svg)";
 
-/// Carries a parsed command line out: the findings go to stdout, progress to stderr.
-///
-/// # Errors
-/// The configuration is wrong, there is no worker to start or no broker to use, or something that was asked for could not be measured.
-pub fn execute(args: Cli) -> anyhow::Result<ExitCode> {
-    let mut settings = args.common.settings()?;
+/// Carries a parsed command line out: the findings go to stdout, progress and errors to stderr.
+pub fn execute(args: Cli) -> ExitCode {
+    let outcome = measure(args);
+    finish_logging();
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // There is no other place for the error.
+            let _unread = writeln!(std::io::stderr(), "tollgate-bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(args: Cli) -> anyhow::Result<()> {
+    let mut settings = args.connection.settings()?;
     if settings.log.filter == "info" {
         settings.log.filter = "error,librdkafka=off,rdkafka=off".to_owned();
     }
     start_logging(&settings.log)?;
-    let names_cluster = args.common.config.is_some() || std::env::var_os("TOLLGATE__KAFKA__BROKERS").is_some();
-    let starts_broker = args.own_broker || (args.common.brokers.is_none() && !names_cluster);
+    let names_cluster = args.connection.config.is_some() || std::env::var_os("TOLLGATE__KAFKA__BROKERS").is_some();
+    let starts_broker = args.own_broker || (args.connection.brokers.is_none() && !names_cluster);
     let brokers = settings.kafka.brokers.clone();
     let invocation = || {
         let binary = binary::resolve(args.tollgate.as_deref(), &Progress::default())?;
-        let (config, properties) = (args.common.config.clone(), args.common.properties.clone());
+        let (config, properties) = (args.connection.config.clone(), args.connection.properties.clone());
         anyhow::Ok(Invocation { binary, config, properties, brokers })
     };
     let open = |progress, invocation| Session::open(args.plan(), settings.kafka, invocation, starts_broker, progress);
     if let Some(measurement) = &args.measurement {
-        measurement.run(args.tollgate.as_deref(), || open(Progress::default(), invocation()?))?;
-        return Ok(ExitCode::SUCCESS);
+        return measurement.run(args.tollgate.as_deref(), || open(Progress::default(), invocation()?));
     }
     let invocation = invocation()?;
     let open = |progress| open(progress, invocation);
@@ -54,7 +63,7 @@ pub fn execute(args: Cli) -> anyhow::Result<ExitCode> {
     let text = if args.json { format!("{}\n", serde_json::to_string_pretty(&json(&findings))?) } else { markdown(&findings) };
     std::io::stdout().write_all(text.as_bytes())?;
     match findings.failures() {
-        None => Ok(ExitCode::SUCCESS),
+        None => Ok(()),
         Some(failures) => bail!("{failures}"),
     }
 }

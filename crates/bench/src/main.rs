@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    tollgate::commands::exit_code("tollgate-bench", tollgate_bench::execute(tollgate_bench::Cli::parse()))
+    tollgate_bench::execute(tollgate_bench::Cli::parse())
 }

@@ -20,6 +20,7 @@ use clap::Subcommand;
 
 use tollgate_config::settings::Settings;
 
+use crate::commands::shared::suites::SuiteArgs;
 use crate::commands::shared::{Hints, Screen, start_quiet_logging};
 
 #[derive(Debug, Subcommand)]
@@ -37,7 +38,7 @@ pub(super) enum AbuseCommand {
     /// Which rules are in force, the pack's and one's own; with `--explain ID` one of them in words
     Rules(rules::RulesArgs),
     /// Unit tests of rules: signals at times in files, expected alerts against those that come
-    Test(super::test::suites::SuiteArgs),
+    Test(SuiteArgs),
 }
 
 pub(super) fn execute(command: &AbuseCommand, settings: Settings, hints: &Hints, screen: Screen) -> anyhow::Result<ExitCode> {

@@ -24,7 +24,7 @@ use tollgate_worker::metrics::Metrics;
 use tollgate_worker::process::{Needs, PreflightError, check_configs, check_topics, check_transactions};
 use tollgate_worker::traces;
 
-use crate::commands::passport::denies_every_call;
+use crate::commands::shared::passport::denies_every_call;
 use crate::commands::shared::process;
 
 #[derive(Debug, Args)]

@@ -17,8 +17,8 @@ use super::read::read_in_time;
 use super::subject::{NO_ID, is_no_id};
 use super::worker_reports::WaitArgs;
 use super::write::{note, put, write};
-use crate::commands::passport::{denies_every_call, fault_lines};
 use crate::commands::shared::Hints;
+use crate::commands::shared::passport::{denies_every_call, fault_lines};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PassportCommand {

@@ -2,8 +2,6 @@
 
 mod broker;
 mod cluster;
-mod console;
-mod sample;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -34,10 +32,10 @@ use tollgate_worker::stages::deciding::{SignalTopic, deciding};
 use tollgate_worker::threads::MustRun;
 use tollgate_worker::traces::Export;
 
+use crate::commands::shared::console::Console;
+use crate::commands::shared::sample::{Play, Script};
 use crate::commands::shared::{Screen, UsageError, process};
 use broker::EmbeddedBroker;
-pub(super) use console::Console;
-pub(super) use sample::{Play, Script};
 use tollgate_operations::{BROKERS_TIMEOUT, reach};
 
 /// Partitions of the embedded topics. The broker holds 5 MiB for each, and takes batches of half of that.

@@ -17,11 +17,11 @@ use tollgate_config::settings::Settings;
 use tollgate_recordings::compare::{Flips, Limit, Options, Summary};
 use tollgate_recordings::{Format, Input, ParallelReader, Reader, open};
 
-use super::eval::{report, tell_topics};
-use super::run::read_sample;
-use crate::commands::shared::{Interrupt, LiveLine, OutputArgs, OutputFormat, REJECTED, Screen, check_output, create_output, process};
+use crate::commands::shared::recorded::{redacted, report, tell_topics};
+use crate::commands::shared::{
+    Interrupt, LiveLine, OutputArgs, OutputFormat, REJECTED, Screen, check_output, create_output, process, read_sample,
+};
 use compared::{DiffRequest, diff_request};
-pub(super) use table::{THREADS, redacted, short, write_flips};
 use tollgate_operations::capture::{Missing, stream, topic_of};
 
 #[derive(Debug, Args)]

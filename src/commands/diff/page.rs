@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use tollgate_recordings::compare::{At, ChangeSummary, Named, Side, SideSummary, Summary, Suspensions};
 
-use super::table::percent;
+use crate::commands::shared::flips::percent;
 use crate::commands::shared::stamp;
 
 const STYLE: &str = include_str!("page.css");

@@ -3,7 +3,6 @@
 
 mod counting;
 
-use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,9 +14,9 @@ use tollgate_core::decide::policy::Policy;
 
 use tollgate_config::settings::Settings;
 use tollgate_recordings::evaluate::{Counting, Evaluated, Evaluation, digest, fold};
-use tollgate_recordings::{Decider, Format, LineFault, LocalAbuse, ParallelReader, Reader, open};
+use tollgate_recordings::{Decider, Format, LocalAbuse, ParallelReader, Reader, open};
 
-use super::diff::redacted;
+use crate::commands::shared::recorded::{redacted, report, tell_topics};
 use crate::commands::shared::{Interrupt, LiveLine, REJECTED, apply_controls, process, shown, wrong};
 use counting::CountingArgs;
 
@@ -168,23 +167,4 @@ impl EvalArgs {
         let local_abuse = LocalAbuse::new(&settings.kafka.topics.signals, &rules, self.counting.signals_partitions);
         Ok(Counting::new(local_abuse, self.counting.create(&reads)?, Arc::clone(controls)))
     }
-}
-
-/// Says so if records are of several topics: a worker reads one of them.
-pub(super) fn tell_topics(topics: &BTreeSet<String>) {
-    let mut names = topics.iter().map(|name| shown(name));
-    if let (Some(first), Some(second)) = (names.next(), names.next()) {
-        let count = topics.len();
-        say!(
-            "tollgate: the records are of {count} topics, {first} and {second} among them; each topic is decided by itself, and a worker \
-             reads one: take a capture of one topic"
-        );
-    }
-}
-
-/// Reports the fault of a line on stderr, as JSON.
-pub(super) fn report(number: u64, fault: &LineFault) -> anyhow::Result<()> {
-    let LineFault { code, field, found, fix } = fault;
-    let report = serde_json::json!({"line": number, "code": code, "field": field, "found": found, "fix": fix});
-    Ok(writeln!(io::stderr(), "{report}")?)
 }

@@ -7,18 +7,14 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use time::OffsetDateTime;
 
 use bash_commands::Remark;
 use tollgate_core::decide::policy::PolicySettings;
-use tollgate_passport::{Passport, PassportFault, SchemaFault, Terms, check_schema};
+use tollgate_passport::{Passport, PassportFault, SchemaFault, check_schema};
 
-use super::explain::{Explanation, explain};
 use super::suggest::suggest;
-use crate::commands::shared::read_input;
-
-/// A tool that needs no capability, unless the configuration says otherwise.
-const NEEDS_NOTHING: &str = "todo";
+use crate::commands::shared::passport::{Explanation, explain, fault_lines};
+use crate::commands::shared::{now_ms, read_input};
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
@@ -104,9 +100,13 @@ pub(super) fn execute(args: &CheckArgs, policy: &PolicySettings) -> anyhow::Resu
     let text = read(&args.file)?;
     let passport = Passport::read(&text);
     let explanation = match args.explain.as_deref() {
-        Some([tool, input]) => {
-            Some(explain(passport.as_ref(), &policy.passport_terms().unwrap_or_default(), tool, input, args.at.or_else(now))?)
-        }
+        Some([tool, input]) => Some(explain(
+            passport.as_ref(),
+            &policy.passport_terms().unwrap_or_default(),
+            tool,
+            input,
+            Some(args.at.unwrap_or_else(now_ms)),
+        )?),
         _ => None,
     };
     let suggestions = args.suggest.as_deref().map(|capture| suggestions(capture, passport.as_ref(), policy)).transpose()?;
@@ -134,23 +134,12 @@ pub(super) fn execute(args: &CheckArgs, policy: &PolicySettings) -> anyhow::Resu
     Ok(if findings.is_passport && findings.faults.is_empty() && !is_open { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Returns a fault as two lines, for people.
-pub(crate) fn fault_lines(SchemaFault { path, found, expected, effect }: &SchemaFault) -> String {
-    format!("  {path}: found {found}, expected {expected}\n    {effect}")
-}
-
-/// Returns why every call under a passport is denied now, if it is: even a call that needs no capability.
-pub(crate) fn denies_every_call(passport: &Passport) -> anyhow::Result<Option<String>> {
-    let explanation = explain(Ok(passport), &Terms::default(), NEEDS_NOTHING, "{}", now())?;
-    Ok((!explanation.allow).then(|| explanation.denial()))
-}
-
 /// Proposes entries for the commands of a capture that the passport refuses.
 fn suggestions(capture: &Path, passport: Result<&Passport, &PassportFault>, policy: &PolicySettings) -> anyhow::Result<Vec<Suggestion>> {
     let terms = policy.passport_terms().unwrap_or_default();
     let is_allowed = |line: &str| {
         let input = serde_json::json!({"command": line}).to_string();
-        explain(passport, &terms, "bash", &input, now()).is_ok_and(|explanation| explanation.allow)
+        explain(passport, &terms, "bash", &input, Some(now_ms())).is_ok_and(|explanation| explanation.allow)
     };
     Ok(suggest(capture, policy.limits.event_bytes_max, is_allowed)?
         .into_iter()
@@ -172,11 +161,6 @@ fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
 
 fn read_time(text: &str) -> Result<i64, String> {
     tollgate_json::time::parse_timestamp(text).ok_or_else(|| "it is not RFC 3339; write a time such as 2026-01-01T00:00:00Z".to_owned())
-}
-
-/// Returns the time now. Only this command reads a clock: decisions use the event's time.
-fn now() -> Option<i64> {
-    i64::try_from(OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000).ok()
 }
 
 impl Findings {

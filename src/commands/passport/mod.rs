@@ -1,10 +1,7 @@
 //! `tollgate passport`: looking at passports.
 
 mod check;
-mod explain;
 mod suggest;
-
-pub(super) use check::{denies_every_call, fault_lines};
 
 use std::process::ExitCode;
 

@@ -11,7 +11,7 @@ use bash_commands::{Argument, analyse};
 use serde_json::Value;
 use tollgate_recordings::{Format, Line, Reader, open, read_line};
 
-use super::super::hints::quoted;
+use crate::commands::shared::quoted;
 
 /// The most entries that are proposed.
 const ENTRIES_MAX: usize = 50;
@@ -31,7 +31,7 @@ pub(super) fn suggest(capture: &Path, event_bytes_max: usize, is_allowed: impl F
         }
         let Some(refused) = command_of(&mut reader, &line).filter(|command| !is_allowed(command)) else { continue };
         for command in analyse(&refused).commands {
-            if !is_allowed(&written(&command.words))
+            if !is_allowed(&command_line(&command.words))
                 && let Some(entry) = entry(&command.words)
             {
                 *counts.entry(entry).or_default() += 1;
@@ -56,7 +56,7 @@ fn command_of(reader: &mut Reader, line: &[u8]) -> Option<String> {
 }
 
 /// Returns a command as a line, with the words quoted that need it.
-fn written(words: &[Argument]) -> String {
+fn command_line(words: &[Argument]) -> String {
     words.iter().map(|word| quoted(&word.text)).collect::<Vec<_>>().join(" ")
 }
 

@@ -6,9 +6,11 @@
 //! |---|---|
 //! | `checks` | what is checked before the worker joins |
 //! | `stages` | the stages that are started, and what is said of them |
+//! | `status` | the line about rate, stops and lag |
 
 mod checks;
 mod stages;
+mod status;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,8 +30,7 @@ use tollgate_worker::member::Membership;
 use tollgate_worker::metrics::Metrics;
 use tollgate_worker::process::{GrowthWatch, Renewal, RenewedParts, WorkerParts};
 
-use crate::commands::serve;
-use crate::commands::shared::process;
+use crate::commands::shared::{process, read_sample};
 use checks::{Checked, checked, needs};
 use stages::{Decision, Running, start_abuse};
 
@@ -66,11 +67,6 @@ enum OneStage {
     Abuse,
 }
 
-pub(super) fn read_sample(text: &str) -> Result<Sample, String> {
-    let percent = text.strip_suffix('%').and_then(|digits| digits.trim().parse().ok()).and_then(Sample::of_percent);
-    percent.ok_or_else(|| "it is no share; write more than 0% and at most 100%, such as 5%".to_owned())
-}
-
 pub(super) fn execute(args: &RunArgs, settings: Settings) -> anyhow::Result<ExitCode> {
     start_logging(&settings.log)?;
     if args.pass_through {
@@ -92,7 +88,7 @@ async fn work(settings: Settings, args: &RunArgs, stop: Stop) -> anyhow::Result<
     let (metrics, health) = (Metrics::new()?, Arc::new(Health::default()));
     process::watch_signals(&health, &stop)?;
     process::start_admin(settings.admin.as_ref(), &metrics, &health, &stop).await?;
-    let served = if args.serve { Some(serve::beside(&settings, (&metrics, &health), &stop).await?) } else { None };
+    let served = if args.serve { Some(process::start_server(&settings, (&metrics, &health), &stop).await?) } else { None };
     let (kafka, needs) = (Arc::new(settings.kafka.clone()), needs(args, &settings)?);
     let decision = needs.decides.then(|| Decision::new(args, &settings, &needs, (&kafka, &metrics))).transpose()?;
     let Some(Checked { topics, known }) = checked(&kafka, &health, &settings.policy, (args, &needs), &stop).await? else {

@@ -22,8 +22,7 @@ use tollgate_worker::stages::deciding::{SignalTopic, deciding};
 use tollgate_worker::stages::pass_through;
 use tollgate_worker::traces::Export;
 
-use super::super::status;
-use super::RunArgs;
+use super::{RunArgs, status};
 use crate::commands::shared::{Readiness, UsageError, process};
 
 /// How often to check whether the worker is ready.

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::commands::Common;
+use super::common::Common;
 
 /// The connection options of this command line, as they are repeated.
 #[derive(Debug, Clone, Default)]
@@ -43,7 +43,7 @@ pub(crate) fn quoted(word: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::ColorChoice;
+    use crate::commands::shared::output::ColorChoice;
 
     #[test]
     fn a_command_repeats_what_leads_to_the_brokers_and_no_secret() {

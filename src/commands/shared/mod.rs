@@ -2,7 +2,13 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | `common` | the options of every command |
 //! | `output` | tables, colour, widths and times |
+//! | `console`, `sample`, `verdict_lines` | verdicts as they come, and the bundled sample |
+//! | `flips`, `recorded` | verdicts that differ, and faults of recordings |
+//! | `passport` | how a call is decided under a passport |
+//! | `scrape` | the metrics of a worker |
+//! | `suites` | the runner of test files |
 //! | `controls_file` | controls from a file |
 //! | `process`, `ready`, `hints` | a worker's process, whether it is ready, what to do next |
 //! | `server` | the server of Tollgate that a command asks |
@@ -15,18 +21,28 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use tollgate_config::settings::LogSettings;
+use tollgate_core::decide::shadow::Sample;
 use tollgate_worker::logging::start_logging;
 
+pub(super) mod common;
+pub(super) mod console;
 pub(super) mod controls_file;
+pub(super) mod flips;
 pub(super) mod hints;
 pub(super) mod interrupt;
 mod interrupt_input;
 pub(super) mod output;
+pub(super) mod passport;
 pub(super) mod process;
 pub(super) mod ready;
+pub(super) mod recorded;
+pub(super) mod sample;
+pub(super) mod scrape;
 pub(super) mod server;
 mod subject;
+pub(super) mod suites;
 mod verdict_filter;
+pub(super) mod verdict_lines;
 
 pub(super) use controls_file::apply_controls;
 pub(super) use hints::{Hints, quoted};
@@ -61,6 +77,12 @@ pub(super) fn read_input(file: &Path) -> anyhow::Result<Vec<u8>> {
         bytes = std::fs::read(file).with_context(|| format!("{}: cannot be read", file.display()))?;
     }
     Ok(bytes)
+}
+
+/// Reads a share of the threads, such as `5%`.
+pub(super) fn read_sample(text: &str) -> Result<Sample, String> {
+    let percent = text.strip_suffix('%').and_then(|digits| digits.trim().parse().ok()).and_then(Sample::of_percent);
+    percent.ok_or_else(|| "it is no share; write more than 0% and at most 100%, such as 5%".to_owned())
 }
 
 /// Starts the log of a command with a filter of its own, where none is configured: lines of the log would mix with what the command prints.

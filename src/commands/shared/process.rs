@@ -12,11 +12,12 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
-use tollgate_config::settings::{AdminSettings, SubjectKeys};
+use tollgate_config::settings::{AdminSettings, Settings, SubjectKeys};
 use tollgate_core::decide::controls::Controls;
 use tollgate_core::decide::guardrail::{Answer, ProviderError, Question};
 use tollgate_core::decide::policy::{GuardrailSettings, PolicySettings};
 use tollgate_recordings::AskServers;
+use tollgate_server::server::{Server, ServerParts};
 use tollgate_worker::Stop;
 use tollgate_worker::admin::{Admin, ConnectionLimits};
 use tollgate_worker::health::Health;
@@ -31,6 +32,8 @@ pub(crate) use tollgate_operations::runtime;
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The files that a process opens besides the connections of callers: to brokers and policy servers, for logs and the admin endpoint.
 const OTHER_FILES: u64 = 256;
+/// The revision of the sources that the program is built from, or `unknown`.
+pub(crate) const REVISION: &str = env!("TOLLGATE_REVISION");
 /// How often to check for the sign to stop.
 const STOP_POLL: Duration = Duration::from_millis(100);
 
@@ -100,7 +103,7 @@ pub(crate) async fn start_admin(admin: Option<&AdminSettings>, metrics: &Metrics
 
 /// Serves the admin endpoint for as long as the process lives.
 pub(crate) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc<Health>, stop: &Stop) -> JoinHandle<()> {
-    if let Err(error) = metrics.add_process(crate::commands::version::REVISION) {
+    if let Err(error) = metrics.add_process(REVISION) {
         tracing::warn!(%error, "the metrics of the process itself are missing");
     }
     let admin = Admin { metrics: metrics.clone(), health: Arc::clone(health) };
@@ -108,6 +111,24 @@ pub(crate) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc
         fail::fail_point!("admin");
         admin.serve(listener, ConnectionLimits::default(), std::future::pending()).await;
     })
+}
+
+/// Starts a server in this process. It ends at the sign to stop, or gives the sign where it cannot go on.
+///
+/// # Errors
+/// The address is taken, the file of tokens is wrong, or a part cannot be started.
+pub(crate) async fn start_server(
+    settings: &Settings,
+    (metrics, health): (&Metrics, &Arc<Health>),
+    stop: &Stop,
+) -> anyhow::Result<JoinHandle<anyhow::Result<()>>> {
+    let listener = Server::bind(&settings.serve).await?;
+    let (partition, tls) = (settings.serve.partition, settings.serve.tls.is_some());
+    tracing::info!(listen = %listener.local_addr()?, partition, tls, "HTTP server");
+    let mut parts = ServerParts::of(settings, (metrics, health), stop);
+    parts.settings.connections_max = connections(parts.settings.connections_max);
+    let (server, stop) = (Server::start(parts)?, stop.clone());
+    Ok(tokio::spawn(async move { server.serve(listener, stopping(&stop)).await }))
 }
 
 /// Waits until members that were asked to stop should have done so.

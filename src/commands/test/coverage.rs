@@ -10,10 +10,9 @@ use tollgate_core::decide::loops::RepetitionSettings;
 use tollgate_core::decide::policy::Policy;
 use tollgate_core::decide::ruling::{Intervention, LoopCode};
 
-use super::report::{Outcome, percent};
 use super::run::{StepResult, run};
 use super::suite::{Case, Suite, Tested};
-use super::suites::{Case as _, Reach};
+use crate::commands::shared::suites::{Case as _, Outcome, Reach, percent};
 use crate::commands::shared::{Column, OutputFormat, Screen, Table, number, shown, text};
 
 const COVERED: &[Column] = &[text("policy"), text("what"), number("reached"), number("of"), number("%")];

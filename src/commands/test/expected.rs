@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tollgate_core::decide::evaluate;
 use tollgate_core::settings::{Section, shape};
 
-use super::report::Difference;
+use crate::commands::shared::suites::Difference;
 
 /// The member that stands for the code of a record that cannot be read.
 pub(super) const REJECTED: &str = "rejected";

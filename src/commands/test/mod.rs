@@ -7,22 +7,18 @@
 
 mod answer;
 mod coverage;
-pub(super) mod expected;
-mod find;
-mod junit;
+mod expected;
 mod message;
-pub(super) mod report;
-pub(super) mod run;
+mod run;
 mod suite;
-pub(super) mod suites;
 
 use std::process::ExitCode;
 use std::rc::Rc;
 
 use crate::commands::shared::Screen;
+use crate::commands::shared::suites::{self, SuiteArgs};
 use coverage::Coverage;
 use suite::{Suite, Tested};
-use suites::SuiteArgs;
 use tollgate_config::settings::Settings;
 
 pub(super) fn execute(args: &SuiteArgs, settings: Settings, has_config: bool, screen: Screen) -> anyhow::Result<ExitCode> {

@@ -14,8 +14,8 @@ use tollgate_core::event::record::Record;
 
 use super::answer::StubAnswer;
 use super::expected::{Expected, REJECTED};
-use super::report::Failure;
 use super::suite::{Case, Step, Tested};
+use crate::commands::shared::suites::Failure;
 
 /// What a step came to.
 #[derive(Debug, Default)]

@@ -12,8 +12,7 @@ use tollgate_core::settings::{Faults, Section, shape};
 use super::answer::StubAnswer;
 use super::expected::Expected;
 use super::message::Message;
-use super::report::Outcome;
-use super::suites;
+use crate::commands::shared::suites::{self, Outcome};
 use tollgate_config::settings::SubjectKeys;
 use tollgate_config::{ConfigError, Document, load};
 

@@ -1,7 +1,6 @@
 //! `tollgate top`: what is going on, live: rates by verdict and the worst threads of the decisions topic, or rates, waits and lag of workers.
 
 mod fullscreen;
-mod scrape;
 mod source;
 mod tally;
 mod view;
@@ -17,7 +16,6 @@ use tokio::sync::mpsc::unbounded_channel;
 use tollgate_config::settings::Settings;
 
 use crate::commands::shared::{OutputArgs, OutputFormat, Screen, process};
-pub(super) use scrape::{Scraped, ask};
 use tollgate_worker::logging::start_logging;
 
 use fullscreen::{Fullscreen, read_keys};

@@ -8,10 +8,10 @@ use tokio::sync::oneshot;
 
 use tollgate_config::settings::KafkaSettings;
 
-use super::scrape::{Scraped, metrics_url, problems, scrape};
 use super::tally::{ACTIONS, Tally};
 use super::view::{ActionRate, CodeCount, View, WorkerState, WorstThread};
 use crate::commands::shared::now_ms;
+use crate::commands::shared::scrape::{Scraped, metrics_url, problems, scrape};
 use tollgate_operations::{Start, VerdictReader};
 
 /// How long to wait for a verdict at a time.

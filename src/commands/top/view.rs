@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::scrape::Waits;
 use super::tally::ThreadCounts;
+use crate::commands::shared::scrape::Waits;
 use crate::commands::shared::{Column, DIM, Screen, TITLE, Table, clock, count, fit, number, seconds, shown, style_of, text};
 
 /// What is going on at some time.
@@ -178,7 +178,7 @@ impl View {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::ColorChoice;
+    use crate::commands::shared::output::ColorChoice;
 
     fn rate(action: &str, count: f64, per_second: f64) -> ActionRate {
         ActionRate { action: action.to_owned(), count, per_second }

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::super::super::test::report::{Difference, Failure};
 use super::expected::Expectation;
 use super::run::CaseResult;
 use super::suite::Case;
+use crate::commands::shared::suites::{Difference, Failure};
 
 /// Returns in what the outcome of a case differs from what it expects.
 pub(super) fn compare(case: &Case, got: &CaseResult) -> Vec<Failure> {

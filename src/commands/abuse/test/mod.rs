@@ -20,8 +20,7 @@ use std::rc::Rc;
 
 use serde_json::json;
 
-use super::super::test::report::{Outcome, percent};
-use super::super::test::suites::{self, Case as _, Reach, SuiteArgs};
+use crate::commands::shared::suites::{self, Case as _, Outcome, Reach, SuiteArgs, percent};
 use crate::commands::shared::{Screen, shown};
 use compare::compare;
 use suite::{Case, Suite, Tested};

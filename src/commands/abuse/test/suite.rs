@@ -11,10 +11,9 @@ use tollgate_core::decide::controls::SubjectHasher;
 use tollgate_core::settings::{Collector, Faults, Section, defaults};
 use tollgate_json::time::parse_timestamp;
 
-use super::super::super::test::report::Outcome;
-use super::super::super::test::suites;
 use super::expected::{ExpectedAlert, ExpectedControl, read_alerts, read_controls};
 use super::signals::{Signals, read_at};
+use crate::commands::shared::suites::{self, Outcome};
 use tollgate_config::settings::Settings;
 use tollgate_config::{ConfigError, Document, load};
 

@@ -8,13 +8,17 @@ use serde_json::{Value, json};
 
 use bash_commands::{Analysis, ReachedCommand, analyse};
 use tollgate_json::{DEPTH_MAX, Parser, Text};
-use tollgate_passport::ToolInput;
-use tollgate_passport::{Call, Need, Outcome, Pack, Passport, PassportFault, Report, Terms, examine};
+use tollgate_passport::{Call, Need, Outcome, Pack, Passport, PassportFault, Report, SchemaFault, Terms, ToolInput, examine};
+
+use super::now_ms;
+
+/// A tool that needs no capability, unless the configuration says otherwise.
+const NEEDS_NOTHING: &str = "todo";
 
 /// The checks of a call, in their order, and the decision.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Explanation {
-    pub(super) allow: bool,
+pub(crate) struct Explanation {
+    pub(crate) allow: bool,
     /// The code of the first denial.
     code: Cow<'static, str>,
     message: Cow<'static, str>,
@@ -40,7 +44,7 @@ struct Check {
 
 impl Explanation {
     /// Returns the code and the message of the first denial.
-    pub(super) fn denial(&self) -> String {
+    pub(crate) fn denial(&self) -> String {
         format!("{}: {}", self.code, self.message)
     }
 }
@@ -72,7 +76,7 @@ impl Report for Explanation {
 }
 
 /// Explains the decision on a call. `input` is a JSON object, or a command line for a tool that runs commands.
-pub(super) fn explain(
+pub(crate) fn explain(
     passport: Result<&Passport, &PassportFault>,
     terms: &Terms,
     tool_name: &str,
@@ -109,7 +113,7 @@ fn words(command: &ReachedCommand) -> String {
 }
 
 impl Explanation {
-    pub(super) fn as_text(&self) -> String {
+    pub(crate) fn as_text(&self) -> String {
         let mut text = String::from("checks:\n");
         for Check { check, said, code, message } in &self.checks {
             text.push_str(&format!("  {check:<22} {said}"));
@@ -129,4 +133,15 @@ impl Explanation {
         text.push_str(&format!("{said} by {policy}: {}: {}\n", self.code, self.message));
         text
     }
+}
+
+/// Returns a fault as two lines, for people.
+pub(crate) fn fault_lines(SchemaFault { path, found, expected, effect }: &SchemaFault) -> String {
+    format!("  {path}: found {found}, expected {expected}\n    {effect}")
+}
+
+/// Returns why every call under a passport is denied now, if it is: even a call that needs no capability.
+pub(crate) fn denies_every_call(passport: &Passport) -> anyhow::Result<Option<String>> {
+    let explanation = explain(Ok(passport), &Terms::default(), NEEDS_NOTHING, "{}", Some(now_ms()))?;
+    Ok((!explanation.allow).then(|| explanation.denial()))
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::commands::shared::{DIM, Screen, TITLE, clock, fit, shown, style_of};
+use super::{DIM, Screen, TITLE, clock, fit, shown, style_of};
 use tollgate_operations::Verdict;
 
 /// The space between columns.

@@ -1,5 +1,9 @@
 //! The runner of test files, for policies and for rules against abuse: files are read, their cases are run, and the results are written.
 
+mod find;
+mod junit;
+mod report;
+
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,10 +15,11 @@ use clap::Args;
 use tollgate_config::Document;
 use tollgate_core::settings::Section;
 
-use super::find::find;
-use super::junit::junit;
-use super::report::{FileReport, Outcome, Report, percent};
-use crate::commands::shared::{OutputFormat, Screen, UsageError, create_output};
+use super::{OutputFormat, Screen, UsageError, create_output};
+use find::find;
+use junit::junit;
+pub(crate) use report::{Difference, Failure, Outcome, percent};
+use report::{FileReport, Report};
 
 #[derive(Debug, Args)]
 pub(crate) struct SuiteArgs {

@@ -1,4 +1,4 @@
-//! The console of `tollgate dev`: every verdict as it happens, as a line for people on a terminal and as JSONL in a pipe.
+//! The console of `tollgate dev` and `tollgate sample`: every verdict as it happens, as a line for people on a terminal and as JSONL in a pipe.
 
 use std::io::Write;
 use std::time::Duration;
@@ -6,9 +6,9 @@ use std::time::Duration;
 use tollgate_config::settings::KafkaSettings;
 use tollgate_worker::Stop;
 
-use super::super::verdicts::Line;
+use super::Screen;
 use super::sample::{Play, Sample, Script};
-use crate::commands::shared::Screen;
+use super::verdict_lines::Line;
 use tollgate_operations::{Start, Verdict, VerdictReader};
 
 /// How long to wait for a verdict before the sign to stop is looked at.

@@ -8,7 +8,7 @@ use tollgate_worker::Stop;
 use tollgate_worker::health::Health;
 use tollgate_worker::metrics::Metrics;
 
-use super::top::Scraped;
+use crate::commands::shared::scrape::Scraped;
 use crate::commands::shared::{clock, count, now_ms, seconds};
 
 /// How often people at a terminal see the line.

@@ -19,27 +19,27 @@ const BYTES_MAX: usize = 16 * 1024 * 1024;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Scraped {
     pub(crate) ready: bool,
-    pub(super) verdicts: BTreeMap<String, f64>,
+    pub(crate) verdicts: BTreeMap<String, f64>,
     /// The upper bounds of the waits in seconds, each with how many were at most that long.
     waits: Vec<(f64, f64)>,
     /// `None` if it is unknown, as while the brokers are away.
     pub(crate) lag_records: Option<f64>,
     pub(crate) lag_seconds: Option<f64>,
-    pub(super) in_flight: f64,
-    pub(super) waiting: f64,
+    pub(crate) in_flight: f64,
+    pub(crate) waiting: f64,
     pub(crate) partitions: f64,
-    pub(super) restarts: f64,
+    pub(crate) restarts: f64,
 }
 
 /// How long events waited for their verdicts between two scrapes, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(crate) struct Waits {
-    pub(super) p50_s: Option<f64>,
+    pub(crate) p50_s: Option<f64>,
     pub(crate) p99_s: Option<f64>,
 }
 
 /// Asks a worker for its metrics.
-pub(super) async fn scrape(url: &str) -> anyhow::Result<Scraped> {
+pub(crate) async fn scrape(url: &str) -> anyhow::Result<Scraped> {
     let (status, text) = ask(url).await?;
     ensure!((200..300).contains(&status), "it answers with status {status}");
     ensure!(text.contains("tollgate_"), "these are no metrics of a worker");
@@ -47,7 +47,7 @@ pub(super) async fn scrape(url: &str) -> anyhow::Result<Scraped> {
 }
 
 /// Returns the problems that keep a worker from being ready, as its `/readyz` has them.
-pub(super) async fn problems(metrics_url: &str) -> Vec<String> {
+pub(crate) async fn problems(metrics_url: &str) -> Vec<String> {
     let Some(base) = metrics_url.strip_suffix("/metrics") else { return Vec::new() };
     let text = ask(&format!("{base}/readyz")).await.map(|(_, text)| text).unwrap_or_default();
     let report: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
@@ -69,7 +69,7 @@ pub(crate) async fn ask(url: &str) -> anyhow::Result<(u16, String)> {
 }
 
 /// Returns the address of a worker's metrics: `host:port`, or a URL with or without its path.
-pub(super) fn metrics_url(worker: &str) -> String {
+pub(crate) fn metrics_url(worker: &str) -> String {
     let url = if worker.contains("://") { worker.to_owned() } else { format!("http://{worker}") };
     let has_path = url.split_once("://").is_some_and(|(_, rest)| rest.trim_end_matches('/').contains('/'));
     if has_path { url } else { format!("{}/metrics", url.trim_end_matches('/')) }
