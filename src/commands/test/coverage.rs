@@ -11,7 +11,7 @@ use tollgate_core::decide::policy::Policy;
 use tollgate_core::decide::ruling::{Intervention, LoopCode};
 
 use super::run::{StepResult, run};
-use super::suite::{Case, Suite, Tested};
+use super::suite::{Case, Tested};
 use crate::commands::shared::suites::{Case as _, Outcome, Reach, percent};
 use crate::commands::shared::{Column, OutputFormat, Screen, Table, number, shown, text};
 
@@ -79,16 +79,16 @@ impl Coverage {
     }
 }
 
-impl Reach<Suite> for Coverage {
+impl Reach<Tested> for Coverage {
     const WHOLE: &'static str = "the policies";
 
-    fn begin(&mut self, suite: &Suite) {
-        self.of(&suite.policy);
+    fn begin(&mut self, tested: &Tested) {
+        self.of(tested);
     }
 
-    fn run(&mut self, suite: &Suite, case: &Case) -> Outcome {
-        let reached = self.of(&suite.policy);
-        Outcome { failures: run(case, &suite.policy, |got| reached.note(got)), ..case.outcome() }
+    fn run(&mut self, tested: &Tested, case: &Case) -> Outcome {
+        let reached = self.of(tested);
+        Outcome { failures: run(case, tested, |got| reached.note(got)), ..case.outcome() }
     }
 
     fn reached(&self) -> (usize, usize) {

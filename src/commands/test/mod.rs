@@ -18,12 +18,12 @@ use std::rc::Rc;
 use crate::commands::shared::Screen;
 use crate::commands::shared::suites::{self, SuiteArgs};
 use coverage::Coverage;
-use suite::{Suite, Tested};
+use suite::Tested;
 use tollgate_config::settings::Settings;
 
 pub(super) fn execute(args: &SuiteArgs, settings: Settings, has_config: bool, screen: Screen) -> anyhow::Result<ExitCode> {
     let name = if has_config { "the configuration in force" } else { "the built-in defaults" };
     let (topic, subject_keys) = (settings.kafka.topics.events, settings.subject_keys);
     let in_force = Rc::new(Tested { name: name.to_owned(), settings: settings.policy, topic, subject_keys });
-    suites::run::<Suite>(args, &in_force, Coverage::default(), screen)
+    suites::run(args, &in_force, Coverage::default(), screen)
 }

@@ -1,7 +1,6 @@
 //! A test file: the policy that it is about, and its cases.
 
 use std::path::Path;
-use std::rc::Rc;
 
 use serde_json::{Value, json};
 use tollgate_core::decide::controls::{Controls, Subject, SubjectHasher};
@@ -13,8 +12,8 @@ use super::answer::StubAnswer;
 use super::expected::Expected;
 use super::message::Message;
 use crate::commands::shared::suites::{self, Outcome};
+use tollgate_config::Document;
 use tollgate_config::settings::SubjectKeys;
-use tollgate_config::{ConfigError, Document, load};
 
 /// A policy on which cases are run.
 #[derive(Debug)]
@@ -26,14 +25,6 @@ pub(super) struct Tested {
     pub(super) topic: String,
     /// The keys of subject hashes.
     pub(super) subject_keys: SubjectKeys,
-}
-
-/// A test file.
-#[derive(Debug)]
-pub(super) struct Suite {
-    pub(super) name: String,
-    pub(super) policy: Rc<Tested>,
-    pub(super) cases: Vec<Case>,
 }
 
 /// A case: events that come to a fresh state, one after the other.
@@ -63,25 +54,46 @@ pub(super) struct Step {
     pub(super) answers: Vec<StubAnswer>,
 }
 
-impl suites::Suite for Suite {
-    type Tested = Tested;
+impl suites::Tested for Tested {
     type Case = Case;
 
-    fn read(path: &Path, in_force: &Rc<Tested>) -> Result<Self, String> {
-        let (name, document, policy) = suites::read_file(path, in_force, |root| policy_of(root, path))?;
-        let cases = document.read(|root| {
-            root.pass_over("policy");
-            read_cases(root, &document, &policy.subject_keys)
-        })?;
-        Ok(Self { name, policy, cases })
+    fn name(&self) -> &str {
+        &self.name
     }
 
-    fn cases(&self) -> &[Case] {
-        &self.cases
+    fn read(root: &Section<'_>, path: &Path) -> Option<Result<Self, String>> {
+        // Nothing of the rest is read yet: the controls of the file depend on the policy's key.
+        ["controls", "suspended", "cases"].into_iter().for_each(|key| root.pass_over(key));
+        let folder = path.parent().unwrap_or(Path::new(""));
+        match root.value("policy")? {
+            Value::String(file) => Some(suites::load_named(path, "policy", file).map(|(settings, name)| {
+                let (topic, subject_keys) = (settings.kafka.topics.events, settings.subject_keys);
+                Tested { name, settings: settings.policy, topic, subject_keys }
+            })),
+            Value::Object(_) => {
+                let value = root.value("policy")?;
+                let read = |file: &str| std::fs::read(folder.join(file)).map_err(|error| error.to_string());
+                let settings = PolicySettings::from_value(value)
+                    .and_then(|mut settings| settings.load_files(read).map(|()| settings))
+                    .map_err(|Faults(faults)| {
+                        faults.into_iter().for_each(|fault| root.fault(&format!("policy.{}", fault.key), fault.found, fault.fix));
+                    });
+                let keys = ["/privacy/subject_key", "/privacy/subject_keys"].into_iter().filter_map(|key| value.pointer(key));
+                let keys = keys.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
+                let subject_keys = SubjectKeys::new(keys.filter_map(Value::as_str).map(str::to_owned).collect());
+                let name = path.display().to_string();
+                Some(Ok(Tested { name, settings: settings.ok()?, topic: TOPIC.to_owned(), subject_keys }))
+            }
+            other => {
+                root.fault("policy", shape(other), "write the path of a configuration, or its sections as a mapping");
+                None
+            }
+        }
     }
 
-    fn names(&self) -> [&str; 2] {
-        [&self.name, &self.policy.name]
+    fn read_cases(&self, root: &Section<'_>, document: &Document) -> Vec<Case> {
+        root.pass_over("policy");
+        read_cases(root, document, &self.subject_keys)
     }
 }
 
@@ -91,44 +103,8 @@ impl suites::Case for Case {
     }
 }
 
-/// Reads the policy that a file names or holds. Of the rest nothing is read yet: its controls depend on the policy's key.
-fn policy_of(root: &Section<'_>, path: &Path) -> Option<Result<Tested, String>> {
-    ["controls", "suspended", "cases"].into_iter().for_each(|key| root.pass_over(key));
-    let folder = path.parent().unwrap_or(Path::new(""));
-    match root.value("policy")? {
-        Value::String(file) => {
-            let named = |error: ConfigError| format!("{}: policy: {:#}", path.display(), anyhow::Error::from(error));
-            Some(policy_at(&folder.join(file)).map_err(named))
-        }
-        Value::Object(_) => {
-            let value = root.value("policy")?;
-            let read = |file: &str| std::fs::read(folder.join(file)).map_err(|error| error.to_string());
-            let settings = PolicySettings::from_value(value).and_then(|mut settings| settings.load_files(read).map(|()| settings)).map_err(
-                |Faults(faults)| {
-                    faults.into_iter().for_each(|fault| root.fault(&format!("policy.{}", fault.key), fault.found, fault.fix));
-                },
-            );
-            let keys = ["/privacy/subject_key", "/privacy/subject_keys"].into_iter().filter_map(|key| value.pointer(key));
-            let keys = keys.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
-            let subject_keys = SubjectKeys::new(keys.filter_map(Value::as_str).map(str::to_owned).collect());
-            let name = path.display().to_string();
-            Some(Ok(Tested { name, settings: settings.ok()?, topic: TOPIC.to_owned(), subject_keys }))
-        }
-        other => {
-            root.fault("policy", shape(other), "write the path of a configuration, or its sections as a mapping");
-            None
-        }
-    }
-}
-
 /// The topic of records under a policy that stands in the test file.
 const TOPIC: &str = "agent.events";
-
-fn policy_at(path: &Path) -> Result<Tested, ConfigError> {
-    let settings = load(Some(path), std::env::vars_os())?;
-    let (topic, subject_keys) = (settings.kafka.topics.events, settings.subject_keys);
-    Ok(Tested { name: path.display().to_string(), settings: settings.policy, topic, subject_keys })
-}
 
 fn read_cases(root: &Section<'_>, document: &Document, subject_keys: &SubjectKeys) -> Vec<Case> {
     let shared = read_controls(root, subject_keys);

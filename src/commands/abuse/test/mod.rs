@@ -23,7 +23,7 @@ use serde_json::json;
 use crate::commands::shared::suites::{self, Case as _, Outcome, Reach, SuiteArgs, percent};
 use crate::commands::shared::{Screen, shown};
 use compare::compare;
-use suite::{Case, Suite, Tested};
+use suite::{Case, Tested};
 use tollgate_config::settings::Settings;
 
 /// How often each rule fired, by id and version, so that a rule counts once in however many files it is tested.
@@ -32,21 +32,21 @@ struct Fired(BTreeMap<(String, String), u64>);
 
 pub(super) fn execute(args: &SuiteArgs, settings: &Settings, screen: Screen) -> anyhow::Result<ExitCode> {
     let in_force = Rc::new(Tested::of(settings, "the configuration in force"));
-    suites::run::<Suite>(args, &in_force, Fired::default(), screen)
+    suites::run(args, &in_force, Fired::default(), screen)
 }
 
-impl Reach<Suite> for Fired {
+impl Reach<Tested> for Fired {
     const WHOLE: &'static str = "the rules";
 
-    fn begin(&mut self, suite: &Suite) {
-        for rule in &suite.tested.rules.rules {
+    fn begin(&mut self, tested: &Tested) {
+        for rule in &tested.rules.rules {
             self.0.entry((rule.id.clone(), rule.version.to_string())).or_default();
         }
     }
 
-    fn run(&mut self, suite: &Suite, case: &Case) -> Outcome {
-        let rules = &suite.tested.rules.rules;
-        let got = run::run(case, &suite.tested);
+    fn run(&mut self, tested: &Tested, case: &Case) -> Outcome {
+        let rules = &tested.rules.rules;
+        let got = run::run(case, tested);
         for rule in got.fired.iter().filter_map(|at| rules.get(*at)) {
             *self.0.entry((rule.id.clone(), rule.version.to_string())).or_default() += 1;
         }

@@ -1,7 +1,6 @@
 //! A test file: the rules that it is about, and its cases.
 
 use std::path::Path;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -14,8 +13,8 @@ use tollgate_json::time::parse_timestamp;
 use super::expected::{ExpectedAlert, ExpectedControl, read_alerts, read_controls};
 use super::signals::{Signals, read_at};
 use crate::commands::shared::suites::{self, Outcome};
+use tollgate_config::Document;
 use tollgate_config::settings::Settings;
-use tollgate_config::{ConfigError, Document, load};
 
 /// The time at which a case begins where it says nothing: 2026-01-01T00:00:00Z, in milliseconds since the epoch.
 const START_MS: i64 = 1_767_225_600_000;
@@ -27,14 +26,6 @@ pub(super) struct Tested {
     pub(super) name: String,
     pub(super) rules: Arc<AbuseRules>,
     pub(super) hasher: SubjectHasher,
-}
-
-/// A test file.
-#[derive(Debug)]
-pub(super) struct Suite {
-    pub(super) name: String,
-    pub(super) tested: Rc<Tested>,
-    pub(super) cases: Vec<Case>,
 }
 
 /// A case: signals that come to a fresh state, and what is to follow from them.
@@ -62,59 +53,48 @@ impl Tested {
     }
 }
 
-impl suites::Suite for Suite {
-    type Tested = Tested;
+impl suites::Tested for Tested {
     type Case = Case;
 
-    fn read(path: &Path, in_force: &Rc<Tested>) -> Result<Self, String> {
-        let (name, document, tested) = suites::read_file(path, in_force, |root| tested_of(root, path))?;
-        let cases = document.read(|root| {
-            ["config", "rules", "pack"].into_iter().for_each(|key| root.pass_over(key));
-            read_cases(root, &document, &tested.hasher)
-        })?;
-        Ok(Self { name, tested, cases })
+    fn name(&self) -> &str {
+        &self.name
     }
 
-    fn cases(&self) -> &[Case] {
-        &self.cases
+    fn read(root: &Section<'_>, path: &Path) -> Option<Result<Self, String>> {
+        root.pass_over("cases");
+        match (root.optional_string("config"), root.is_written("rules")) {
+            (Some(_), true) => {
+                root.fault("rules", "both `config` and `rules`", "write one of them");
+                None
+            }
+            (Some(file), false) => {
+                root.refuse("pack", "`pack` beside `config`, which says it", "remove it");
+                root.pass_over("pack");
+                Some(suites::load_named(path, "config", &file).map(|(settings, name)| Tested::of(&settings, &name)))
+            }
+            (None, _) => {
+                let pack = root.value("pack");
+                if pack.is_none() && !root.is_written("rules") {
+                    return None;
+                }
+                let section = json!({"rules": root.value("rules").unwrap_or(&json!([])), "pack": pack.unwrap_or(&json!("off"))});
+                let rules = rules_of(root, &json!({"abuse": section}))?;
+                Some(Ok(Tested { name: path.display().to_string(), rules: Arc::new(rules), hasher: SubjectHasher::new(None) }))
+            }
+        }
     }
 
-    fn names(&self) -> [&str; 2] {
-        [&self.name, &self.tested.name]
+    fn read_cases(&self, root: &Section<'_>, document: &Document) -> Vec<Case> {
+        ["config", "rules", "pack"].into_iter().for_each(|key| root.pass_over(key));
+        let case =
+            |place: usize, section: &Section<'_>| read_case(section, document, document.line_of(&format!("cases[{place}]")), &self.hasher);
+        suites::read_cases(root, root.mappings("cases"), "`name`, `signals` and `alerts`", case)
     }
 }
 
 impl suites::Case for Case {
     fn outcome(&self) -> Outcome {
         Outcome { name: self.name.clone(), why: self.why.clone(), line: self.line, failures: Vec::new() }
-    }
-}
-
-/// Reads the rules that a file names or holds.
-fn tested_of(root: &Section<'_>, path: &Path) -> Option<Result<Tested, String>> {
-    root.pass_over("cases");
-    match (root.optional_string("config"), root.is_written("rules")) {
-        (Some(_), true) => {
-            root.fault("rules", "both `config` and `rules`", "write one of them");
-            None
-        }
-        (Some(file), false) => {
-            root.refuse("pack", "`pack` beside `config`, which says it", "remove it");
-            root.pass_over("pack");
-            let file = path.parent().unwrap_or(Path::new("")).join(file);
-            let named = |error: ConfigError| format!("{}: config: {:#}", path.display(), anyhow::Error::from(error));
-            let settings = load(Some(&file), std::env::vars_os()).map_err(named);
-            Some(settings.map(|settings| Tested::of(&settings, &file.display().to_string())))
-        }
-        (None, _) => {
-            let pack = root.value("pack");
-            if pack.is_none() && !root.is_written("rules") {
-                return None;
-            }
-            let section = json!({"rules": root.value("rules").unwrap_or(&json!([])), "pack": pack.unwrap_or(&json!("off"))});
-            let rules = rules_of(root, &json!({"abuse": section}))?;
-            Some(Ok(Tested { name: path.display().to_string(), rules: Arc::new(rules), hasher: SubjectHasher::new(None) }))
-        }
     }
 }
 
@@ -132,11 +112,6 @@ fn rules_of(root: &Section<'_>, user: &Value) -> Option<AbuseRules> {
             }
         })
         .ok()
-}
-
-fn read_cases(root: &Section<'_>, document: &Document, hasher: &SubjectHasher) -> Vec<Case> {
-    let case = |place: usize, section: &Section<'_>| read_case(section, document, document.line_of(&format!("cases[{place}]")), hasher);
-    suites::read_cases(root, root.mappings("cases"), "`name`, `signals` and `alerts`", case)
 }
 
 fn read_case(section: &Section<'_>, document: &Document, line: usize, hasher: &SubjectHasher) -> Case {

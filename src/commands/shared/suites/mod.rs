@@ -12,7 +12,8 @@ use std::rc::Rc;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use tollgate_config::Document;
+use tollgate_config::settings::Settings;
+use tollgate_config::{ConfigError, Document, load};
 use tollgate_core::settings::Section;
 
 use super::{OutputFormat, Screen, UsageError, create_output};
@@ -46,24 +47,26 @@ pub(crate) struct SuiteArgs {
     output: Option<OutputFormat>,
 }
 
-/// A test file.
-pub(crate) trait Suite: Sized {
-    /// What cases are run on: a policy, or rules.
-    type Tested;
+/// The things that cases are run on: a policy, or rules.
+pub(crate) trait Tested: Sized {
     /// A case.
     type Case: Case;
 
-    /// Reads a test file. Where it names nothing to be tested, it is about what is in force.
-    ///
-    /// # Errors
-    /// Everything that is wrong with the file, or with what it names, as sentences with places.
-    fn read(path: &Path, in_force: &Rc<Self::Tested>) -> Result<Self, String>;
+    /// Returns the name for people: the file that holds the policy or the rules.
+    fn name(&self) -> &str;
 
-    /// Returns the cases.
-    fn cases(&self) -> &[Self::Case];
+    /// Reads the policy or the rules that a test file names or holds; `None` if there are none in it.
+    fn read(root: &Section<'_>, path: &Path) -> Option<Result<Self, String>>;
 
-    /// Returns the names of the file, and of the file that holds what is tested.
-    fn names(&self) -> [&str; 2];
+    /// Reads the cases of a test file.
+    fn read_cases(&self, root: &Section<'_>, document: &Document) -> Vec<Self::Case>;
+}
+
+/// A test file.
+struct Suite<T: Tested> {
+    name: String,
+    tested: Rc<T>,
+    cases: Vec<T::Case>,
 }
 
 /// A case of a test file.
@@ -73,15 +76,15 @@ pub(crate) trait Case {
 }
 
 /// What cases reach of what they are run on.
-pub(crate) trait Reach<S: Suite> {
+pub(crate) trait Reach<T: Tested> {
     /// What can be reached, for people: `the rules`.
     const WHOLE: &'static str;
 
     /// Notes what can be reached with a test file, whether or not its cases are run.
-    fn begin(&mut self, suite: &S);
+    fn begin(&mut self, tested: &T);
 
     /// Runs a case, notes what it reaches, and returns its result.
-    fn run(&mut self, suite: &S, case: &S::Case) -> Outcome;
+    fn run(&mut self, tested: &T, case: &T::Case) -> Outcome;
 
     /// Returns how many things were reached, and how many there are.
     fn reached(&self) -> (usize, usize);
@@ -93,20 +96,29 @@ pub(crate) trait Reach<S: Suite> {
     fn write_json(&self, out: &mut impl io::Write) -> io::Result<()>;
 }
 
-/// Reads a test file, and what it is about: what it names or holds by `read`, or else what is in force.
+impl<T: Tested> Suite<T> {
+    /// Reads a test file. If it names neither policy nor rules, it is about those in force.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file, or with the file that it names, as sentences with places.
+    fn read(path: &Path, in_force: &Rc<T>) -> Result<Self, String> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: cannot be read ({error})"))?;
+        let document = Document::parse(name.clone(), text)?;
+        let tested = document.read(|root| T::read(root, path))?.transpose()?.map_or_else(|| Rc::clone(in_force), Rc::new);
+        let cases = document.read(|root| tested.read_cases(root, &document))?;
+        Ok(Self { name, tested, cases })
+    }
+}
+
+/// Loads the configuration that a key of a test file names. Returns it with its name for people.
 ///
 /// # Errors
-/// Everything that is wrong with the file, or with what it names, as sentences with places.
-pub(crate) fn read_file<T>(
-    path: &Path,
-    in_force: &Rc<T>,
-    read: impl Fn(&Section<'_>) -> Option<Result<T, String>>,
-) -> Result<(String, Document, Rc<T>), String> {
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: cannot be read ({error})"))?;
-    let document = Document::parse(name.clone(), text)?;
-    let tested = document.read(read)?.transpose()?.map_or_else(|| Rc::clone(in_force), Rc::new);
-    Ok((name, document, tested))
+/// The configuration cannot be read or is wrong, as a sentence.
+pub(crate) fn load_named(path: &Path, key: &str, file: &str) -> Result<(Settings, String), String> {
+    let file = path.parent().unwrap_or(Path::new("")).join(file);
+    let named = |error: ConfigError| format!("{}: {key}: {:#}", path.display(), anyhow::Error::from(error));
+    Ok((load(Some(&file), std::env::vars_os()).map_err(named)?, file.display().to_string()))
 }
 
 /// Reads the cases of a test file, each of which has a name of its own. `needs` are the keys of a case.
@@ -134,37 +146,32 @@ pub(crate) fn read_cases<C: Case>(
 }
 
 /// Runs the cases of all test files, and returns a failure if a case failed or too little was reached.
-pub(crate) fn run<S: Suite>(
-    args: &SuiteArgs,
-    in_force: &Rc<S::Tested>,
-    mut reach: impl Reach<S>,
-    screen: Screen,
-) -> anyhow::Result<ExitCode> {
-    let suites = read::<S>(args, in_force)?;
+pub(crate) fn run<T: Tested>(args: &SuiteArgs, in_force: &Rc<T>, mut reach: impl Reach<T>, screen: Screen) -> anyhow::Result<ExitCode> {
+    let suites = read(args, in_force)?;
     let mut report = Report::default();
     for suite in &suites {
-        reach.begin(suite);
-        let outcomes = suite.cases().iter().map(|case| (case, case.outcome()));
+        reach.begin(&suite.tested);
+        let outcomes = suite.cases.iter().map(|case| (case, case.outcome()));
         let chosen = outcomes.filter(|(_, outcome)| args.filter.as_deref().is_none_or(|part| outcome.name.contains(part)));
-        let cases: Vec<_> = chosen.map(|(case, _)| reach.run(suite, case)).collect();
+        let cases: Vec<_> = chosen.map(|(case, _)| reach.run(&suite.tested, case)).collect();
         if !cases.is_empty() {
-            report.files.push(FileReport { name: suite.names()[0].to_owned(), cases });
+            report.files.push(FileReport { name: suite.name.clone(), cases });
         }
     }
     let (passed, all) = report.passed();
     if all == 0 {
         bail!("found no case; a folder's test files end in _test.yaml, and --filter is a part of a case's name");
     }
-    let reads: Vec<_> = suites.iter().flat_map(Suite::names).map(Path::new).collect();
+    let reads: Vec<_> = suites.iter().flat_map(|suite| [&suite.name, suite.tested.name()]).map(Path::new).collect();
     let has_failed = write(args, (&report, &reach), &reads, screen)?;
     Ok(if has_failed || passed < all { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Reads all test files. Nothing is run if one of them is malformed.
-fn read<S: Suite>(args: &SuiteArgs, in_force: &Rc<S::Tested>) -> anyhow::Result<Vec<S>> {
+fn read<T: Tested>(args: &SuiteArgs, in_force: &Rc<T>) -> anyhow::Result<Vec<Suite<T>>> {
     let (mut suites, mut faults) = (Vec::new(), Vec::new());
     for path in &find(&args.paths).map_err(UsageError)? {
-        match S::read(path, in_force) {
+        match Suite::read(path, in_force) {
             Ok(suite) => suites.push(suite),
             Err(fault) => faults.push(fault),
         }
@@ -173,7 +180,12 @@ fn read<S: Suite>(args: &SuiteArgs, in_force: &Rc<S::Tested>) -> anyhow::Result<
 }
 
 /// Writes the results, and returns whether too little was reached. `reads` are the files that were read.
-fn write<S: Suite, R: Reach<S>>(args: &SuiteArgs, (report, reach): (&Report, &R), reads: &[&Path], screen: Screen) -> anyhow::Result<bool> {
+fn write<T: Tested, R: Reach<T>>(
+    args: &SuiteArgs,
+    (report, reach): (&Report, &R),
+    reads: &[&Path],
+    screen: Screen,
+) -> anyhow::Result<bool> {
     if let Some(path) = &args.junit {
         let mut file = create_output("--junit", path, reads)?;
         file.write_all(junit(report).as_bytes()).with_context(|| format!("--junit {}: cannot be written", path.display()))?;
