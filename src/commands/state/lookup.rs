@@ -2,9 +2,8 @@
 
 use anyhow::anyhow;
 
-use tollgate_core::decide::thread::{StoredThread, ThreadStore};
-use tollgate_core::decide::thread::{ThreadView, read_thread};
-use tollgate_core::engine::checkpoint::{KeyedState, PartitionState, StateError, StateKey, read_partition};
+use tollgate_core::decide::thread::{StoredThread, ThreadStore, ThreadView};
+use tollgate_core::engine::checkpoint::{KeyedState, Latest, PartitionState, StateError, StateKey};
 use tollgate_core::event::record::{Offset, Partition};
 
 use tollgate_operations::{Topic, Topics};
@@ -13,12 +12,8 @@ use tollgate_operations::{Topic, Topics};
 #[derive(Debug)]
 struct Lookup<'a> {
     thread_id: &'a str,
-    thread: Option<Taken<(StoredThread, usize)>>,
-    partition: Option<Taken<PartitionState>>,
+    latest: Latest<(StoredThread, usize)>,
 }
-
-/// The last record of a key: its offset, and its content or why it cannot be read.
-type Taken<T> = (Offset, Result<T, StateError>);
 
 /// What is known of a thread.
 #[derive(Debug)]
@@ -38,7 +33,7 @@ pub(super) fn look_up<'a>(
     partition: Partition,
     thread_id: &'a str,
 ) -> anyhow::Result<ThreadReport<'a>> {
-    let mut lookup = Lookup { thread_id, thread: None, partition: None };
+    let mut lookup = Lookup { thread_id, latest: Latest::default() };
     topics.read(topic, partition, |offset, key, value| lookup.take(offset, key, value))?;
     let known = lookup.finish(partition);
     known.map_err(|(offset, error)| anyhow!("partition {partition} of {}, record at offset {offset}: {error}", topic.name))
@@ -46,24 +41,23 @@ pub(super) fn look_up<'a>(
 
 impl<'a> Lookup<'a> {
     fn take(&mut self, offset: Offset, key: Option<&[u8]>, value: Option<&[u8]>) {
-        match StateKey::read(key, ThreadStore::KIND) {
-            Ok(StateKey::Entry(id)) if id == self.thread_id => {
-                let bytes = key.map_or(0, <[u8]>::len) + value.map_or(0, <[u8]>::len);
-                self.thread = value.map(|value| (offset, read_thread(value).map(|stored| (stored, bytes))));
-            }
-            Ok(StateKey::Partition) => self.partition = value.map(|value| (offset, read_partition(value))),
-            _ => {}
+        let concerns_it = match StateKey::read(key, ThreadStore::KIND) {
+            Ok(StateKey::Entry(id)) => id == self.thread_id,
+            Ok(StateKey::Partition) => true,
+            _ => false,
+        };
+        if concerns_it {
+            self.latest.take::<ThreadStore>(offset, key, value, |_, bytes, stored| (stored, bytes));
         }
     }
 
-    fn finish(self, partition: Partition) -> Result<ThreadReport<'a>, (Offset, StateError)> {
-        let (thread, state) = (into_record(self.thread)?, into_record(self.partition)?);
+    fn finish(mut self, partition: Partition) -> Result<ThreadReport<'a>, (Offset, StateError)> {
+        if let Some(fault) = self.latest.take_unreadable().into_iter().next() {
+            return Err(fault);
+        }
+        let (thread, state) = (self.latest.entries.remove(self.thread_id), self.latest.partition);
         Ok(ThreadReport { thread_id: self.thread_id, partition, thread, state })
     }
-}
-
-fn into_record<T>(taken: Option<Taken<T>>) -> Result<Option<T>, (Offset, StateError)> {
-    taken.map(|(offset, record)| record.map_err(|error| (offset, error))).transpose()
 }
 
 impl ThreadReport<'_> {
@@ -116,7 +110,7 @@ mod tests {
     use tollgate_core::engine::checkpoint::StateRecord;
 
     fn lookup() -> Lookup<'static> {
-        Lookup { thread_id: "t", thread: None, partition: None }
+        Lookup { thread_id: "t", latest: Latest::default() }
     }
 
     fn feed(lookup: &mut Lookup<'_>, offset: i64, record: &StateRecord) {
@@ -165,12 +159,12 @@ mod tests {
 
     #[test]
     fn a_record_that_cannot_be_read_is_named_unless_it_is_written_over() {
-        let mut lookup = lookup();
+        let mut lookup = self::lookup();
         lookup.take(Offset(7), Some(b"thread/t"), Some(b"\xff"));
         feed(&mut lookup, 8, &partition_record());
         assert_eq!(lookup.finish(Partition(0)).unwrap_err(), (Offset(7), StateError::Newer { found: 255 }));
 
-        let mut lookup = Lookup { thread_id: "t", thread: None, partition: None };
+        let mut lookup = self::lookup();
         lookup.take(Offset(7), Some(b"thread/t"), Some(b"\xff"));
         feed(&mut lookup, 8, &thread_record("t", "turn-1", 3));
         let known = lookup.finish(Partition(0)).unwrap();
