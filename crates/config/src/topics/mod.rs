@@ -6,6 +6,7 @@
 //! | `table` | the table: every topic by its role |
 //! | `create` | how a topic is created without further wishes |
 //! | `plan` | what there is to create or to change, from what was found and what is asked for |
+//! | `faults` | the rules of the table that a topic does not meet |
 //! | `requirements` | what the topics must meet before a worker joins |
 //! | `document` | the table for people |
 //!
@@ -13,6 +14,7 @@
 
 mod create;
 mod document;
+mod faults;
 mod plan;
 mod requirements;
 mod spec;
@@ -20,7 +22,7 @@ mod table;
 
 pub use create::{NewTopic, to_create};
 pub use document::{defaults, page};
-pub use plan::{Change, FoundTopic, Refusal, Surroundings, TopicPlan, TopicWishes, plan};
+pub use plan::{Change, Refusal, Surroundings, TopicPlan, TopicWishes, plan};
 pub use requirements::{Limits, PartitionCounts, TopicFault, check_partitions, check_settings};
-pub use spec::{Carries, Cleanup, Needed, PartitionRule, Party, Topic, TopicSpec};
+pub use spec::{Carries, Cleanup, FoundTopic, Needed, PartitionRule, Party, Topic, TopicSpec};
 pub use table::{TOPICS, TopicRole, TopicSettings};

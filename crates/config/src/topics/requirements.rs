@@ -1,9 +1,7 @@
 //! The rules that the cluster's topics must meet before a worker joins.
 
-use super::{Carries, Cleanup, Needed, PartitionRule, Topic};
-
-/// How many bytes a thread's state record may take beyond the thread itself: its key, ids of full length, and the batch around it.
-pub(super) const STATE_RECORD_OVERHEAD: u64 = 4_096;
+use super::faults::{Fault, faults};
+use super::{Carries, Cleanup, FoundTopic, Needed, PartitionRule, Topic};
 
 /// Why a worker cannot work with the topics as they are.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -65,11 +63,11 @@ pub struct PartitionCounts {
     /// The topic.
     pub topic: String,
     /// How many it has.
-    pub found: usize,
+    pub found: u32,
     /// The topic that it follows.
     pub other: String,
     /// How many partitions that topic has.
-    pub wanted: usize,
+    pub wanted: u32,
     /// Why the number matters.
     pub why: &'static str,
     /// Whether `tollgate state rekey` moves what the topic holds.
@@ -123,27 +121,16 @@ pub fn check_partitions(topics: &[Topic<'_>], counts: &[usize]) -> Result<(), To
         let missing: Vec<_> = missing.iter().map(|topic| topic.name).collect();
         return Err(TopicFault::Missing { missing: missing.join(", "), is_optional });
     }
-    for (topic, found_count) in found() {
-        let Some((other, wanted)) = topic.spec.partitions.follows().and_then(|key| found().find(|(other, _)| other.spec.key == key)) else {
-            continue;
-        };
-        let compared = |why| PartitionCounts {
-            topic: topic.name.to_owned(),
-            found: found_count,
-            other: other.name.to_owned(),
-            wanted,
-            why,
-            is_rekeyed: topic.spec.needed == Needed::Always,
-        };
-        match topic.spec.partitions {
-            PartitionRule::AtLeast { why, .. } if found_count < wanted => {
-                return Err(TopicFault::TooFewPartitions(compared(why)));
-            }
-            PartitionRule::SameAs { why, .. } if found_count != wanted => {
-                return Err(TopicFault::OtherPartitions { counts: compared(why) });
-            }
-            PartitionRule::AtLeast { .. } | PartitionRule::SameAs { .. } | PartitionRule::Free | PartitionRule::One => {}
-        }
+    let found_topic = |count| FoundTopic { partitions: u32::try_from(count).unwrap_or(u32::MAX), ..FoundTopic::default() };
+    let all: Vec<_> = found().map(|(topic, count)| (topic, found_topic(count))).collect();
+    for (topic, found) in &all {
+        let Some(Fault::Partitions { other, wanted, why }) = faults(*topic, found, &all, 0).into_iter().next() else { continue };
+        let (topic_name, other, is_rekeyed) = (topic.name.to_owned(), other.name.to_owned(), topic.spec.needed == Needed::Always);
+        let counts = PartitionCounts { topic: topic_name, found: found.partitions, other, wanted, why, is_rekeyed };
+        return Err(match topic.spec.partitions {
+            PartitionRule::AtLeast { .. } => TopicFault::TooFewPartitions(counts),
+            _ => TopicFault::OtherPartitions { counts },
+        });
     }
     Ok(())
 }
@@ -160,48 +147,46 @@ pub fn check_settings(
     setting: impl Fn(&str, &str) -> Option<String>,
     thread_bytes_max: usize,
 ) -> Result<Limits, TopicFault> {
-    for topic in topics {
-        let Some(found) = setting(topic.name, "cleanup.policy").filter(|found| topic.spec.cleanup.other_than(found).is_some()) else {
-            continue;
-        };
+    let settings = |topic: &Topic<'_>| {
+        let known = ["cleanup.policy", "max.message.bytes"].map(|name| Some((name.to_owned(), setting(topic.name, name)?)));
+        FoundTopic { settings: known.into_iter().flatten().collect(), ..FoundTopic::default() }
+    };
+    let all: Vec<_> = topics.iter().map(|topic| (*topic, settings(topic))).collect();
+    let (mut limits, mut too_small) = (Limits::default(), None);
+    for (topic, found) in &all {
         let topic_name = topic.name.to_owned();
-        return Err(match topic.spec.cleanup {
-            Cleanup::Compact { keeps, .. } => TopicFault::NotCompacted { topic: topic_name, lost: keeps, found },
-            Cleanup::Delete { .. } => TopicFault::Compacted { topic: topic_name, found },
-        });
-    }
-    let size_of = |topic: &Topic<'_>| setting(topic.name, "max.message.bytes")?.parse::<u64>().ok();
-    let mut limits = Limits::default();
-    for topic in topics {
-        let Some(size) = size_of(topic) else { continue };
-        match topic.spec.carries {
-            Carries::Theirs => {}
-            Carries::Ours => limits.batch_bytes = Some(least(limits.batch_bytes, size)),
-            Carries::CopiesOf(key) => {
-                limits.batch_bytes = Some(least(limits.batch_bytes, size));
-                let original = topics.iter().find(|other| other.spec.key == key);
-                if let Some((original, wanted)) = original.and_then(|original| Some((original, size_of(original)?)))
-                    && size < wanted
-                {
+        for fault in faults(*topic, found, &all, thread_bytes_max) {
+            match (fault, topic.spec.cleanup) {
+                (Fault::CleanupPolicy { found, .. }, Cleanup::Compact { keeps, .. }) => {
+                    return Err(TopicFault::NotCompacted { topic: topic_name, lost: keeps, found });
+                }
+                (Fault::CleanupPolicy { found, .. }, Cleanup::Delete { .. }) => {
+                    return Err(TopicFault::Compacted { topic: topic_name, found });
+                }
+                (Fault::MessageBytes { found, least, original: Some(original) }, _) => {
                     let cut = "larger dead letters will be published without their value";
-                    let warning = format!("max.message.bytes is {size}, that of {} is {wanted}: {cut}", original.name);
-                    limits.warnings.push((topic.name.to_owned(), warning));
+                    let warning = format!("max.message.bytes is {found}, that of {} is {least}: {cut}", original.name);
+                    limits.warnings.push((topic_name.clone(), warning));
                 }
-            }
-            Carries::ThreadState => {
-                let wanted = thread_bytes_max as u64 + STATE_RECORD_OVERHEAD;
-                if size < wanted {
-                    return Err(TopicFault::StateTooSmall { topic: topic.name.to_owned(), found: size, wanted });
+                (Fault::MessageBytes { found, least, original: None }, _) => {
+                    too_small.get_or_insert(TopicFault::StateTooSmall { topic: topic_name.clone(), found, wanted: least });
                 }
-                limits.state_batch_bytes = Some(least(limits.state_batch_bytes, size));
+                (Fault::Partitions { .. }, _) => {}
             }
         }
+        let size = found.message_bytes();
+        match topic.spec.carries {
+            Carries::Theirs => {}
+            Carries::Ours | Carries::CopiesOf(_) => limits.batch_bytes = least(limits.batch_bytes, size),
+            Carries::ThreadState => limits.state_batch_bytes = least(limits.state_batch_bytes, size),
+        }
     }
-    Ok(limits)
+    too_small.map_or(Ok(limits), Err)
 }
 
-fn least(known: Option<u64>, size: u64) -> u64 {
-    known.map_or(size, |known| known.min(size))
+/// Returns the smaller of two sizes, as far as they are known.
+fn least(known: Option<u64>, size: Option<u64>) -> Option<u64> {
+    known.into_iter().chain(size).min()
 }
 
 #[cfg(test)]

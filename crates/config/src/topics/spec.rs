@@ -1,5 +1,7 @@
 //! The properties of a topic: an entry of the table, and the types of its fields.
 
+use std::collections::BTreeMap;
+
 /// One entry of the table of topics.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TopicSpec {
@@ -125,6 +127,17 @@ pub struct Topic<'n> {
     pub spec: &'static TopicSpec,
     /// Its name in the cluster.
     pub name: &'n str,
+}
+
+/// What is known of a topic that exists.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FoundTopic {
+    /// How many partitions it has.
+    pub partitions: u32,
+    /// How many replicas the partition has that has the fewest.
+    pub replication_factor: u32,
+    /// Its settings as they are in force, whoever set them.
+    pub settings: BTreeMap<String, String>,
 }
 
 impl TopicSpec {

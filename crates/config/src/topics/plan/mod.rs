@@ -15,23 +15,15 @@ mod settings;
 
 use std::collections::BTreeMap;
 
-use super::Topic;
+use super::faults::{Fault, faults};
+use super::{FoundTopic, Topic};
 
 pub use refusal::Refusal;
 
 /// The replication factor of topics that are created, unless there are fewer brokers.
 const REPLICATION_FACTOR: u32 = 3;
-
-/// What is known of a topic that exists.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FoundTopic {
-    /// How many partitions it has.
-    pub partitions: u32,
-    /// How many replicas the partition has that has the fewest.
-    pub replication_factor: u32,
-    /// Its settings as they are in force, whoever set them.
-    pub settings: BTreeMap<String, String>,
-}
+/// How many bytes a dead letter may have beyond the record that it is a copy of: the headers with the reason.
+const DEAD_LETTER_OVERHEAD: u64 = 4_096;
 
 /// What is asked for. What is `None` is left as it is, and gets a default where a topic is created.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -103,39 +95,65 @@ pub struct TopicPlan<'n> {
 /// Returns the plan for topics, each with what was found of it: `None` if it is missing.
 #[must_use]
 pub fn plan<'n>(topics: &[(Topic<'n>, Option<FoundTopic>)], wishes: &TopicWishes, around: Surroundings) -> Vec<TopicPlan<'n>> {
-    topics
-        .iter()
-        .map(|(topic, found)| {
-            let (partitions, refused) = partitions::wanted(*topic, found.as_ref(), topics, wishes);
-            let mut plan = TopicPlan {
-                topic: *topic,
-                found: found.as_ref().map(|found| (found.partitions, found.replication_factor)),
-                changes: Vec::new(),
-                refusals: refused.into_iter().collect(),
-                notes: Vec::new(),
-            };
-            let replicas = replicas(&mut plan, wishes, around);
-            let context = settings::Context { topics, wishes, thread_bytes_max: around.thread_bytes_max, replicas };
-            let wanted = settings::wanted(*topic, found.as_ref(), &context);
-            match found {
-                None => plan.changes.push(Change::Create { partitions, replication_factor: replicas, settings: wanted }),
-                Some(found) => {
-                    if partitions != found.partitions {
-                        plan.changes.push(Change::AddPartitions { found: found.partitions, wanted: partitions });
-                    }
-                    for (name, wanted) in wanted {
-                        let found = found.settings.get(name).cloned().unwrap_or_default();
-                        if (name, wanted.as_str()) == ("cleanup.policy", "delete") {
-                            plan.refusals.push(Refusal::WouldDelete { topic: topic.name.to_owned(), key: topic.spec.path(), found });
-                        } else {
-                            plan.changes.push(Change::Set { name, found, wanted });
-                        }
-                    }
-                }
+    let new = |topic| FoundTopic { partitions: partitions::of_new(topic, topics, wishes), ..FoundTopic::default() };
+    let planned = topics.iter().map(|(topic, found)| (*topic, found.clone().unwrap_or_else(|| new(*topic))));
+    let planned: Vec<_> = planned.collect();
+    let plan_of = |((topic, found), (_, planned_topic)): (&(_, Option<FoundTopic>), &(_, FoundTopic))| {
+        let refused = found.as_ref().and_then(|found| partitions::refused_wish(*topic, found, topics, wishes));
+        let mut plan = TopicPlan {
+            topic: *topic,
+            found: found.as_ref().map(|found| (found.partitions, found.replication_factor)),
+            changes: Vec::new(),
+            refusals: refused.into_iter().collect(),
+            notes: Vec::new(),
+        };
+        let defaults = || FoundTopic { settings: kafka_defaults(), ..planned_topic.clone() };
+        let in_force = found.clone().unwrap_or_else(defaults);
+        let mut wanted = mended(&mut plan, &in_force, faults(*topic, &in_force, &planned, around.thread_bytes_max));
+        let replicas = replicas(&mut plan, wishes, around);
+        let context = settings::Context { wishes, thread_bytes_max: around.thread_bytes_max, replicas };
+        wanted.extend(settings::wanted(*topic, found.as_ref(), &context));
+        match found {
+            None => {
+                let partitions = in_force.partitions;
+                plan.changes.push(Change::Create { partitions, replication_factor: replicas, settings: wanted });
             }
-            plan
-        })
-        .collect()
+            Some(found) => plan.changes.extend(wanted.into_iter().map(|(name, wanted)| {
+                let found = found.settings.get(name).cloned().unwrap_or_default();
+                Change::Set { name, found, wanted }
+            })),
+        }
+        plan
+    };
+    topics.iter().zip(&planned).map(plan_of).collect()
+}
+
+/// Adds to the plan of a topic what there is to do about its faults, and returns the settings that mend the others.
+fn mended(plan: &mut TopicPlan<'_>, in_force: &FoundTopic, faults: Vec<Fault<'_>>) -> Vec<(&'static str, String)> {
+    let (topic, key, count) = (plan.topic.name.to_owned(), plan.topic.spec.path(), in_force.partitions);
+    let mut settings = Vec::new();
+    for fault in faults {
+        let (topic, key) = (topic.clone(), key.clone());
+        match fault {
+            Fault::Partitions { wanted, .. } if wanted > count => plan.changes.push(Change::AddPartitions { found: count, wanted }),
+            // More partitions do no harm to what is there: a worker takes no state that is keyed for another number.
+            Fault::Partitions { other, wanted, why } => {
+                plan.refusals.push(Refusal::Ahead { topic, key, found: count, other: other.name.to_owned(), wanted, why });
+            }
+            Fault::CleanupPolicy { found, wanted: "delete" } => plan.refusals.push(Refusal::WouldDelete { topic, key, found }),
+            Fault::CleanupPolicy { wanted, .. } => settings.push(("cleanup.policy", wanted.to_owned())),
+            Fault::MessageBytes { least, original, .. } => {
+                let overhead = original.map_or(0, |_| DEAD_LETTER_OVERHEAD);
+                settings.push(("max.message.bytes", (least + overhead).to_string()));
+            }
+        }
+    }
+    settings
+}
+
+/// Returns the settings of a topic that is created without any, as far as rules of the table are about them.
+fn kafka_defaults() -> BTreeMap<String, String> {
+    [("cleanup.policy", "delete"), ("max.message.bytes", "1048588")].map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
 /// Returns how many replicas a topic has or gets, and adds to the plan what is wrong with that.

@@ -9,41 +9,24 @@ const PARTITIONS: u32 = 12;
 
 type Found<'t, 'n> = &'t [(Topic<'n>, Option<FoundTopic>)];
 
-/// Returns how many partitions a topic should have, and why it does not get what was asked for if so.
-pub(super) fn wanted(topic: Topic<'_>, found: Option<&FoundTopic>, all: Found<'_, '_>, wishes: &TopicWishes) -> (u32, Option<Refusal>) {
-    let leader = topic.spec.partitions.follows().and_then(|key| of_key(all, key));
-    let led = leader.map(|(leader, found)| (leader, of_leader(*leader, found.as_ref(), all, wishes)));
-    match (topic.spec.partitions, found) {
-        (PartitionRule::One, None) => (1, None),
-        (PartitionRule::One, Some(found)) => (found.partitions, None),
-        (PartitionRule::Free, None) => (of_leader(topic, None, all, wishes), None),
-        // The wish is about the events topic. What others of its kind have stays.
-        (PartitionRule::Free, Some(found)) if is_followed(topic, all) && topic.spec.needed == Needed::Always => {
-            (found.partitions, refused_wish(topic, found.partitions, wishes))
-        }
-        (PartitionRule::Free, Some(found)) => (found.partitions, None),
-        (PartitionRule::AtLeast { .. } | PartitionRule::SameAs { .. }, None) => (led.map_or(1, |(_, count)| count), None),
-        (PartitionRule::AtLeast { .. }, Some(found)) => (led.map_or(0, |(_, count)| count).max(found.partitions), None),
-        (PartitionRule::SameAs { why, .. }, Some(found)) => {
-            let Some((other, wanted)) = led else { return (found.partitions, None) };
-            // More partitions do no harm to what is there: a worker takes no state that is keyed for another number.
-            let ahead = || Refusal::Ahead {
-                topic: topic.name.to_owned(),
-                key: topic.spec.path(),
-                found: found.partitions,
-                other: other.name.to_owned(),
-                wanted,
-                why,
-            };
-            (found.partitions.max(wanted), (found.partitions > wanted).then(ahead))
-        }
+/// Returns how many partitions a missing topic gets.
+pub(super) fn of_new(topic: Topic<'_>, all: Found<'_, '_>, wishes: &TopicWishes) -> u32 {
+    let of_found = |(leader, found): &(Topic<'_>, Option<FoundTopic>)| {
+        found.as_ref().map_or_else(|| of_leader(*leader, all, wishes), |found| found.partitions)
+    };
+    match topic.spec.partitions {
+        PartitionRule::One => 1,
+        PartitionRule::Free => of_leader(topic, all, wishes),
+        PartitionRule::AtLeast { topic, .. } | PartitionRule::SameAs { topic, .. } => of_key(all, topic).map_or(1, of_found),
     }
 }
 
-/// Returns why a topic that others follow does not get as many partitions as are asked for. Its threads would hash elsewhere.
-fn refused_wish(topic: Topic<'_>, found: u32, wishes: &TopicWishes) -> Option<Refusal> {
-    let wanted = wishes.partitions.filter(|wanted| *wanted != found)?;
-    let name = topic.name.to_owned();
+/// Returns why a topic that others follow does not get as many partitions as are asked for. Its threads would hash elsewhere. The wish is
+/// about the events topic: other topics that are followed stay as they are.
+pub(super) fn refused_wish(topic: Topic<'_>, found: &FoundTopic, all: Found<'_, '_>, wishes: &TopicWishes) -> Option<Refusal> {
+    let is_asked = topic.spec.partitions == PartitionRule::Free && topic.spec.needed == Needed::Always && is_followed(topic, all);
+    let (name, found) = (topic.name.to_owned(), found.partitions);
+    let wanted = wishes.partitions.filter(|wanted| is_asked && *wanted != found)?;
     Some(if wanted > found {
         Refusal::Grow { topic: name, found, wanted }
     } else {
@@ -51,12 +34,9 @@ fn refused_wish(topic: Topic<'_>, found: u32, wishes: &TopicWishes) -> Option<Re
     })
 }
 
-/// Returns how many partitions a topic has, or gets, that follows no other: those that are asked for, or as many as those of a topic that
+/// Returns how many partitions a missing topic gets that follows no other: those that are asked for, or as many as those of a topic that
 /// follows it and exists, or as the events topic.
-fn of_leader(leader: Topic<'_>, found: Option<&FoundTopic>, all: Found<'_, '_>, wishes: &TopicWishes) -> u32 {
-    if let Some(found) = found {
-        return found.partitions;
-    }
+fn of_leader(leader: Topic<'_>, all: Found<'_, '_>, wishes: &TopicWishes) -> u32 {
     let followers = |is_exact: bool| {
         let exists = all.iter().filter(move |(topic, _)| matches!(topic.spec.partitions, PartitionRule::SameAs { .. }) == is_exact);
         let follows = exists.filter(|(topic, _)| topic.spec.partitions.follows() == Some(leader.spec.key));

@@ -1,22 +1,17 @@
-//! Which settings every topic gets. A setting that fits is left as it is, whoever chose it.
+//! Which settings every topic gets beside those that the rules of the table ask for. A setting that fits is left as it is.
 
-use super::super::requirements::STATE_RECORD_OVERHEAD;
-use super::super::{Carries, Cleanup, Topic};
+use super::super::faults::STATE_RECORD_OVERHEAD;
+use super::super::{Cleanup, Topic};
 use super::{FoundTopic, TopicWishes};
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
-/// The largest batch that topics take unless brokers are configured otherwise, in bytes.
-const KAFKA_MESSAGE_BYTES: u64 = 1_048_588;
 /// The size of segments unless brokers are configured otherwise, in bytes.
 const KAFKA_SEGMENT_BYTES: u64 = 1 << 30;
-/// How many bytes a dead letter may have beyond the record that it is a copy of: the headers with the reason.
-const DEAD_LETTER_OVERHEAD: u64 = 4_096;
 
 /// What settings depend on besides the topic itself.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Context<'t, 'n> {
-    pub(super) topics: &'t [(Topic<'n>, Option<FoundTopic>)],
+pub(super) struct Context<'t> {
     pub(super) wishes: &'t TopicWishes,
     pub(super) thread_bytes_max: usize,
     /// How many replicas the topic has or gets.
@@ -24,47 +19,19 @@ pub(super) struct Context<'t, 'n> {
 }
 
 /// Returns the value that a setting of a topic should have, if the one that was found does not fit.
-type Rule = fn(Topic<'_>, Option<&str>, &Context<'_, '_>) -> Option<String>;
+type Rule = fn(Topic<'_>, Option<&str>, &Context<'_>) -> Option<String>;
 
 /// Returns the settings that a topic does not have as it should, with the values that they should have. Of a topic that is missing, these
 /// are the ones that differ from Kafka's own defaults.
-pub(super) fn wanted(topic: Topic<'_>, found: Option<&FoundTopic>, context: &Context<'_, '_>) -> Vec<(&'static str, String)> {
-    let rules: [(_, Rule); 5] = [
-        ("cleanup.policy", cleanup_policy),
-        ("max.message.bytes", max_message_bytes),
-        ("min.insync.replicas", min_insync_replicas),
-        ("retention.ms", retention_ms),
-        ("segment.bytes", segment_bytes),
-    ];
+pub(super) fn wanted(topic: Topic<'_>, found: Option<&FoundTopic>, context: &Context<'_>) -> Vec<(&'static str, String)> {
+    let rules: [(_, Rule); 3] =
+        [("min.insync.replicas", min_insync_replicas), ("retention.ms", retention_ms), ("segment.bytes", segment_bytes)];
     let value = |name: &str| found.and_then(|found| found.settings.get(name)).map(String::as_str);
     rules.into_iter().filter_map(|(name, rule)| Some((name, rule(topic, value(name), context)?))).collect()
 }
 
-/// What is compacted must not be deleted by age, and of what is not compacted, no record may be dropped for a later one with its key.
-fn cleanup_policy(topic: Topic<'_>, found: Option<&str>, _: &Context<'_, '_>) -> Option<String> {
-    topic.spec.cleanup.other_than(found.unwrap_or("delete")).map(str::to_owned)
-}
-
-fn max_message_bytes(topic: Topic<'_>, found: Option<&str>, context: &Context<'_, '_>) -> Option<String> {
-    let (least, wanted) = match topic.spec.carries {
-        Carries::Theirs | Carries::Ours => return None,
-        Carries::ThreadState => {
-            let least = context.thread_bytes_max as u64 + STATE_RECORD_OVERHEAD;
-            (least, least)
-        }
-        Carries::CopiesOf(key) => {
-            let original = context.topics.iter().find(|(other, _)| other.spec.key == key);
-            let size = original.and_then(|(_, found)| found.as_ref()?.settings.get("max.message.bytes")?.parse::<u64>().ok());
-            let least = size.unwrap_or(0);
-            (least, least + DEAD_LETTER_OVERHEAD)
-        }
-    };
-    let size = found.map_or(KAFKA_MESSAGE_BYTES, |found| found.parse().unwrap_or(0));
-    (size < least).then(|| wanted.to_string())
-}
-
 /// One replica of several may be away without a record being lost or refused.
-fn min_insync_replicas(_: Topic<'_>, found: Option<&str>, context: &Context<'_, '_>) -> Option<String> {
+fn min_insync_replicas(_: Topic<'_>, found: Option<&str>, context: &Context<'_>) -> Option<String> {
     let replicas = context.replicas;
     let size = found.map_or(1, |found| found.parse::<u32>().unwrap_or(0));
     let wanted = match context.wishes.min_insync_replicas {
@@ -77,7 +44,7 @@ fn min_insync_replicas(_: Topic<'_>, found: Option<&str>, context: &Context<'_, 
     (size != wanted).then(|| wanted.to_string())
 }
 
-fn retention_ms(topic: Topic<'_>, found: Option<&str>, context: &Context<'_, '_>) -> Option<String> {
+fn retention_ms(topic: Topic<'_>, found: Option<&str>, context: &Context<'_>) -> Option<String> {
     let found = found.and_then(|found| found.parse::<i64>().ok());
     if let Some(wanted) = context.wishes.retention_ms.get(topic.spec.key) {
         return (found != Some(*wanted)).then(|| wanted.to_string());
@@ -90,7 +57,7 @@ fn retention_ms(topic: Topic<'_>, found: Option<&str>, context: &Context<'_, '_>
 }
 
 /// Smaller segments stay, and so do larger ones where a single record may need them.
-fn segment_bytes(topic: Topic<'_>, found: Option<&str>, context: &Context<'_, '_>) -> Option<String> {
+fn segment_bytes(topic: Topic<'_>, found: Option<&str>, context: &Context<'_>) -> Option<String> {
     let Cleanup::Compact { segment_bytes: Some(most), .. } = topic.spec.cleanup else { return None };
     let most = u64::from(most).max(context.thread_bytes_max as u64 + STATE_RECORD_OVERHEAD);
     let size = found.map_or(KAFKA_SEGMENT_BYTES, |found| found.parse().unwrap_or(KAFKA_SEGMENT_BYTES));
