@@ -119,7 +119,7 @@ impl Phase {
         let cpu = samples.and_then(Samples::cpu_seconds);
         Self {
             asked_per_second: schedule.rate,
-            sent_per_second: schedule.count as f64 / sent.elapsed.as_secs_f64().max(schedule.due(schedule.count).as_secs_f64()),
+            sent_per_second: schedule.count as f64 / sent.elapsed.as_secs_f64().max(schedule.due_time(schedule.count).as_secs_f64()),
             achieved_per_second: achieved,
             bytes_per_event: sent.bytes as f64 / schedule.count as f64,
             refused: sent.refused,

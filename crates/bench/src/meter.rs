@@ -70,7 +70,7 @@ impl Arrivals {
     /// Notes that a verdict on this event came this long after the start. The first one counts; other senders' events do not.
     pub fn observe(&mut self, number: u64, elapsed: Duration) {
         let Some(at) = number.checked_sub(self.first).and_then(|at| usize::try_from(at).ok()) else { return };
-        let due = self.schedule.due(at);
+        let due = self.schedule.due_time(at);
         let Some(latency) = self.latencies.get_mut(at) else { return };
         if *latency != NONE {
             self.duplicates += 1;
@@ -93,7 +93,7 @@ impl Arrivals {
     pub fn recovered_after(&self, awaited: &[bool], settled: Duration) -> Option<Duration> {
         let settled_us = u32::try_from(settled.as_micros()).unwrap_or(NONE - 1);
         let (_, end) = self.schedule.window();
-        let last = self.schedule.due(self.schedule.count);
+        let last = self.schedule.due_time(self.schedule.count);
         let is_settled = |from: Duration| {
             let (from, to) = (self.schedule.due_by(from), self.schedule.due_by(from + SETTLED_FOR));
             let events = awaited.iter().zip(&self.latencies).take(to).skip(from).filter(|(awaited, _)| **awaited);
@@ -114,7 +114,7 @@ impl Arrivals {
     pub fn backlog(&self, awaited: &[bool]) -> usize {
         let (_, end) = self.schedule.window();
         let events = awaited.iter().zip(&self.latencies).enumerate().take(self.schedule.measured_end);
-        let is_late = |at: usize, us: u32| us == NONE || self.schedule.due(at) + Duration::from_micros(u64::from(us)) > end;
+        let is_late = |at: usize, us: u32| us == NONE || self.schedule.due_time(at) + Duration::from_micros(u64::from(us)) > end;
         events.filter(|(at, (awaited, us))| **awaited && is_late(*at, **us)).count()
     }
 
@@ -130,7 +130,7 @@ impl Arrivals {
         let (first, last) = (measured.get(..third), measured.get(measured.len().saturating_sub(third)..));
         let (from, to) = self.schedule.window();
         let in_window = (0..).zip(awaited.iter().zip(&self.latencies)).filter(|(at, (awaited, us))| {
-            let came = self.schedule.due(*at) + Duration::from_micros(u64::from(**us));
+            let came = self.schedule.due_time(*at) + Duration::from_micros(u64::from(**us));
             **awaited && **us != NONE && came >= from && came < to
         });
         let verdicts_per_second = in_window.count() as f64 / (to - from).as_secs_f64();
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn what_is_answered_behind_the_end_was_backlog() {
-        let schedule = Schedule::new(1_000.0, Duration::ZERO, Duration::from_secs(2)).then(100.0, Duration::from_secs(1));
+        let schedule = Schedule::new(1_000.0, Duration::ZERO, Duration::from_secs(2)).with_tail(100.0, Duration::from_secs(1));
         let mut arrivals = Arrivals::new(schedule, 0);
         let awaited = vec![true; schedule.count];
         // Half as fast as was asked.
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn recovery_is_when_events_are_quick_again_but_for_one_in_a_hundred() {
-        let schedule = Schedule::new(1_000.0, Duration::ZERO, Duration::from_secs(2)).then(1_000.0, Duration::from_secs(10));
+        let schedule = Schedule::new(1_000.0, Duration::ZERO, Duration::from_secs(2)).with_tail(1_000.0, Duration::from_secs(10));
         let mut arrivals = Arrivals::new(schedule, 500);
         let awaited = vec![true; schedule.count];
         answer(&mut arrivals, 0..5_000, 700);

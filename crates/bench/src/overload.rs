@@ -118,7 +118,7 @@ impl Bed<'_> {
     /// Offers a multiple of the peak for some time, then little, and returns how many seconds after the load fell events were answered
     /// quickly.
     fn flood(&mut self, peak: f64, factor: f64, time: Duration, settled: Duration) -> Result<(Observed, Option<f64>)> {
-        let schedule = Schedule::new(peak * factor, Duration::ZERO, time).then(peak * CALM, time * 2 + CALM_MIN);
+        let schedule = Schedule::new(peak * factor, Duration::ZERO, time).with_tail(peak * CALM, time * 2 + CALM_MIN);
         // In an overload no event is a miss: how long it waits is what is measured.
         let observed = self.load.follow(Some(&mut self.worker), schedule, PATIENCE)?;
         let recovered = observed.arrivals.recovered_after(&observed.awaited, settled);

@@ -103,7 +103,7 @@ mod tests {
         let mut arrivals = Arrivals::new(schedule, 0);
         let mut free = 0.0_f64;
         for number in 0..schedule.count {
-            free = free.max(schedule.due(number).as_secs_f64()) + 1.0 / capacity;
+            free = free.max(schedule.due_time(number).as_secs_f64()) + 1.0 / capacity;
             arrivals.observe(number as u64, Duration::from_secs_f64(free + 0.001));
         }
         let tally = arrivals.tally(&vec![true; schedule.count], Duration::from_secs(2));

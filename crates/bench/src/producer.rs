@@ -98,10 +98,10 @@ impl Sender {
         let mut number = 0;
         while number < schedule.count {
             let elapsed = start.elapsed();
-            let due = schedule.due_by(elapsed).max(usize::from(schedule.due(number) <= elapsed));
+            let due = schedule.due_by(elapsed).max(usize::from(schedule.due_time(number) <= elapsed));
             if due <= number {
                 self.producer.poll(Duration::ZERO);
-                std::thread::sleep(schedule.due(number).saturating_sub(elapsed).clamp(NAP, NAP * 20));
+                std::thread::sleep(schedule.due_time(number).saturating_sub(elapsed).clamp(NAP, NAP * 20));
                 continue;
             }
             while number < due {

@@ -29,19 +29,19 @@ impl Schedule {
     }
 
     /// Adds a time at another rate behind it.
-    pub fn then(self, tail_rate: f64, tail: Duration) -> Self {
+    pub fn with_tail(self, tail_rate: f64, tail: Duration) -> Self {
         Self { tail_rate, count: self.measured_end + events(tail_rate, tail), ..self }
     }
 
     /// Returns when the event of this number is due, from the start.
-    pub fn due(&self, number: usize) -> Duration {
+    pub fn due_time(&self, number: usize) -> Duration {
         let in_tail = number.saturating_sub(self.measured_end);
         Duration::from_secs_f64((number - in_tail) as f64 / self.rate + in_tail as f64 / self.tail_rate)
     }
 
     /// Returns how many events are due at a time from the start, as far as there are any.
     pub fn due_by(&self, elapsed: Duration) -> usize {
-        let end = self.due(self.measured_end);
+        let end = self.due_time(self.measured_end);
         let due = match elapsed.checked_sub(end) {
             None => (elapsed.as_secs_f64() * self.rate).floor() as usize + 1,
             Some(tail) => self.measured_end + (tail.as_secs_f64() * self.tail_rate).floor() as usize + 1,
@@ -51,7 +51,7 @@ impl Schedule {
 
     /// Returns the start and the end of the measured time.
     pub fn window(&self) -> (Duration, Duration) {
-        (self.due(self.warm_up), self.due(self.measured_end))
+        (self.due_time(self.warm_up), self.due_time(self.measured_end))
     }
 }
 
@@ -68,9 +68,9 @@ mod tests {
         let schedule = Schedule::new(3_000.0, Duration::from_secs(1), Duration::from_secs(2));
         assert_eq!((schedule.count, schedule.warm_up), (9_000, 3_000));
         assert_eq!(schedule.window(), (Duration::from_secs(1), Duration::from_secs(3)));
-        assert_eq!(schedule.due(1_500), Duration::from_millis(500));
+        assert_eq!(schedule.due_time(1_500), Duration::from_millis(500));
         for number in 0..schedule.count {
-            let due = schedule.due(number);
+            let due = schedule.due_time(number);
             assert!(schedule.due_by(due + Duration::from_micros(1)) > number);
             assert!(number == 0 || schedule.due_by(due.saturating_sub(Duration::from_micros(1))) <= number);
         }
@@ -79,10 +79,10 @@ mod tests {
 
     #[test]
     fn the_load_may_fall_behind_what_is_measured() {
-        let schedule = Schedule::new(1_000.0, Duration::ZERO, Duration::from_secs(2)).then(100.0, Duration::from_secs(3));
+        let schedule = Schedule::new(1_000.0, Duration::ZERO, Duration::from_secs(2)).with_tail(100.0, Duration::from_secs(3));
         assert_eq!((schedule.measured_end, schedule.count), (2_000, 2_300));
         assert_eq!(schedule.window(), (Duration::ZERO, Duration::from_secs(2)));
-        assert_eq!(schedule.due(2_100), Duration::from_secs(3));
+        assert_eq!(schedule.due_time(2_100), Duration::from_secs(3));
         assert_eq!(schedule.due_by(Duration::from_millis(2_995)), 2_100);
         assert_eq!(schedule.due_by(Duration::from_secs(9)), 2_300);
     }

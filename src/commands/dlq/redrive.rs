@@ -68,7 +68,7 @@ pub(crate) struct RedriveArgs {
 
 /// What is done with a letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum Disposition {
     Send,
     /// Its value is not there: it was too large for the topic of dead letters.
     NoValue,
@@ -174,20 +174,20 @@ impl<'a> Progress<'a> {
     }
 
     fn take(&mut self, message: &BorrowedMessage<'_>, letter: &Letter) {
-        let fate = fate(letter, self.kafka, self.args);
+        let disposition = disposition(letter, self.kafka, self.args);
         let counts = self.counts.entry(letter.reason.clone()).or_default();
         counts.letters += 1;
-        match fate {
-            Fate::Send => counts.sent += 1,
-            Fate::NoValue => counts.no_value += 1,
-            Fate::Headers => counts.unreadable_headers += 1,
-            Fate::OtherTopic => counts.other_topic += 1,
-            Fate::Before => counts.redriven_before += 1,
+        match disposition {
+            Disposition::Send => counts.sent += 1,
+            Disposition::NoValue => counts.no_value += 1,
+            Disposition::Headers => counts.unreadable_headers += 1,
+            Disposition::OtherTopic => counts.other_topic += 1,
+            Disposition::Before => counts.redriven_before += 1,
         }
-        if fate == Fate::OtherTopic {
+        if disposition == Disposition::OtherTopic {
             *self.others.entry(letter.topic.clone()).or_default() += 1;
         }
-        if fate == Fate::Send {
+        if disposition == Disposition::Send {
             self.sent += 1;
             self.send(message, letter);
         }
@@ -335,16 +335,16 @@ const fn columns(sent: &'static str) -> [Column; 7] {
 }
 
 /// Returns what is to be done with a letter.
-fn fate(letter: &Letter, kafka: &KafkaSettings, args: &RedriveArgs) -> Fate {
+fn disposition(letter: &Letter, kafka: &KafkaSettings, args: &RedriveArgs) -> Disposition {
     if letter.value_omitted {
-        Fate::NoValue
+        Disposition::NoValue
     } else if !letter.has_readable_headers {
-        Fate::Headers
+        Disposition::Headers
     } else if args.to.is_none() && letter.topic != kafka.topics.events {
-        Fate::OtherTopic
+        Disposition::OtherTopic
     } else if letter.redriven > 0 && !args.again {
-        Fate::Before
+        Disposition::Before
     } else {
-        Fate::Send
+        Disposition::Send
     }
 }

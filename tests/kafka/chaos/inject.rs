@@ -8,7 +8,7 @@ use tollgate_testkit::{Brokers, NODES, Random, Traffic};
 
 use super::clock::Chronicle;
 use super::faults::{BrokerFault, WorkerFault};
-use super::fleet::WorkerGroup;
+use super::worker_group::WorkerGroup;
 
 /// How long a node may take until it is in sync again.
 const SYNC_TIME_MAX: Duration = Duration::from_secs(300);

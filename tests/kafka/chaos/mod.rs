@@ -20,7 +20,6 @@
 mod abuse;
 mod clock;
 mod faults;
-mod fleet;
 mod front;
 mod inject;
 mod leaderless;
@@ -32,6 +31,7 @@ mod run;
 mod traffic;
 mod verify;
 mod waits;
+mod worker_group;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -41,12 +41,12 @@ use tollgate_testkit::{Broker, Brokers, Cluster, has_small_disks};
 
 pub(crate) use clock::Chronicle;
 use faults::{BrokerFault, Fault};
-pub(crate) use fleet::{Member, WorkerGroup};
 use options::Options;
 pub(crate) use options::number;
 pub(crate) use plain::run_if_asked as run_plain_member_if_asked;
 use report::{Report, table};
 use run::{brokers_for, on_one_broker, on_three_brokers};
+pub(crate) use worker_group::{Member, WorkerGroup};
 
 /// Why a case has the machine to itself.
 const THREE_BROKERS: &str = "three brokers, two workers and two members of the plain group are more than the machine can do beside others";

@@ -56,7 +56,7 @@ impl Display for Findings {
 
 /// The faults done to the group, and counts of what its workers have logged.
 #[derive(Default)]
-pub(super) struct Deeds {
+pub(super) struct FaultCounts {
     pub(super) kills: u64,
     pub(super) kills_while_starting: u64,
     pub(super) freezes: u64,
@@ -97,7 +97,7 @@ pub(super) struct Report {
     pub(super) name: String,
     pub(super) seed: u64,
     pub(super) duration: Duration,
-    pub(super) deeds: Deeds,
+    pub(super) fault_counts: FaultCounts,
     pub(super) totals: Totals,
     pub(super) waits: AllWaits,
     pub(super) findings: Findings,
@@ -105,18 +105,23 @@ pub(super) struct Report {
 
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { name, seed, duration, deeds, totals, waits, findings } = self;
+        let Self { name, seed, duration, fault_counts, totals, waits, findings } = self;
         writeln!(f, "chaos: {name}, seed {seed}, {:.1} s", duration.as_secs_f64())?;
-        writeln!(f, "  kills           {} ({} of workers that were still starting)", deeds.kills, deeds.kills_while_starting)?;
-        writeln!(f, "  freezes, thaws  {}, {}", deeds.freezes, deeds.thaws)?;
-        writeln!(f, "  adds, stops     {}, {}", deeds.adds, deeds.stops)?;
-        writeln!(f, "  broker crashes  {}", deeds.crashes)?;
-        let logged = deeds.logged.iter().map(|(what, count)| format!(", {what} {count}")).collect::<String>();
-        writeln!(f, "  workers         {}{logged}", deeds.workers)?;
-        let (slowest, sum) = (deeds.catch_ups.iter().max().copied().unwrap_or_default(), deeds.catch_ups.iter().sum::<Duration>());
-        let mean = sum.checked_div(u32::try_from(deeds.catch_ups.len()).unwrap_or(1)).unwrap_or_default();
-        write!(f, "  catching up     {} times, mean {:.1} s, ", deeds.catch_ups.len(), mean.as_secs_f64())?;
-        writeln!(f, "longest {:.1} s, not in time {}", slowest.as_secs_f64(), deeds.catch_ups_in_vain)?;
+        writeln!(
+            f,
+            "  kills           {} ({} of workers that were still starting)",
+            fault_counts.kills, fault_counts.kills_while_starting
+        )?;
+        writeln!(f, "  freezes, thaws  {}, {}", fault_counts.freezes, fault_counts.thaws)?;
+        writeln!(f, "  adds, stops     {}, {}", fault_counts.adds, fault_counts.stops)?;
+        writeln!(f, "  broker crashes  {}", fault_counts.crashes)?;
+        let logged = fault_counts.logged.iter().map(|(what, count)| format!(", {what} {count}")).collect::<String>();
+        writeln!(f, "  workers         {}{logged}", fault_counts.workers)?;
+        let (slowest, sum) =
+            (fault_counts.catch_ups.iter().max().copied().unwrap_or_default(), fault_counts.catch_ups.iter().sum::<Duration>());
+        let mean = sum.checked_div(u32::try_from(fault_counts.catch_ups.len()).unwrap_or(1)).unwrap_or_default();
+        write!(f, "  catching up     {} times, mean {:.1} s, ", fault_counts.catch_ups.len(), mean.as_secs_f64())?;
+        writeln!(f, "longest {:.1} s, not in time {}", slowest.as_secs_f64(), fault_counts.catch_ups_in_vain)?;
         writeln!(f, "  events          {}, stored again {}", totals.events, totals.stored_again)?;
         let actions = totals.verdicts.iter().map(|(action, count)| format!(", {action} {count}")).collect::<String>();
         writeln!(f, "  verdicts        {}{actions}, published again {}", totals.verdicts.values().sum::<u64>(), totals.duplicates)?;

@@ -11,7 +11,6 @@ use tollgate_testkit::{Broker, Brokers, BrokersSettings, Cluster, Deployment, NO
 
 use super::clock::Chronicle;
 use super::faults::{BrokerFault, Fault};
-use super::fleet::{Member, WorkerGroup, plain_group};
 use super::front::Front;
 use super::inject::{OnBrokers, SMALL_DISK_BYTES, SMALL_DISK_NODE, on_workers};
 use super::load::{self, Events, Lag};
@@ -20,6 +19,7 @@ use super::plain::first_reads;
 use super::report::Report;
 use super::verify::verify;
 use super::waits::AllWaits;
+use super::worker_group::{Member, WorkerGroup, plain_group};
 
 pub(super) const PARTITIONS: i32 = 12;
 /// Events a second on one broker and on three.
@@ -74,9 +74,9 @@ impl Run<'_> {
         let duration = started.elapsed();
         let events = noted.lock();
         let waits = AllWaits::of(&events, &first_reads(&fleet.notes, events.len())?, chronicle);
-        let WorkerGroup { deeds, mut findings, .. } = fleet;
+        let WorkerGroup { fault_counts, mut findings, .. } = fleet;
         let totals = verify(cluster, deployment, &events, &mut findings)?;
-        Ok(Report { name: self.name.clone(), seed, duration, deeds, totals, waits, findings })
+        Ok(Report { name: self.name.clone(), seed, duration, fault_counts, totals, waits, findings })
     }
 }
 
@@ -123,10 +123,10 @@ pub(super) fn on_one_broker(options: &Options, cluster: &Cluster, broker: &mut B
         let mut random = Random::new(options.seed ^ 0x5c4ed);
         let kills_per_crash = options.kills_per_crash.clamp(1, options.kills.div_ceil(2));
         let (mut next_crash, mut next_catch_up) = (kills_per_crash, KILLS_PER_CATCH_UP);
-        while fleet.deeds.kills < options.kills {
+        while fleet.fault_counts.kills < options.kills {
             fleet.rest(Duration::from_millis((PAUSE_MS.start + random.below(PAUSE_MS.len())) as u64))?;
             fleet.act(&mut random, SESSION_TIMEOUT + FROZEN_LONGER)?;
-            if fleet.deeds.kills >= next_crash {
+            if fleet.fault_counts.kills >= next_crash {
                 next_crash += kills_per_crash;
                 // No worker is leaving then: without a broker that takes too long.
                 fleet.settle()?;
@@ -135,9 +135,9 @@ pub(super) fn on_one_broker(options: &Options, cluster: &Cluster, broker: &mut B
                 sleep(Duration::from_millis(300 + random.below(2_000) as u64));
                 broker.start_again()?;
                 chronicle.note("the broker is back")?;
-                fleet.deeds.crashes += 1;
+                fleet.fault_counts.crashes += 1;
             }
-            if fleet.deeds.kills >= next_catch_up {
+            if fleet.fault_counts.kills >= next_catch_up {
                 next_catch_up += KILLS_PER_CATCH_UP;
                 catch_up(fleet, || Ok(lag.get()? <= rate))?;
             }
@@ -152,12 +152,12 @@ fn catch_up(fleet: &mut WorkerGroup<'_>, has_caught_up: impl Fn() -> Result<bool
     let started = Instant::now();
     while !has_caught_up().unwrap_or(false) {
         if started.elapsed() > CATCH_UP_TIME_MAX {
-            fleet.deeds.catch_ups_in_vain += 1;
+            fleet.fault_counts.catch_ups_in_vain += 1;
             break;
         }
         fleet.rest(Duration::from_millis(100))?;
     }
-    fleet.deeds.catch_ups.push(started.elapsed());
+    fleet.fault_counts.catch_ups.push(started.elapsed());
     Ok(())
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct RuleFinding {
 }
 
 /// A firing that has been dealt with, as its alert tells of it.
-struct Dealt {
+struct HandledFiring {
     group: Box<str>,
     status: Status,
     action: Action,
@@ -61,15 +61,15 @@ impl Enforcement<'_> {
             }
             return;
         }
-        let Some(dealt) = self.deal(key, subject, at, (rule, found)) else { return };
+        let Some(handled) = self.deal(key, subject, at, (rule, found)) else { return };
         let is_written = control::update(subject, key, self.program, self.context.now_ms, &mut self.context.folded);
-        let Some(dealt) = dealt else {
+        let Some(handled) = handled else {
             self.context.folded.counts.rule(found.rule, |counts| counts.suppressed += 1);
             return;
         };
-        let awaits_control = is_written && dealt.action == Action::Suspended;
+        let awaits_control = is_written && handled.action == Action::Suspended;
         let latest = evidence.len().saturating_sub(EVIDENCE_MAX);
-        let alert = alert_of(rule, key, found, &dealt, evidence.get(latest..).unwrap_or_default());
+        let alert = alert_of(rule, key, found, &handled, evidence.get(latest..).unwrap_or_default());
         let record = alert.record(key.to_string(), awaits_control);
         self.raise(found.rule, found.at_ms, record);
     }
@@ -107,7 +107,7 @@ impl Enforcement<'_> {
         subject: &mut Subject<'_>,
         at: usize,
         (rule, found): (&Rule, &RuleFinding),
-    ) -> Option<Option<Dealt>> {
+    ) -> Option<Option<HandledFiring>> {
         let group = subject.counters.get(at).map(|counter| counter.group.clone())?;
         let opened = subject.open(at).ok()?;
         if opened.window.has_used() && opened.before.is_none() {
@@ -146,7 +146,7 @@ impl Enforcement<'_> {
         }
         subject.settle(at, rule);
         let status = if from > 0 && climb.is_higher { Status::Escalated } else { Status::Firing };
-        Some((!is_repeat).then_some(Dealt { group, status, action, climb, episode, suppressed }))
+        Some((!is_repeat).then_some(HandledFiring { group, status, action, climb, episode, suppressed }))
     }
 
     /// Returns what a firing leads to. `before_ms` is the latest firing by which the rule suspended the subject, which is of `tenant`.
@@ -197,9 +197,15 @@ impl Enforcement<'_> {
 }
 
 /// Returns the alert of a firing.
-fn alert_of<'a>(rule: &'a Rule, key: &SubjectKey, found: &RuleFinding, dealt: &'a Dealt, evidence: &'a [Witness<'a>]) -> Alert<'a> {
+fn alert_of<'a>(
+    rule: &'a Rule,
+    key: &SubjectKey,
+    found: &RuleFinding,
+    handled: &'a HandledFiring,
+    evidence: &'a [Witness<'a>],
+) -> Alert<'a> {
     let Finding { from_ms, to_ms, count, threshold } = found.finding;
-    let consequence = match (dealt.action, dealt.climb.suspends_ms) {
+    let consequence = match (handled.action, handled.climb.suspends_ms) {
         (Action::Suspended, Some(ms)) => format!("suspended for {}", span(ms)),
         (Action::WouldSuspend, Some(ms)) => format!("the rule would suspend for {} if it enforced", span(ms)),
         (Action::Lapsed, Some(ms)) => format!("a suspension of {} would be over already", span(ms)),
@@ -207,20 +213,20 @@ fn alert_of<'a>(rule: &'a Rule, key: &SubjectKey, found: &RuleFinding, dealt: &'
         _ => "a warning".to_owned(),
     };
     Alert {
-        alert_id: dealt.episode.alert_id,
+        alert_id: handled.episode.alert_id,
         rule: Some(rule),
         level: rule.level,
-        status: dealt.status,
+        status: handled.status,
         subject: Some(*key),
-        group: &dealt.group,
+        group: &handled.group,
         window: Some((from_ms, to_ms)),
         count,
         threshold,
-        step: dealt.climb.step,
-        action: dealt.action,
-        until_ms: dealt.episode.until_ms.filter(|_| dealt.action == Action::Suspended),
+        step: handled.climb.step,
+        action: handled.action,
+        until_ms: handled.episode.until_ms.filter(|_| handled.action == Action::Suspended),
         evidence,
-        suppressed: dealt.suppressed,
+        suppressed: handled.suppressed,
         message: format!("{}: {consequence}", describe(rule)),
     }
 }

@@ -14,14 +14,14 @@ use crate::subjects::{SlotKey, Subject};
 use crate::window::Window;
 
 /// The numbers of rules whose counters begin anew.
-type Anew = BTreeSet<u32>;
+type RestartedRules = BTreeSet<u32>;
 
 /// Gives each rule its number within the partition, and drops the rules that are no longer there. Returns the numbers of all rules, and of
 /// those whose counters begin anew.
-pub(super) fn apply_rule_changes(rules: &AbuseRules, state: &mut AbuseState) -> (Vec<u32>, Anew) {
+pub(super) fn apply_rule_changes(rules: &AbuseRules, state: &mut AbuseState) -> (Vec<u32>, RestartedRules) {
     let is_new_partition = state.is_new();
     state.rules.retain(|id| rules.rules.iter().any(|rule| rule.id == id));
-    let mut anew = Anew::new();
+    let mut restarted = RestartedRules::new();
     let mut numbers = Vec::with_capacity(rules.rules.len());
     for rule in &rules.rules {
         let version = rule.version;
@@ -34,7 +34,7 @@ pub(super) fn apply_rule_changes(rules: &AbuseRules, state: &mut AbuseState) -> 
                 // A warming that did not end begins anew.
                 state.rules.change(&rule.id, |known| (known.version, known.is_warming) = (version, true));
                 state.rules.mark_changed(&rule.id);
-                anew.insert(number);
+                restarted.insert(number);
             }
             None => {
                 state.own.next_rule = state.own.next_rule.saturating_add(1);
@@ -45,7 +45,7 @@ pub(super) fn apply_rule_changes(rules: &AbuseRules, state: &mut AbuseState) -> 
             }
         }
     }
-    (numbers, anew)
+    (numbers, restarted)
 }
 
 impl RuleState {
@@ -58,18 +58,18 @@ impl RuleState {
 impl Counters {
     /// Makes of the subjects what is not in the checkpoint. Counters of rules that are gone are dropped, and those of changed rules emptied;
     /// who is on the ladder of a changed rule stays on it.
-    pub(crate) fn apply_rule_changes_to_subjects(&mut self, anew: &Anew) {
+    pub(crate) fn apply_rule_changes_to_subjects(&mut self, restarted: &RestartedRules) {
         for at in self.state.subjects.places() {
-            self.apply_rule_changes_to(at, anew);
+            self.apply_rule_changes_to(at, restarted);
         }
         self.alerts.restore_groups(&self.program, &self.state.rules);
     }
 
-    fn apply_rule_changes_to(&mut self, at: SlotKey, anew: &Anew) {
+    fn apply_rule_changes_to(&mut self, at: SlotKey, restarted: &RestartedRules) {
         let Some(key) = self.state.subjects.key(at) else { return };
         let before = self.state.subjects.take(at);
         let Ok(mut subject) = Subject::read(&before) else { return self.state.subjects.remove(at) };
-        let is_changed = drop_old(&mut subject, &self.program, anew);
+        let is_changed = drop_old(&mut subject, &self.program, restarted);
         // What is looked at by the clock has to be opened.
         (0..subject.counters.len()).for_each(|place| _ = subject.open(place));
         subject.active_ms = subject.active_ms.filter(|_| self.program.active_ms(key.kind).is_some());
@@ -88,14 +88,14 @@ impl Counters {
 }
 
 /// Drops the counters of rules that are gone, and empties those that begin anew. Returns whether there were any.
-fn drop_old(subject: &mut Subject<'_>, program: &Program, anew: &Anew) -> bool {
+fn drop_old(subject: &mut Subject<'_>, program: &Program, restarted: &RestartedRules) -> bool {
     let mut is_changed = false;
     let mut place = 0;
     while let Some(counter) = subject.counters.get(place) {
         let (number, id, is_on_ladder) = (counter.rule, counter.id, counter.is_on_ladder);
         let rule = program.numbered(number).map(|(_, rule)| rule);
         match rule {
-            Some(rule) if anew.contains(&number) && is_on_ladder => {
+            Some(rule) if restarted.contains(&number) && is_on_ladder => {
                 is_changed = true;
                 subject.evidence.release(id);
                 if let Ok(opened) = subject.open(place) {
@@ -104,7 +104,7 @@ fn drop_old(subject: &mut Subject<'_>, program: &Program, anew: &Anew) -> bool {
                 subject.settle(place, rule);
                 place += 1;
             }
-            Some(_) if !anew.contains(&number) => place += 1,
+            Some(_) if !restarted.contains(&number) => place += 1,
             _ => {
                 is_changed = true;
                 subject.remove(place);

@@ -11,7 +11,7 @@ use tollgate_core::event::record::{Offset, Partition};
 
 use super::fixture::*;
 use super::pack::pack;
-use super::population::{DAYS, Event, SOURCES, SeededFleet, USERS, WAVE, What, copies, volume};
+use super::population::{DAYS, Event, EventKind, SOURCES, SeededFleet, USERS, WAVE, copies, volume};
 
 const TOOLS: [&str; 4] = ["bash", "curl", "ssh", "a-tool-with-a-long-name"];
 
@@ -109,8 +109,8 @@ fn point_of(
     let mut point = point(kind, who, source as i32, offset, event.time_ms);
     (point.user, point.tenant) = (Some(user(&event.user).hash), Some(subject(KeyKind::Tenant, &event.tenant).hash));
     match event.what {
-        What::Denial(tool, _) => point.tool = Some(TOOLS[tool].into()),
-        What::LoopStop(thread) => point.thread = Some(subject(KeyKind::Thread, &thread.to_string()).hash),
+        EventKind::Denial(tool, _) => point.tool = Some(TOOLS[tool].into()),
+        EventKind::LoopStop(thread) => point.thread = Some(subject(KeyKind::Thread, &thread.to_string()).hash),
         _ => {}
     }
     point

@@ -1,6 +1,6 @@
-//! Whom a rule catches does not depend on how the sources interleave. What is caught is what a plain search over all signals finds. Nor do steps
-//! and suspensions depend on it: in the end they are those of a plain fold of all signals in order of time, and for rules of every type those of
-//! one source that has everything in order of time. Of ratios and baselines, each source has to be in order of time, too.
+//! Whom a rule catches does not depend on how the sources interleave. A rule catches the subjects that a plain search over all signals finds.
+//! Nor do steps and suspensions depend on it: in the end they are those of a plain fold of all signals in order of time, and for rules of every
+//! type those of one source that has everything in order of time. Of ratios and baselines, each source has to be in order of time, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,11 +23,11 @@ const TIMESPAN: i64 = 20 * MINUTE;
 struct Event {
     time_ms: i64,
     user: usize,
-    what: What,
+    what: EventKind,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum EventKind {
     Calls(u64),
     Denial(usize),
 }
@@ -35,13 +35,13 @@ enum What {
 impl Event {
     /// Returns the tool that was denied.
     fn tool(&self) -> usize {
-        let What::Denial(tool) = self.what else { panic!("no denial") };
+        let EventKind::Denial(tool) = self.what else { panic!("no denial") };
         tool
     }
 }
 
 /// Returns the events of a source: how long each is behind the newest before it, how far it is late, whose it is and what.
-fn source(event: impl Strategy<Value = (i64, i64, usize, What)>) -> impl Strategy<Value = Vec<Event>> {
+fn source(event: impl Strategy<Value = (i64, i64, usize, EventKind)>) -> impl Strategy<Value = Vec<Event>> {
     vec(event, 0..40).prop_map(|events| {
         let mut newest_ms = START;
         let next = |(step_ms, back_ms, user, what)| {
@@ -56,12 +56,12 @@ fn source(event: impl Strategy<Value = (i64, i64, usize, What)>) -> impl Strateg
 /// Returns denials, many of them at one time, and each at most as far behind the ones before it as a signal may be late.
 fn denials() -> impl Strategy<Value = Vec<Event>> {
     let seconds = |minutes: i64| (0..minutes * 4).prop_map(|quarters| quarters * 15 * SECOND);
-    source((seconds(8), seconds(5), 0..USERS.len(), (0..TOOLS.len()).prop_map(What::Denial)))
+    source((seconds(8), seconds(5), 0..USERS.len(), (0..TOOLS.len()).prop_map(EventKind::Denial)))
 }
 
 /// Returns calls and denials, each at most so far behind those before it. Many are at one time, and many at the beginning of a bucket.
 fn calls_and_denials(back_ms: i64) -> impl Strategy<Value = Vec<Event>> {
-    let what = prop_oneof![(1..9_u64).prop_map(What::Calls), (0..4_usize).prop_map(What::Denial)];
+    let what = prop_oneof![(1..9_u64).prop_map(EventKind::Calls), (0..4_usize).prop_map(EventKind::Denial)];
     let step_ms = prop_oneof![(0..9_i64).prop_map(|tenths| tenths * 10 * SECOND), (0..9_i64).prop_map(|tens| tens * 10 * MINUTE)];
     let back_ms = (0..=back_ms / (10 * SECOND)).prop_map(|tens| tens * 10 * SECOND);
     source((step_ms, back_ms, 0..3_usize, what))
@@ -75,8 +75,8 @@ fn turns() -> impl Strategy<Value = Vec<(usize, usize)>> {
 fn part_of(event: &Event, source: i32, offset: i64) -> Part {
     let who = user(USERS[event.user]);
     match event.what {
-        What::Calls(amount) => Part::Volume(VolumeKind::Call, who, source, offset, event.time_ms, amount),
-        What::Denial(tool) => {
+        EventKind::Calls(amount) => Part::Volume(VolumeKind::Call, who, source, offset, event.time_ms, amount),
+        EventKind::Denial(tool) => {
             let mut denial = point(PointKind::Denial, who, source, offset, event.time_ms);
             denial.tool = Some(TOOLS[tool].into());
             part(denial)
@@ -120,7 +120,7 @@ fn standings(bench: &Bench) -> Standings {
 
 /// More signals of a user than are kept would make its earliest firings certain before their time.
 fn are_kept<'e>(events: impl Iterator<Item = &'e Event> + Clone) -> bool {
-    let denials = |user| events.clone().filter(|event| event.user == user && matches!(event.what, What::Denial(_))).count();
+    let denials = |user| events.clone().filter(|event| event.user == user && matches!(event.what, EventKind::Denial(_))).count();
     (0..USERS.len()).all(|user| denials(user) <= 32)
 }
 

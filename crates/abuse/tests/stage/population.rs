@@ -34,7 +34,7 @@ impl Random {
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum EventKind {
     Start,
     Stop,
     /// A denial of a tool, with the call that was denied.
@@ -51,7 +51,7 @@ pub struct Event {
     pub source: u64,
     pub user: String,
     pub tenant: String,
-    pub what: What,
+    pub what: EventKind,
     /// The story that it belongs to.
     pub plant: Option<usize>,
 }
@@ -83,7 +83,7 @@ impl SeededFleet {
         fleet
     }
 
-    fn add(&mut self, random: &mut Random, time_ms: i64, user: &str, tenant: &str, what: What, plant: Option<usize>) {
+    fn add(&mut self, random: &mut Random, time_ms: i64, user: &str, tenant: &str, what: EventKind, plant: Option<usize>) {
         let (source, user, tenant) = (random.below(SOURCES), user.to_owned(), tenant.to_owned());
         self.events.push(Event { written_ms: time_ms, time_ms, source, user, tenant, what, plant });
     }
@@ -95,20 +95,20 @@ impl SeededFleet {
                 let user = random.below(USERS);
                 let (id, tenant) = (format!("u{user}"), format!("t{}", user % TENANTS));
                 let at_ms = random.time(START + day * DAY, DAY - 2 * HOUR);
-                self.add(random, at_ms, &id, &tenant, What::Start, None);
+                self.add(random, at_ms, &id, &tenant, EventKind::Start, None);
                 for _ in 0..[0, 0, 0, 0, 0, 0, 0, 0, 1, 2][random.below(10) as usize] {
                     let at_ms = random.time(at_ms, HOUR);
-                    self.add(random, at_ms, &id, &tenant, What::Stop, None);
+                    self.add(random, at_ms, &id, &tenant, EventKind::Stop, None);
                 }
                 for tool in 0..[0, 0, 0, 0, 0, 0, 0, 1, 2, 2][random.below(10) as usize] {
                     let (at_ms, call) = (random.time(at_ms, HOUR), random.below(1 << 40));
-                    self.add(random, at_ms, &id, &tenant, What::Denial(tool, call), None);
+                    self.add(random, at_ms, &id, &tenant, EventKind::Denial(tool, call), None);
                 }
             }
             for heavy in 0..50 {
                 for n in 0..12 {
                     let at_ms = START + day * DAY + n * 2 * HOUR + random.below(HOUR as u64) as i64;
-                    self.add(random, at_ms, &format!("heavy{heavy}"), &format!("heavy-tenant{heavy}"), What::Stop, None);
+                    self.add(random, at_ms, &format!("heavy{heavy}"), &format!("heavy-tenant{heavy}"), EventKind::Stop, None);
                 }
             }
         }
@@ -119,16 +119,16 @@ impl SeededFleet {
         for n in 0..WAVE_ACTIVE {
             let (id, tenant) = (format!("u{}", n * 13 % USERS), format!("t{}", n * 13 % USERS % TENANTS));
             let at_ms = random.time(WAVE - 10 * MINUTE, 10 * MINUTE);
-            self.add(random, at_ms, &id, &tenant, What::Start, None);
+            self.add(random, at_ms, &id, &tenant, EventKind::Start, None);
             for _ in 0..if n < WAVE_USERS { 10 } else { 0 } {
                 let at_ms = random.time(WAVE, HOUR);
-                self.add(random, at_ms, &id, &tenant, What::Stop, None);
+                self.add(random, at_ms, &id, &tenant, EventKind::Stop, None);
             }
         }
     }
 
     /// Plants a story: events at times after its beginning, of users and tenants of their own.
-    fn plant(&mut self, random: &mut Random, plant: Plant, begin_ms: i64, events: &[(i64, String, What)], tenant: &str) {
+    fn plant(&mut self, random: &mut Random, plant: Plant, begin_ms: i64, events: &[(i64, String, EventKind)], tenant: &str) {
         self.plants.push(plant);
         let at = self.plants.len() - 1;
         for (after_ms, user, what) in events {
@@ -141,8 +141,8 @@ impl SeededFleet {
         let mut begin = || random.below(200) as i64 * 37 * MINUTE % (3 * DAY) + START;
         let begins: Vec<i64> = (0..12).map(|_| begin()).collect();
         let id = |name: &str| format!("{name}{n}");
-        let stops = |name: &str, count: i64, step_ms: i64| -> Vec<(i64, String, What)> {
-            (0..count).map(|at| (at * step_ms, id(name), What::Stop)).collect()
+        let stops = |name: &str, count: i64, step_ms: i64| -> Vec<(i64, String, EventKind)> {
+            (0..count).map(|at| (at * step_ms, id(name), EventKind::Stop)).collect()
         };
         let caught = |name, rule, subject, at| Plant { name, rule, subject, caught_at: Some(at) };
         let spared = |name, rule, subject| Plant { name, rule, subject, caught_at: None };
@@ -155,26 +155,30 @@ impl SeededFleet {
         let slow = stops("slow", 50, DAY / 14 + 1);
         self.plant(random, spared("fourteen a day", day, user(&id("slow"))), begins[4], &slow, &id("st"));
         let rotating = |name: &str, count: i64| -> Vec<_> {
-            (0..count).map(|at| (at * 2 * MINUTE, format!("{name}{n}-{at}"), What::Stop)).collect::<Vec<_>>()
+            (0..count).map(|at| (at * 2 * MINUTE, format!("{name}{n}-{at}"), EventKind::Stop)).collect::<Vec<_>>()
         };
         let tenant = |name: &str| subject(KeyKind::Tenant, &id(name));
         let rotation = "safety-stop-rotation";
         self.plant(random, caught("rotation", rotation, tenant("rot"), 19), begins[5], &rotating("r", 20), &id("rot"));
         self.plant(random, spared("nineteen ids", rotation, tenant("few")), begins[6], &rotating("f", 19), &id("few"));
         let tools = |name: &str, tools: &[usize]| -> Vec<_> {
-            tools.iter().zip(0..).map(|(tool, at)| (at * MINUTE, id(name), What::Denial(*tool, 1 << 50 | n << 20 | at as u64))).collect()
+            tools
+                .iter()
+                .zip(0..)
+                .map(|(tool, at)| (at * MINUTE, id(name), EventKind::Denial(*tool, 1 << 50 | n << 20 | at as u64)))
+                .collect()
         };
         let probing = "denied-tool-probing";
         self.plant(random, caught("probing", probing, user(&id("probe")), 4), begins[7], &tools("probe", &[0, 1, 1, 2, 3]), &id("pt"));
         self.plant(random, spared("three tools", probing, user(&id("adapt"))), begins[8], &tools("adapt", &[0, 1, 2, 0, 1, 2]), &id("at"));
         let same = |name: &str, count: i64, call: u64| -> Vec<_> {
-            (0..count).map(|at| (at * 2 * MINUTE, format!("{name}{n}-{at}"), What::Denial(0, call))).collect::<Vec<_>>()
+            (0..count).map(|at| (at * 2 * MINUTE, format!("{name}{n}-{at}"), EventKind::Denial(0, call))).collect::<Vec<_>>()
         };
         let call = |call: u64| subject(KeyKind::Call, &call.to_string());
         let (five, four) = (1 << 52 | n, 1 << 53 | n);
         self.plant(random, caught("injected call", "same-denied-call", call(five), 4), begins[9], &same("i", 5, five), &id("it"));
         self.plant(random, spared("four of one call", "same-denied-call", call(four)), begins[10], &same("j", 4, four), &id("jt"));
-        let loops: Vec<_> = (0..10).map(|thread| (thread * MINUTE, id("looper"), What::LoopStop(thread as u64))).collect();
+        let loops: Vec<_> = (0..10).map(|thread| (thread * MINUTE, id("looper"), EventKind::LoopStop(thread as u64))).collect();
         let agent = subject(KeyKind::Agent, &id("loops"));
         self.plant(random, caught("broken release", "loop-stop-agent", agent, 9), begins[11], &loops, &id("loops"));
         self.forged(n, random);
@@ -185,7 +189,7 @@ impl SeededFleet {
         let name = format!("forged{n}");
         let begin_ms = START + 20 * HOUR + n as i64 * 97 * MINUTE;
         let first = self.events.len();
-        let events: Vec<_> = (0..6).map(|at| (at * 3 * MINUTE, name.clone(), What::Stop)).collect();
+        let events: Vec<_> = (0..6).map(|at| (at * 3 * MINUTE, name.clone(), EventKind::Stop)).collect();
         let plant = Plant { name: "forged times", rule: "safety-stop-user", subject: user(&name), caught_at: Some(4) };
         self.plant(random, plant, begin_ms, &events, &format!("fo{n}"));
         for event in &mut self.events[first..] {
@@ -209,16 +213,16 @@ impl SeededFleet {
                 let at_ms = START + minute * 5 * MINUTE;
                 let is_running_away = minute / 12 / 24 == 5 && minute % (12 * 24) >= 12 * 10 && minute % (12 * 24) < 12 * 13;
                 let amount = if is_running_away { 100 * 8 * share / 100 } else { 100 };
-                self.add(random, at_ms, "nobody", &tenant, What::Calls(amount), Some(at));
+                self.add(random, at_ms, "nobody", &tenant, EventKind::Calls(amount), Some(at));
             }
         }
     }
 }
 
 /// Returns the volume of what happened, if it is one.
-pub fn volume(what: What) -> Option<(VolumeKind, u64)> {
+pub fn volume(what: EventKind) -> Option<(VolumeKind, u64)> {
     match what {
-        What::Calls(amount) => Some((VolumeKind::Call, amount)),
+        EventKind::Calls(amount) => Some((VolumeKind::Call, amount)),
         _ => None,
     }
 }
@@ -227,10 +231,10 @@ pub fn volume(what: What) -> Option<(VolumeKind, u64)> {
 pub fn copies(event: &Event) -> Vec<(PointKind, SubjectKey)> {
     let (user, tenant) = (user(&event.user), subject(KeyKind::Tenant, &event.tenant));
     match event.what {
-        What::Start => vec![(PointKind::ThreadStart, user)],
-        What::Stop => vec![(PointKind::SafetyStop, user), (PointKind::SafetyStop, tenant)],
-        What::Denial(_, call) => vec![(PointKind::Denial, user), (PointKind::Denial, subject(KeyKind::Call, &call.to_string()))],
-        What::LoopStop(_) => vec![(PointKind::LoopStop, subject(KeyKind::Agent, &event.tenant))],
-        What::Calls(_) => Vec::new(),
+        EventKind::Start => vec![(PointKind::ThreadStart, user)],
+        EventKind::Stop => vec![(PointKind::SafetyStop, user), (PointKind::SafetyStop, tenant)],
+        EventKind::Denial(_, call) => vec![(PointKind::Denial, user), (PointKind::Denial, subject(KeyKind::Call, &call.to_string()))],
+        EventKind::LoopStop(_) => vec![(PointKind::LoopStop, subject(KeyKind::Agent, &event.tenant))],
+        EventKind::Calls(_) => Vec::new(),
     }
 }

@@ -1,7 +1,7 @@
 //! Measures the cost by live threads: calls and results of many agents in one partition processor.
 //!
 //! There are two orders of events: uniform, where every event goes to a thread that was not touched for long, and by Zipf's law with
-//! exponent 1, as real fleets have busy agents and quiet ones. A seeded generator draws both. Every thread makes eight calls in a turn, and
+//! exponent 1, as real groups have busy agents and quiet ones. A seeded generator draws both. Every thread makes eight calls in a turn, and
 //! measuring begins in the middle of that: of eight threads one has made no call, one has made one, and so on.
 
 use std::hint::black_box;
@@ -32,28 +32,28 @@ const SEED: u64 = 20_260_101;
 const READY: &str = "ready";
 
 pub fn measure(show: &mut impl FnMut(&Growth)) {
-    let mut fleets = THREADS.map(RemoteFleet::start);
-    fleets.iter_mut().for_each(|fleet| assert_eq!(fleet.next_line(), READY));
+    let mut groups = THREADS.map(RemoteAgents::start);
+    groups.iter_mut().for_each(|agents| assert_eq!(agents.next_line(), READY));
     for order in ["uniform", "Zipf"] {
         let mut growth = Growth::new(format!("threads, {order}"), THREADS);
         for _ in 0..ROUNDS {
-            for (size, fleet) in fleets.iter_mut().enumerate() {
-                growth.push(size, fleet.run(order));
+            for (size, agents) in groups.iter_mut().enumerate() {
+                growth.push(size, agents.run(order));
             }
         }
         show(&growth);
     }
-    fleets.into_iter().for_each(RemoteFleet::stop);
+    groups.into_iter().for_each(RemoteAgents::stop);
 }
 
-/// A fleet in a process of its own, so that the memory of one fleet does not change how fast another one allocates.
-struct RemoteFleet {
+/// A agents in a process of its own, so that the memory of one agents does not change how fast another one allocates.
+struct RemoteAgents {
     process: Child,
     orders: ChildStdin,
     answers: Lines<BufReader<ChildStdout>>,
 }
 
-impl RemoteFleet {
+impl RemoteAgents {
     fn start(threads: usize) -> Self {
         let mut command = Command::new(std::env::current_exe().expect("this program"));
         command.args(["growth", "--fleet", &threads.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -80,20 +80,20 @@ impl RemoteFleet {
     }
 }
 
-/// Runs rounds of a fleet of so many threads for the process that started this one.
+/// Runs rounds of a agents of so many threads for the process that started this one.
 pub fn serve(threads: usize) {
     let policy = Arc::new(Policy::new(&settings(&json!({"limits": {"threads_per_partition_max": 2_000_000}}))));
-    let mut fleet = Fleet::new(&policy, threads);
+    let mut agents = Agents::new(&policy, threads);
     println!("{READY}");
     for order in stdin().lines() {
-        let order: Order = if order.expect("an order") == "Zipf" { |fleet| fleet.zipf() } else { |fleet| fleet.uniform() };
-        println!("{}", fleet.run(order));
+        let order: Order = if order.expect("an order") == "Zipf" { |agents| agents.zipf() } else { |agents| agents.uniform() };
+        println!("{}", agents.run(order));
     }
-    assert_eq!(fleet.feed.processor.stage().threads().len(), fleet.stands.len(), "no thread has left");
+    assert_eq!(agents.feed.processor.stage().threads().len(), agents.stands.len(), "no thread has left");
 }
 
 /// A function that chooses the next thread.
-type Order = fn(&mut Fleet) -> usize;
+type Order = fn(&mut Agents) -> usize;
 
 /// Events one behind the other, as a batch of records lies in memory. The memory is used again, so that making events leaves no holes.
 #[derive(Debug, Default)]
@@ -128,7 +128,7 @@ struct Stand {
 }
 
 /// The agents whose threads live in one partition processor.
-struct Fleet {
+struct Agents {
     feed: Feed,
     stands: Vec<Stand>,
     random: Random,
@@ -136,9 +136,9 @@ struct Fleet {
     batch: Batch,
 }
 
-impl Fleet {
+impl Agents {
     fn new(policy: &Arc<Policy>, threads: usize) -> Self {
-        let mut fleet = Self {
+        let mut agents = Self {
             feed: Feed::new(policy),
             stands: vec![Stand { turn: 1, call: 0, is_open: false }; threads],
             random: Random::new(SEED),
@@ -146,17 +146,17 @@ impl Fleet {
             batch: Batch::default(),
         };
         // A call of every thread in turn, then its result: what a thread remembers lies as scattered in memory as it does in a worker.
-        let start: Vec<usize> = shuffled(threads, &mut fleet.random);
+        let start: Vec<usize> = shuffled(threads, &mut agents.random);
         for thread in &start {
-            fleet.apply(&At { thread: *thread, turn: 1, call: 0 }.turn_start());
+            agents.apply(&At { thread: *thread, turn: 1, call: 0 }.turn_start());
         }
         for step in 0..2 * (CALLS_PER_TURN - 1) {
             for thread in start.iter().filter(|thread| step / 2 < *thread % CALLS_PER_TURN) {
-                let event = fleet.event_of(*thread);
-                fleet.apply(&event);
+                let event = agents.event_of(*thread);
+                agents.apply(&event);
             }
         }
-        fleet
+        agents
     }
 
     /// Runs one round and returns nanoseconds per event, the median of its blocks.

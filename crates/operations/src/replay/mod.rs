@@ -101,12 +101,12 @@ impl Replay<'_> {
             lateness: Times::new()?,
             tracker: Tracker::default(),
         };
-        let mut outcome = run.round(&mut *source, 0);
+        let mut outcome = run.send_round(&mut *source, 0);
         for round in 1..self.rounds {
             if !matches!(outcome, Ok(true)) || run.counts.records == 0 {
                 break;
             }
-            outcome = open(false).and_then(|mut source| run.round(&mut *source, round));
+            outcome = open(false).and_then(|mut source| run.send_round(&mut *source, round));
         }
         run.finish(outcome.map(drop), name, self.await_timeout)
     }

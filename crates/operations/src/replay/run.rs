@@ -105,7 +105,7 @@ impl Run<'_> {
     ///
     /// # Errors
     /// The source cannot be read any more, or the brokers do not take records.
-    pub(super) fn round(&mut self, source: &mut dyn Source, round: u64) -> anyhow::Result<bool> {
+    pub(super) fn send_round(&mut self, source: &mut dyn Source, round: u64) -> anyhow::Result<bool> {
         if round > 0 {
             self.schedule.begin_round();
             self.clock.shift_ms = None;

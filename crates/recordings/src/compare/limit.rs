@@ -13,13 +13,13 @@ const FIX: &str = "write FROM->TO>LIMIT with actions or *, such as 'allow->block
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
     text: String,
-    what: What,
-    most: Most,
+    what: Counted,
+    most: Maximum,
 }
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum Counted {
     /// Differences from an action to an action; `None` is any.
     Change(Option<Action>, Option<Action>),
     /// Calls that succeeded and would have been refused.
@@ -31,7 +31,7 @@ enum What {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Most {
+enum Maximum {
     Count(u64),
     /// Of all verdicts or calls, in millionths of a per cent: a binary fraction would miss some limits by a hair.
     Percent(u128),
@@ -45,13 +45,13 @@ impl FromStr for Limit {
             text.rsplit_once('>').filter(|(what, _)| !what.ends_with('-')).ok_or_else(|| format!("found no limit; {FIX}"))?;
         let (what, most) = (what.trim(), most.trim());
         let what = match what {
-            "flips" => What::Change(None, None),
-            "refused" => What::Refused,
-            "cut_off" => What::CutOff,
-            "suspended" => What::Suspended,
+            "flips" => Counted::Change(None, None),
+            "refused" => Counted::Refused,
+            "cut_off" => Counted::CutOff,
+            "suspended" => Counted::Suspended,
             change => {
                 let (from, to) = change.split_once("->").ok_or_else(|| format!("found no change; {FIX}"))?;
-                What::Change(action(from.trim())?, action(to.trim())?)
+                Counted::Change(action(from.trim())?, action(to.trim())?)
             }
         };
         Ok(Self { text: text.to_owned(), what, most: most_of(most)? })
@@ -69,14 +69,14 @@ fn action(name: &str) -> Result<Option<Action>, String> {
     })
 }
 
-fn most_of(text: &str) -> Result<Most, String> {
+fn most_of(text: &str) -> Result<Maximum, String> {
     match text.strip_suffix('%').map(|number| micro_percent(number.trim_end())) {
-        Some(Some(percent)) => Ok(Most::Percent(percent)),
+        Some(Some(percent)) => Ok(Maximum::Percent(percent)),
         Some(None) => Err(format!("found a percentage that is not between 0 and 100; {FIX}")),
         None if !text.bytes().all(|byte| byte.is_ascii_digit()) => {
             Err(format!("found a limit that is no whole number and no percentage; {FIX}"))
         }
-        None => text.parse().map(Most::Count).map_err(|_| format!("found a limit that is no whole number and no percentage; {FIX}")),
+        None => text.parse().map(Maximum::Count).map_err(|_| format!("found a limit that is no whole number and no percentage; {FIX}")),
     }
 }
 
@@ -94,28 +94,28 @@ fn micro_percent(text: &str) -> Option<u128> {
 impl Limit {
     /// Returns whether the limit is one of what suspensions by rules block.
     pub fn is_of_suspensions(&self) -> bool {
-        self.what == What::Suspended
+        self.what == Counted::Suspended
     }
 
     /// Returns what is wrong if more differs than the limit allows.
     pub(super) fn exceeded(&self, tally: &Tally) -> Option<String> {
         let found = match self.what {
-            What::Refused => tally.lost.refused,
-            What::CutOff => tally.lost.calls,
-            What::Suspended => tally.abuse.as_ref().map_or(0, |abuse| abuse.suspended),
-            What::Change(from, to) => {
+            Counted::Refused => tally.lost.refused,
+            Counted::CutOff => tally.lost.calls,
+            Counted::Suspended => tally.abuse.as_ref().map_or(0, |abuse| abuse.suspended),
+            Counted::Change(from, to) => {
                 let fits = |wanted: Option<Action>, action| wanted.is_none_or(|wanted| wanted == action);
                 let changes = tally.changes.iter().filter(|((a, b), _)| fits(from, a.action) && fits(to, b.action));
                 changes.map(|(_, change)| change.flips).sum()
             }
         };
         let (all, of) = match self.what {
-            What::Suspended => (tally.abuse.as_ref().map_or(0, |abuse| abuse.calls), "calls"),
-            What::Change(..) | What::CutOff | What::Refused => (tally.total.verdicts, "verdicts"),
+            Counted::Suspended => (tally.abuse.as_ref().map_or(0, |abuse| abuse.calls), "calls"),
+            Counted::Change(..) | Counted::CutOff | Counted::Refused => (tally.total.verdicts, "verdicts"),
         };
         let is_exceeded = match self.most {
-            Most::Count(most) => found > most,
-            Most::Percent(micro) => u128::from(found) * 100_000_000 > micro * u128::from(all),
+            Maximum::Count(most) => found > most,
+            Maximum::Percent(micro) => u128::from(found) * 100_000_000 > micro * u128::from(all),
         };
         is_exceeded.then(|| format!("--fail-on '{}': found {found} of {all} {of}", self.text))
     }

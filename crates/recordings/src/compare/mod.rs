@@ -43,13 +43,13 @@ use tally::Tally;
 /// The two sides of a comparison.
 #[derive(Debug)]
 pub struct Compared {
-    what: What,
+    what: ComparedSides,
     /// The rules of both sides, where they are compared.
     rules: Option<[SideRules; 2]>,
 }
 
 #[derive(Debug)]
-enum What {
+enum ComparedSides {
     Policies([Judge; 2]),
     Published(Arc<Recorded>, Judge),
 }
@@ -88,27 +88,27 @@ impl Compared {
     /// Returns the comparison of two policies; with `rules`, the rules against abuse are compared too.
     #[must_use]
     pub fn policies(judges: [Judge; 2], rules: Option<[SideRules; 2]>) -> Self {
-        Self { what: What::Policies(judges), rules }
+        Self { what: ComparedSides::Policies(judges), rules }
     }
 
     /// Returns the comparison of the verdicts that were published with a policy.
     #[must_use]
     pub fn published(recorded: Recorded, judge: Judge) -> Self {
-        Self { what: What::Published(Arc::new(recorded), judge), rules: None }
+        Self { what: ComparedSides::Published(Arc::new(recorded), judge), rules: None }
     }
 
     /// Returns whether every line of the published verdicts holds a verdict, and no verdict is missing.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        !matches!(&self.what, What::Published(recorded, _) if !recorded.faults.is_empty() || recorded.missing > 0)
+        !matches!(&self.what, ComparedSides::Published(recorded, _) if !recorded.faults.is_empty() || recorded.missing > 0)
     }
 
     /// Returns how many bytes an event may have.
     #[must_use]
     pub fn event_bytes_max(&self) -> usize {
         match &self.what {
-            What::Policies(judges) => judges.iter().map(|judge| judge.policy.limits().event_bytes_max).max().unwrap_or_default(),
-            What::Published(_, judge) => judge.policy.limits().event_bytes_max,
+            ComparedSides::Policies(judges) => judges.iter().map(|judge| judge.policy.limits().event_bytes_max).max().unwrap_or_default(),
+            ComparedSides::Published(_, judge) => judge.policy.limits().event_bytes_max,
         }
     }
 
@@ -137,8 +137,8 @@ impl Compared {
     /// Returns both sides, which know no thread.
     fn sides(&self) -> Sides {
         match &self.what {
-            What::Policies(judges) => Sides::policies(judges.clone()),
-            What::Published(recorded, judge) => Sides::published(Arc::clone(recorded), judge.clone()),
+            ComparedSides::Policies(judges) => Sides::policies(judges.clone()),
+            ComparedSides::Published(recorded, judge) => Sides::published(Arc::clone(recorded), judge.clone()),
         }
     }
 
@@ -146,8 +146,8 @@ impl Compared {
     fn versions(&self) -> [Vec<String>; 2] {
         let one = |judge: &Judge| vec![judge.policy.version().to_owned()];
         match &self.what {
-            What::Policies([a, b]) => [one(a), one(b)],
-            What::Published(recorded, judge) => [recorded.policies.keys().cloned().collect(), one(judge)],
+            ComparedSides::Policies([a, b]) => [one(a), one(b)],
+            ComparedSides::Published(recorded, judge) => [recorded.policies.keys().cloned().collect(), one(judge)],
         }
     }
 }

@@ -56,13 +56,13 @@ pub(super) struct Fleets {
 #[derive(Debug)]
 struct Caught {
     side: SideRules,
-    rules: BTreeMap<String, OfRule>,
+    rules: BTreeMap<String, CaughtByRule>,
     uncounted: Uncounted,
 }
 
 /// Whom a rule has caught.
 #[derive(Debug, Default)]
-struct OfRule {
+struct CaughtByRule {
     caught: FxHashSet<SubjectKey>,
     suspended: FxHashSet<SubjectKey>,
     is_paused: bool,
@@ -178,7 +178,7 @@ impl Fleets {
         }
         let [one, other] = &self.caught;
         let ids: std::collections::BTreeSet<_> = one.rules.keys().chain(other.rules.keys()).collect();
-        let nobody = OfRule::default();
+        let nobody = CaughtByRule::default();
         let rules =
             ids.into_iter().map(|id| RuleFound::of(id, one.rules.get(id).unwrap_or(&nobody), other.rules.get(id).unwrap_or(&nobody)));
         let uncounted = self.caught.each_ref().map(|caught| caught.uncounted.sentences().collect());
@@ -188,7 +188,7 @@ impl Fleets {
 }
 
 impl RuleFound {
-    fn of(rule: &str, one: &OfRule, other: &OfRule) -> Self {
+    fn of(rule: &str, one: &CaughtByRule, other: &CaughtByRule) -> Self {
         Self {
             rule: rule.to_owned(),
             caught: [one.caught.len(), other.caught.len()],
@@ -214,7 +214,7 @@ fn some<'s>(subjects: impl Iterator<Item = &'s SubjectKey>) -> Vec<String> {
 
 impl Caught {
     /// Returns what is known of a rule, by its index.
-    fn rule(&mut self, at: usize) -> Option<&mut OfRule> {
+    fn rule(&mut self, at: usize) -> Option<&mut CaughtByRule> {
         let rule = self.side.rules.rules.get(at)?;
         Some(self.rules.entry(rule.id.clone()).or_default())
     }
@@ -254,8 +254,8 @@ mod tests {
         let of = |ids: &[&str]| {
             ids.iter().map(|id| SubjectKey { kind: KeyKind::User, hash: Digest::of(id.as_bytes()) }).collect::<FxHashSet<_>>()
         };
-        let one = OfRule { caught: of(&["a", "b", "c"]), suspended: of(&["a"]), is_paused: false };
-        let other = OfRule { caught: of(&["b", "d"]), suspended: of(&["b", "d"]), is_paused: true };
+        let one = CaughtByRule { caught: of(&["a", "b", "c"]), suspended: of(&["a"]), is_paused: false };
+        let other = CaughtByRule { caught: of(&["b", "d"]), suspended: of(&["b", "d"]), is_paused: true };
         let found = RuleFound::of("r", &one, &other);
         assert_eq!((found.caught, found.suspended, found.gained, found.lost), ([3, 2], [1, 2], 1, 2));
         let lists: Vec<_> = found.examples.lists().map(|(what, list)| (what, list.len())).collect();

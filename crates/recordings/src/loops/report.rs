@@ -10,7 +10,7 @@ use tollgate_core::decide::policy::Policy;
 use tollgate_core::event::decode::Event;
 
 use super::conversation::Verdict;
-use super::side::{Observed, Observer, Outcome, Sided, policy};
+use super::side::{Observed, Observer, Outcome, SideState, policy};
 
 /// What a preset did to all threads.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -73,7 +73,7 @@ pub struct ThreadRow {
 pub struct LoopReport {
     observer: Observer,
     presets: Vec<(&'static str, Policy)>,
-    threads: BTreeMap<String, (Observed, Vec<Sided>)>,
+    threads: BTreeMap<String, (Observed, Vec<SideState>)>,
 }
 
 impl LoopReport {
@@ -90,7 +90,7 @@ impl LoopReport {
     /// Decides on an event under each preset.
     pub fn note(&mut self, event: &Event<'_>) {
         let presets = &self.presets;
-        let blank = || (Observed::default(), presets.iter().map(|_| Sided::default()).collect());
+        let blank = || (Observed::default(), presets.iter().map(|_| SideState::default()).collect());
         let (observed, sides) = self.threads.entry(event.thread_id.to_string()).or_insert_with(blank);
         let (is_new_turn, step) = self.observer.note(observed, event);
         for ((_, policy), side) in presets.iter().zip(sides) {
@@ -101,7 +101,7 @@ impl LoopReport {
     /// Returns what each preset did to each thread.
     #[must_use]
     pub fn threads(&self) -> Vec<ThreadRow> {
-        let row = |(id, (_, sides)): (&String, &(Observed, Vec<Sided>))| ThreadRow {
+        let row = |(id, (_, sides)): (&String, &(Observed, Vec<SideState>))| ThreadRow {
             thread_id: id.clone(),
             outcomes: sides.iter().map(|side| side.outcome).collect(),
         };

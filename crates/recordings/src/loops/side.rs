@@ -105,7 +105,7 @@ pub(super) fn policy(section: &str) -> Result<Policy, Faults> {
 
 /// The state of one thread under one configuration.
 #[derive(Debug, Default)]
-pub(super) struct Sided {
+pub(super) struct SideState {
     thread: Thread,
     /// The calls that may not run and have no result yet.
     stopped: HashSet<String>,
@@ -120,7 +120,7 @@ pub(super) struct VerdictCode {
     pub(super) count: u32,
 }
 
-impl Sided {
+impl SideState {
     /// Decides on an event, and counts what follows. `step` is what the observer saw of a result.
     pub(super) fn note(&mut self, policy: &Policy, event: &Event<'_>, is_new_turn: bool, step: Option<Step>) -> Option<VerdictCode> {
         if is_new_turn {
@@ -184,7 +184,7 @@ pub struct Explainer {
     policy: Policy,
     observer: Observer,
     observed: Observed,
-    side: Sided,
+    side: SideState,
     steps: Vec<(String, Explained)>,
 }
 
@@ -194,7 +194,7 @@ impl Explainer {
     /// # Errors
     /// The settings of the observer cannot be read, which a test rules out.
     pub fn new(policy: Policy) -> Result<Self, Faults> {
-        let (observed, side) = (Observed::default(), Sided::default());
+        let (observed, side) = (Observed::default(), SideState::default());
         Ok(Self { policy, observer: Observer::new()?, observed, side, steps: Vec::new() })
     }
 

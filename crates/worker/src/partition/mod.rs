@@ -1,7 +1,7 @@
 //! One partition that a member holds, with its processor and the phase of its state.
 //!
 //! ```text
-//! assigned ─▶ restoring ─▶ ready ─▶ running ─▶ draining ─▶ given up
+//! assigned ─▶ restoring ─▶ ready ─▶ running ─▶ draining ─▶ revoked
 //!                 ▲           │        │           │
 //!                 └── lost ◀──┴────────┴───────────┘
 //! ```
@@ -48,7 +48,7 @@ mod writer;
 
 pub use offset_commit::Job;
 pub use own_records::read_own_records;
-pub use phase::{AtWork, Effect, Phase, Retry};
+pub use phase::{ActivePartition, Effect, Phase, Retry};
 pub use readers::SharedReaders;
 pub use reading::{ends, read_messages, read_to_end};
 pub use reports::{Report, WriterReport};
@@ -123,7 +123,7 @@ impl<S: Stage> AssignedPartition<S> {
 
     /// Returns the stage while the partition is at work, for what goes on beside its records.
     pub fn stage_mut(&mut self) -> Option<&mut S> {
-        self.phase.at_work_mut().map(|work| work.processor.stage_mut())
+        self.phase.active_mut().map(|work| work.processor.stage_mut())
     }
 
     /// Returns the phase.
@@ -155,7 +155,7 @@ impl<S: Stage> AssignedPartition<S> {
     /// # Errors
     /// Returns [`TrackerError`] if the record was not just applied or resumed.
     pub fn published(&mut self, offset: Offset, due: u32) -> Result<(), TrackerError> {
-        self.phase.at_work_mut().map_or(Ok(()), |work| work.processor.published(offset, due))
+        self.phase.active_mut().map_or(Ok(()), |work| work.processor.published(offset, due))
     }
 
     /// Records one acknowledgement.
@@ -163,32 +163,32 @@ impl<S: Stage> AssignedPartition<S> {
     /// # Errors
     /// Returns [`TrackerError`] if that record waits for none.
     pub fn acknowledge(&mut self, offset: Offset) -> Result<(), TrackerError> {
-        self.phase.at_work_mut().map_or(Ok(()), |work| work.processor.acknowledge(offset))
+        self.phase.active_mut().map_or(Ok(()), |work| work.processor.acknowledge(offset))
     }
 
     /// Takes the response to the request that was made for the record at an offset.
     pub fn answer(&mut self, offset: Offset, response: S::Response) {
-        if let Some(work) = self.phase.at_work_mut() {
+        if let Some(work) = self.phase.active_mut() {
             work.processor.answer(offset, response);
         }
     }
 
     /// Returns the next record that waited and can go on, with what it has become; `None` if there is none.
     pub fn resume(&mut self, out: &mut S::Output) -> Option<ResumedBy<S>> {
-        self.phase.at_work_mut()?.processor.resume(out)
+        self.phase.active_mut()?.processor.resume(out)
     }
 
     /// Returns how many records wait for responses, and their bytes.
     #[must_use]
     pub fn waiting(&self) -> Waiting {
-        self.phase.at_work().map_or_else(Waiting::default, |work| work.processor.stage().waiting())
+        self.phase.active().map_or_else(Waiting::default, |work| work.processor.stage().waiting())
     }
 
     /// Sets the lag and returns it, in records. `end` is the offset behind the partition's last record, `start` the one to read from if no
     /// record has come yet.
     pub fn show_lag(&self, end: Offset, start: Offset, now_ms: i64) -> i64 {
         // librdkafka does not know offsets that are committed in transactions; the processor does.
-        let next = self.phase.at_work().map_or(start, |work| work.processor.next().max(start));
+        let next = self.phase.active().map_or(start, |work| work.processor.next().max(start));
         let records = (end.0 - next.0).max(0);
         let age_ms = self.last_record_ms.filter(|_| records > 0).map_or(0, |record_ms| (now_ms - record_ms).max(0));
         self.gauges.lag_records.set(records);
@@ -245,7 +245,7 @@ impl<S: Stage> AssignedPartition<S> {
     }
 
     fn end_checkpoint(&mut self, end: impl FnOnce(&mut PartitionProcessor<S>)) {
-        if let Some(work) = self.phase.at_work_mut() {
+        if let Some(work) = self.phase.active_mut() {
             end(&mut work.processor);
         }
     }
@@ -278,7 +278,7 @@ impl<S: Stage> AssignedPartition<S> {
 
     /// Freezes a checkpoint if one is due, and has the frozen one written if all its records are acknowledged.
     pub fn checkpoint(&mut self, interval: Duration, owner: StateOwner<'_>, group_metadata: GroupMetadata<'_>) {
-        let Some(work) = self.phase.at_work_mut().filter(|work| work.writer().is_some()) else { return };
+        let Some(work) = self.phase.active_mut().filter(|work| work.writer().is_some()) else { return };
         if !work.processor.is_checkpointing() && work.is_checkpoint_due(Instant::now(), interval) {
             work.processor.freeze(owner);
         }
@@ -299,14 +299,14 @@ impl<S: Stage> AssignedPartition<S> {
     /// to be written.
     #[must_use]
     pub fn undone(&self) -> (usize, bool) {
-        self.phase.at_work().map_or((0, false), |work| {
+        self.phase.active().map_or((0, false), |work| {
             (work.processor.in_flight(), work.writer().is_some() && (work.processor.is_behind() || work.processor.is_checkpointing()))
         })
     }
 
     /// Sets the partition's gauges, and counts the threads that have left its state.
     pub fn report(&mut self, metrics: &Metrics) {
-        let Some(state) = self.phase.at_work().map(|work| work.processor.stage().state()) else { return };
+        let Some(state) = self.phase.active().map(|work| work.processor.stage().state()) else { return };
         self.gauges.live_threads.set(i64::try_from(state.len()).unwrap_or(i64::MAX));
         self.gauges.state_bytes.set(i64::try_from(state.bytes()).unwrap_or(i64::MAX));
         let now = state.departures();

@@ -39,9 +39,9 @@ pub enum Phase<W, P> {
         retry: Retry,
     },
     /// Records are taken.
-    Running(AtWork<W, P>),
+    Running(ActivePartition<W, P>),
     /// The partition is being given up.
-    Draining(AtWork<W, P>),
+    Draining(ActivePartition<W, P>),
     /// The state may not be written any more.
     Lost {
         /// When the state is read again; `None` if the partition is being given up.
@@ -53,7 +53,7 @@ pub enum Phase<W, P> {
 
 /// What a partition has that takes records or is draining.
 #[derive(Debug)]
-pub struct AtWork<W, P> {
+pub struct ActivePartition<W, P> {
     /// The processor.
     pub processor: P,
     /// The checkpoint writer; `None` if the state is in memory only, because the broker lives no longer than the process.
@@ -86,7 +86,7 @@ pub enum Effect {
     Pause,
 }
 
-impl<W, P> AtWork<W, P> {
+impl<W, P> ActivePartition<W, P> {
     /// Returns the checkpoint writer; `None` if the state is in memory only.
     pub fn writer(&self) -> Option<&W> {
         self.writer.as_ref()
@@ -111,7 +111,7 @@ impl<W, P> Phase<W, P> {
     /// Returns the phase of a partition whose state is held in memory only.
     #[must_use]
     pub fn in_memory(processor: P, now: Instant) -> Self {
-        Self::Running(AtWork { processor, writer: None, checkpoint_due: Some(now), is_outdated: false, retry: Retry::default() })
+        Self::Running(ActivePartition { processor, writer: None, checkpoint_due: Some(now), is_outdated: false, retry: Retry::default() })
     }
 
     /// Notes that the state is restored, in this processor. `start` is the first record to read by the committed offset or the state,
@@ -142,7 +142,7 @@ impl<W, P> Phase<W, P> {
         self.change(|phase| match phase {
             Self::Ready { writer, processor, retry } => {
                 let (writer, checkpoint_due) = (Some(writer), Some(checkpoint_due));
-                Self::Running(AtWork { processor, writer, checkpoint_due, is_outdated: false, retry })
+                Self::Running(ActivePartition { processor, writer, checkpoint_due, is_outdated: false, retry })
             }
             other => other,
         });
@@ -194,23 +194,25 @@ impl<W, P> Phase<W, P> {
     /// have learned of it.
     pub fn drain(&mut self) {
         self.change(|phase| match phase {
-            Self::Running(work) | Self::Draining(work) => Self::Draining(AtWork { checkpoint_due: None, is_outdated: false, ..work }),
+            Self::Running(work) | Self::Draining(work) => {
+                Self::Draining(ActivePartition { checkpoint_due: None, is_outdated: false, ..work })
+            }
             other => other,
         });
     }
 
     /// Returns what the partition has while it takes records.
-    pub fn running_mut(&mut self) -> Option<&mut AtWork<W, P>> {
+    pub fn running_mut(&mut self) -> Option<&mut ActivePartition<W, P>> {
         if let Self::Running(work) = self { Some(work) } else { None }
     }
 
     /// Returns what the partition has while it takes records or is draining.
-    pub fn at_work(&self) -> Option<&AtWork<W, P>> {
+    pub fn active(&self) -> Option<&ActivePartition<W, P>> {
         if let Self::Running(work) | Self::Draining(work) = self { Some(work) } else { None }
     }
 
     /// Returns the same to be changed.
-    pub fn at_work_mut(&mut self) -> Option<&mut AtWork<W, P>> {
+    pub fn active_mut(&mut self) -> Option<&mut ActivePartition<W, P>> {
         if let Self::Running(work) | Self::Draining(work) = self { Some(work) } else { None }
     }
 
@@ -223,7 +225,7 @@ impl<W, P> Phase<W, P> {
     /// Returns whether records are taken, or the last ones are being finished.
     #[must_use]
     pub fn is_at_work(&self) -> bool {
-        self.at_work().is_some()
+        self.active().is_some()
     }
 
     /// Returns whether the state is restored and the consumer is not positioned yet.
@@ -241,7 +243,7 @@ impl<W, P> Phase<W, P> {
     /// Returns whether a checkpoint would be refused because of a rebalance that the consumer has not learned of yet.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
-        self.at_work().is_some_and(|work| work.is_outdated)
+        self.active().is_some_and(|work| work.is_outdated)
     }
 
     /// Replaces the phase by the one that `change` returns.
@@ -271,11 +273,11 @@ mod tests {
         let now = Instant::now();
         let mut phase = Phase::restoring("writer");
         phase.resumed(now);
-        assert!(!phase.is_running() && !phase.is_ready() && phase.at_work().is_none(), "{phase:?}");
+        assert!(!phase.is_running() && !phase.is_ready() && phase.active().is_none(), "{phase:?}");
         assert_eq!(phase.restored("processor", None, Offset(3)), Effect::Resume(Offset(3)));
-        assert!(phase.is_ready() && !phase.is_running() && phase.at_work().is_none(), "{phase:?}");
+        assert!(phase.is_ready() && !phase.is_running() && phase.active().is_none(), "{phase:?}");
         phase.resumed(now);
-        assert!(phase.is_running() && phase.at_work().is_some(), "{phase:?}");
+        assert!(phase.is_running() && phase.active().is_some(), "{phase:?}");
         assert_eq!(phase.restored("processor", Some(Offset(9)), Offset(0)), Effect::None, "a state comes once");
     }
 
@@ -292,7 +294,7 @@ mod tests {
     fn checkpoints_are_due_at_intervals_and_at_once_while_draining() {
         let now = Instant::now();
         let mut phase = running(now + PAUSE);
-        let is_due = |phase: &mut Phase<_, _>, at: Instant| phase.at_work_mut().is_some_and(|work| work.is_checkpoint_due(at, INTERVAL));
+        let is_due = |phase: &mut Phase<_, _>, at: Instant| phase.active_mut().is_some_and(|work| work.is_checkpoint_due(at, INTERVAL));
         assert!(!is_due(&mut phase, now));
         assert!(is_due(&mut phase, now + PAUSE));
         assert!(!is_due(&mut phase, now + PAUSE + INTERVAL / 2));
@@ -309,7 +311,7 @@ mod tests {
         let mut pause = PAUSE;
         for _ in 0..3 {
             assert_eq!(phase.lose(now, PAUSE), Effect::Pause);
-            assert!(!phase.is_at_work() && !phase.has_failed() && phase.at_work().is_none(), "{phase:?}");
+            assert!(!phase.is_at_work() && !phase.has_failed() && phase.active().is_none(), "{phase:?}");
             assert!(!phase.is_restore_due(now + pause - Duration::from_millis(1)) && phase.is_restore_due(now + pause), "{phase:?}");
             phase.restore_with("next writer");
             assert_eq!(phase.restored("processor", None, Offset(0)), Effect::Resume(Offset(7)), "where it began, if nothing is committed");
@@ -362,9 +364,9 @@ mod tests {
     #[test]
     fn state_in_memory_has_no_writer() {
         let mut phase = Phase::<&str, &str>::in_memory("processor", Instant::now());
-        assert!(phase.is_running() && phase.at_work().is_some_and(|work| work.writer().is_none()));
+        assert!(phase.is_running() && phase.active().is_some_and(|work| work.writer().is_none()));
         phase.drain();
-        assert!(!phase.is_running() && phase.at_work().is_some_and(|work| work.writer().is_none()));
-        assert!(running(Instant::now()).at_work().is_some_and(|work| work.writer().is_some()));
+        assert!(!phase.is_running() && phase.active().is_some_and(|work| work.writer().is_none()));
+        assert!(running(Instant::now()).active().is_some_and(|work| work.writer().is_some()));
     }
 }

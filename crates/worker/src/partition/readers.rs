@@ -50,12 +50,12 @@ impl Readers {
 /// run out.
 #[derive(Default)]
 pub struct SharedReaders {
-    shelf: Mutex<Shelf>,
+    pool: Mutex<ReaderPool>,
     came_back: Condvar,
 }
 
 #[derive(Default)]
-struct Shelf {
+struct ReaderPool {
     idle: Vec<Arc<Readers>>,
     lent: usize,
     /// How often readers came back.
@@ -63,12 +63,12 @@ struct Shelf {
 }
 
 /// Readers that a takeover has for now. When they are dropped, the next takeover gets them.
-pub(super) struct Lent {
+pub(super) struct BorrowedReaders {
     readers: Arc<Readers>,
     shared: Arc<SharedReaders>,
 }
 
-impl Deref for Lent {
+impl Deref for BorrowedReaders {
     type Target = Readers;
 
     fn deref(&self) -> &Readers {
@@ -76,7 +76,7 @@ impl Deref for Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for BorrowedReaders {
     fn drop(&mut self) {
         let idle = self.readers.rest().then(|| Arc::clone(&self.readers));
         self.shared.take_back(idle);
@@ -88,43 +88,43 @@ impl SharedReaders {
     ///
     /// # Errors
     /// librdkafka makes no more clients.
-    pub(super) fn lend(self: &Arc<Self>, kafka: &KafkaSettings, topics: &StageTopics) -> Result<Lent, RestoreError> {
+    pub(super) fn lend(self: &Arc<Self>, kafka: &KafkaSettings, topics: &StageTopics) -> Result<BorrowedReaders, RestoreError> {
         let readers = match self.take() {
             Some(idle) => idle,
             None => Arc::new(Readers::new(kafka, topics).inspect_err(|_| self.take_back(None))?),
         };
-        Ok(Lent { readers, shared: Arc::clone(self) })
+        Ok(BorrowedReaders { readers, shared: Arc::clone(self) })
     }
 
     /// Takes idle readers, or waits until there are some or it is time to make new ones. Either way a takeover counts as having readers.
     fn take(&self) -> Option<Arc<Readers>> {
-        let mut shelf = self.shelf();
-        while shelf.idle.is_empty() && shelf.lent >= LENT_BEFORE_WAITING {
-            let returns = shelf.returns;
-            let (after, wait) = self.came_back.wait_timeout(shelf, PATIENCE).unwrap_or_else(PoisonError::into_inner);
-            shelf = after;
-            if wait.timed_out() && shelf.returns == returns {
+        let mut pool = self.pool();
+        while pool.idle.is_empty() && pool.lent >= LENT_BEFORE_WAITING {
+            let returns = pool.returns;
+            let (after, wait) = self.came_back.wait_timeout(pool, PATIENCE).unwrap_or_else(PoisonError::into_inner);
+            pool = after;
+            if wait.timed_out() && pool.returns == returns {
                 break;
             }
         }
-        shelf.lent += 1;
-        shelf.idle.pop()
+        pool.lent += 1;
+        pool.idle.pop()
     }
 
     fn take_back(&self, readers: Option<Arc<Readers>>) {
-        let mut shelf = self.shelf();
-        shelf.idle.extend(readers);
-        shelf.lent = shelf.lent.saturating_sub(1);
-        shelf.returns += 1;
-        let unused = if shelf.lent == 0 { std::mem::take(&mut shelf.idle) } else { Vec::new() };
-        drop(shelf);
+        let mut pool = self.pool();
+        pool.idle.extend(readers);
+        pool.lent = pool.lent.saturating_sub(1);
+        pool.returns += 1;
+        let unused = if pool.lent == 0 { std::mem::take(&mut pool.idle) } else { Vec::new() };
+        drop(pool);
         self.came_back.notify_one();
         // librdkafka takes a tenth of a second to end a client. Nobody waits for that.
         drop(unused);
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pool(&self) -> MutexGuard<'_, ReaderPool> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
         (kafka, topics)
     }
 
-    fn is_same(lent: &Lent, reader: *const Readers) -> bool {
+    fn is_same(lent: &BorrowedReaders, reader: *const Readers) -> bool {
         std::ptr::eq(Arc::as_ptr(&lent.readers), reader)
     }
 
@@ -162,8 +162,8 @@ mod tests {
         let second = lend();
         assert!(is_same(&second, readers));
         drop((goes_on, second));
-        assert!(shared.shelf().idle.is_empty(), "no takeover goes on");
-        assert_eq!(shared.shelf().lent, 0);
+        assert!(shared.pool().idle.is_empty(), "no takeover goes on");
+        assert_eq!(shared.pool().lent, 0);
     }
 
     #[test]

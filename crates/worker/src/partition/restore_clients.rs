@@ -9,7 +9,7 @@ use tollgate_core::event::record::Partition;
 use crate::kafka::StageTopics;
 use crate::metrics::Metrics;
 
-use super::readers::{Lent, SharedReaders};
+use super::readers::{BorrowedReaders, SharedReaders};
 use super::restore_error::RestoreError;
 use super::transaction::Transactions;
 
@@ -28,7 +28,7 @@ pub(super) struct RestoreParts<'p> {
 /// The clients of a takeover. They outlive a failed attempt, because connections and coordinators that were found need not be found again.
 pub(super) struct Clients {
     pub(super) transactions: Transactions,
-    pub(super) readers: Lent,
+    pub(super) readers: BorrowedReaders,
     /// Whether the earlier owners are fenced already.
     has_fenced: bool,
     /// Whether a transaction failed, so that the next attempt needs another producer.

@@ -79,7 +79,7 @@ impl Http {
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         for number in 0..schedule.count {
             sender.draw(&mut event, &mut sent);
-            std::thread::sleep((start + schedule.due(number)).saturating_duration_since(Instant::now()));
+            std::thread::sleep((start + schedule.due_time(number)).saturating_duration_since(Instant::now()));
             let (answer, answered, number) = (self.post(&event, deadline)?, answered.clone(), event.number);
             let places = Arc::clone(&places);
             self.runtime.spawn(async move {

@@ -9,7 +9,6 @@
 //! ```
 
 mod decode;
-mod early;
 mod fields;
 mod in_force;
 mod keyed;
@@ -21,6 +20,7 @@ mod schema;
 mod subject;
 mod switches;
 mod table;
+mod uncommitted;
 
 pub use decode::{CONTROL_BYTES_MAX, decode};
 pub use in_force::in_force;

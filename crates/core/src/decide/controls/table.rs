@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
-use super::early::Early;
 use super::in_force::in_force;
 use super::keyed::Keyed;
 use super::record::{AgentPassport, Control, HoldsUntil};
 use super::rejection::ControlRejection;
 use super::subject::Subject;
 use super::switches::{Switches, Times};
+use super::uncommitted::UncommittedRestrictions;
 use crate::decide::ruling::{SubjectKind, Suspension};
 use crate::event::decode::Event;
 use crate::event::record::{Offset, Partition};
@@ -28,7 +28,7 @@ pub struct Controls {
     counts: [AtomicUsize; SubjectKind::ALL.len()],
     keyed: Keyed,
     /// Restrictions of records that are not committed yet.
-    early: Early,
+    uncommitted: UncommittedRestrictions,
 }
 
 /// The change that a control record has made.
@@ -70,7 +70,7 @@ impl Controls {
             subjects: DashMap::default(),
             counts: Default::default(),
             keyed: Keyed::new(subject_keys),
-            early: Early::default(),
+            uncommitted: UncommittedRestrictions::default(),
         }
     }
 
@@ -110,12 +110,12 @@ impl Controls {
     /// Lets a record count that is not committed yet, if it restricts. Returns whether it does. A record that cannot be read restricts if its
     /// key names a control.
     pub fn apply_early(&self, key: Option<&[u8]>, value: Option<&[u8]>, place: (Partition, Offset)) -> bool {
-        in_force(key, value).is_ok_and(|(control, _)| self.early.add(control, place))
+        in_force(key, value).is_ok_and(|(control, _)| self.uncommitted.add(control, place))
     }
 
     /// Forgets what counted early in front of an offset of a partition, where every record is applied by now or was aborted.
     pub fn settle(&self, partition: Partition, next: Offset) {
-        self.early.settle(partition, next);
+        self.uncommitted.settle(partition, next);
     }
 
     /// Changes what is said of a subject. The count changes while its entry is locked, so that no reader finds a count of zero beside a
@@ -155,7 +155,7 @@ impl Controls {
     /// force.
     #[must_use]
     pub fn early_passports(&self, agent_id: &str) -> Vec<AgentPassport> {
-        self.early.passports(agent_id)
+        self.uncommitted.passports(agent_id)
     }
 
     /// Returns the suspension of a subject that an event is on behalf of, if one is in force at the event's time. A thread's suspension is
@@ -169,7 +169,7 @@ impl Controls {
             let settled = || Subject::all_of(event, kind).find_map(|subject| self.suspension_of(&subject, times));
             let early = || Subject::all_of(event, kind).find_map(|subject| self.early_suspension_of(&subject, times));
             let found = if self.suspended_count(kind) == 0 { None } else { settled() };
-            found.or_else(|| if self.early.is_empty() { None } else { early() })
+            found.or_else(|| if self.uncommitted.is_empty() { None } else { early() })
         })
     }
 
@@ -186,7 +186,7 @@ impl Controls {
         self.keyed.hashes(subject).find_map(|hash| {
             let key = (subject.kind, hash);
             let settled = self.subjects.get(&key).map(|switches| switches.clone());
-            let reason = self.early.suspension(key, settled.as_ref(), times)?;
+            let reason = self.uncommitted.suspension(key, settled.as_ref(), times)?;
             Some(Suspension { kind: subject.kind, reason })
         })
     }

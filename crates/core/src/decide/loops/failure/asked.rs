@@ -36,12 +36,7 @@ impl Asked {
         }
         let flag = |flag: u8, applies: bool| if applies { flag } else { 0 };
         let is_help = ["--help", " -h", "help "].iter().any(|word| position(command, word).is_some());
-        Self(
-            Self::SENDS
-                | flag(Self::ANSWERS, answers(command))
-                | flag(Self::LOOKS_UP, is_lookup(command))
-                | flag(Self::HELP, is_help),
-        )
+        Self(Self::SENDS | flag(Self::ANSWERS, answers(command)) | flag(Self::LOOKS_UP, is_lookup(command)) | flag(Self::HELP, is_help))
     }
 
     /// Returns the flags of these bits.

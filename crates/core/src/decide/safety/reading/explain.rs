@@ -5,7 +5,7 @@ use tollgate_json::{Shape, Value};
 
 use super::paths::{Place, Visit};
 use super::scan::paths_of;
-use super::test::{Said, Test};
+use super::test::{ReasonText, Test};
 use super::{CallsAt, Ending, Reader, ReasonAt};
 use crate::event::decode::ModelBody;
 
@@ -65,8 +65,8 @@ impl Explanation {
 impl<'d> Visit<'d> for Explanation {
     fn reason(&mut self, place: &Place<ReasonAt>, value: Value<'d>, beside: Value<'d>) {
         let (shown, means, rule) = match place.at.test.read(value, beside) {
-            Said::Stop(found) => (found.value.to_string(), "stop", Some(place.at.rule)),
-            Said::Ended(word, ending) if word.len() <= SHOWN_MAX => {
+            ReasonText::Stop(found) => (found.value.to_string(), "stop", Some(place.at.rule)),
+            ReasonText::Ended(word, ending) if word.len() <= SHOWN_MAX => {
                 let means = match ending {
                     Ending::Complete => "complete",
                     Ending::Cut => "cut",
@@ -74,7 +74,7 @@ impl<'d> Visit<'d> for Explanation {
                 };
                 (word.into_owned(), means, None)
             }
-            Said::Nothing if !matches!(place.at.test, Test::Ending) => return,
+            ReasonText::Nothing if !matches!(place.at.test, Test::Ending) => return,
             _ if value.shape() == Shape::Number => (String::from_utf8_lossy(value.source()).into_owned(), "nothing", None),
             _ => (value.shape().to_string(), "nothing", None),
         };

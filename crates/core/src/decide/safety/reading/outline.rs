@@ -3,7 +3,7 @@
 use tollgate_json::Value;
 
 use super::paths::{MESSAGES, Node, Paths, RESPONSES};
-use super::test::Said;
+use super::test::ReasonText;
 use super::{CallsAt, Ending, READERS, ReasonValue};
 
 /// A place on the readers' paths.
@@ -59,9 +59,9 @@ impl OnPath {
     pub(crate) fn is_known(self, value: Value<'_>, beside: Value<'_>) -> bool {
         let Some((node, text)) = self.node().zip(value.as_text()) else { return false };
         node.reasons.iter().any(|place| match place.at.test.read(value, beside) {
-            Said::Stop(found) => matches!(found.value, ReasonValue::Text(shown) if shown.as_bytes() == text.as_bytes()),
-            Said::Ended(_, ending) => ending != Ending::Unknown,
-            Said::Nothing => false,
+            ReasonText::Stop(found) => matches!(found.value, ReasonValue::Text(shown) if shown.as_bytes() == text.as_bytes()),
+            ReasonText::Ended(_, ending) => ending != Ending::Unknown,
+            ReasonText::Nothing => false,
         })
     }
 }

@@ -9,7 +9,7 @@ use tollgate_json::{DEPTH_MAX, Parser, Shape, Value};
 
 use super::ending::Ending;
 use super::paths::{MESSAGES, Paths, Place, RESPONSES, Visit};
-use super::test::{Found, Said};
+use super::test::{Found, ReasonText};
 use super::{CallsAt, CallsKind, Reader, ReasonAt, Stage};
 use crate::decide::safety::ReasonSet;
 use crate::event::decode::ModelBody;
@@ -103,14 +103,14 @@ impl<'d> Visit<'d> for Scan<'d> {
 
     fn reason(&mut self, place: &Place<ReasonAt>, value: Value<'d>, beside: Value<'d>) {
         match place.at.test.read(value, beside) {
-            Said::Stop(found) => {
+            ReasonText::Stop(found) => {
                 self.signals.push(Signal { reader: place.reader, reason: place.at, found, beside, rank: place.rank });
             }
-            Said::Ended(word, ending) if !word.is_empty() => {
+            ReasonText::Ended(word, ending) if !word.is_empty() => {
                 self.is_cut |= ending == Ending::Cut;
                 self.endings.push(word);
             }
-            Said::Ended(..) | Said::Nothing => {}
+            ReasonText::Ended(..) | ReasonText::Nothing => {}
         }
     }
 

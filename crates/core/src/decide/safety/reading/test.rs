@@ -74,7 +74,7 @@ impl Found {
 
 /// What a value says at its place.
 #[derive(Debug)]
-pub(super) enum Said<'d> {
+pub(super) enum ReasonText<'d> {
     /// A safety system stopped the response.
     Stop(Found),
     /// The response ended in this word, which means no stop.
@@ -102,14 +102,14 @@ pub enum Test {
 
 impl Test {
     /// Returns what a value says, with the object around it.
-    pub(super) fn read<'d>(&self, value: Value<'d>, beside: Value<'d>) -> Said<'d> {
+    pub(super) fn read<'d>(&self, value: Value<'d>, beside: Value<'d>) -> ReasonText<'d> {
         if !matches!(self, Self::Ending) {
-            return self.find(value, beside).map_or(Said::Nothing, Said::Stop);
+            return self.find(value, beside).map_or(ReasonText::Nothing, ReasonText::Stop);
         }
-        let Some(word) = text_of(value) else { return Said::Nothing };
+        let Some(word) = text_of(value) else { return ReasonText::Nothing };
         match Ending::of(&word) {
-            Ending::Stop { category, shown } => Said::Stop(Found::text(shown, refined(category, beside), Some(Stage::Output))),
-            ending => Said::Ended(word, ending),
+            Ending::Stop { category, shown } => ReasonText::Stop(Found::text(shown, refined(category, beside), Some(Stage::Output))),
+            ending => ReasonText::Ended(word, ending),
         }
     }
 

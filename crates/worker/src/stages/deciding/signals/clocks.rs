@@ -13,7 +13,7 @@ use tollgate_core::event::record::Partition;
 use super::source::Source;
 
 /// For how many ticks a source has to be silent and caught up, and the brokers have to take clocks, before time passes without events.
-const CALM_TICKS: u32 = 3;
+const SETTLED_TICKS_MIN: u32 = 3;
 
 /// How often a clock is told that does not change. A source that nothing is heard of for ten minutes is left out of the time, and one that
 /// only waits must not be: its signals are still to come.
@@ -21,14 +21,14 @@ const REPEAT_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Whether the brokers take what is told.
 #[derive(Debug, Default)]
-pub(super) struct Calm {
+pub(super) struct SettledTicks {
     /// Whether everything was acknowledged at some time since the last tick.
     is_settled: bool,
     /// For how many ticks that has been so.
     ticks: u32,
 }
 
-impl Calm {
+impl SettledTicks {
     /// Notes whether everything that was told is acknowledged.
     pub(super) fn note(&mut self, is_settled: bool) {
         self.is_settled |= is_settled;
@@ -37,7 +37,7 @@ impl Calm {
     /// Ends a tick, and returns whether the brokers have been taking what is told.
     pub(super) fn tick(&mut self) -> bool {
         self.ticks = if std::mem::take(&mut self.is_settled) { self.ticks.saturating_add(1) } else { 0 };
-        self.ticks >= CALM_TICKS
+        self.ticks >= SETTLED_TICKS_MIN
     }
 }
 
@@ -50,24 +50,24 @@ pub(super) enum Report {
     Idle(Partition),
 }
 
-/// Calls `tell` for each source whose clock has changed. `is_calm` says that the brokers take clocks.
-pub(super) fn report_clocks(sources: &mut FxHashMap<Partition, Source>, is_calm: bool, now: Instant, mut tell: impl FnMut(Report)) {
+/// Calls `tell` for each source whose clock has changed. `has_settled` says that the brokers take clocks.
+pub(super) fn report_clocks(sources: &mut FxHashMap<Partition, Source>, has_settled: bool, now: Instant, mut tell: impl FnMut(Report)) {
     for source in sources.values_mut() {
         if std::mem::take(&mut source.is_active) || source.active_at.is_none() {
             source.active_at = Some(now);
         }
-        let is_idle = is_calm && source.is_caught_up;
+        let is_idle = has_settled && source.is_caught_up;
         source.idle_ticks = if is_idle { source.idle_ticks.saturating_add(1) } else { 0 };
     }
     // Idle sources have come as far as the one that has come farthest.
     let farthest = sources.values().filter_map(|source| reached(source, now)).max();
     for (partition, source) in sources {
-        if source.idle_ticks >= CALM_TICKS && farthest > source.time_ms {
+        if source.idle_ticks >= SETTLED_TICKS_MIN && farthest > source.time_ms {
             (source.time_ms, source.active_at) = (farthest, Some(now));
         }
         let Some(time_ms) = source.time_ms else {
             let is_new = source.idle_at.is_none_or(|at| now.saturating_duration_since(at) >= REPEAT_INTERVAL);
-            if source.idle_ticks >= CALM_TICKS && is_new {
+            if source.idle_ticks >= SETTLED_TICKS_MIN && is_new {
                 source.idle_at = Some(now);
                 tell(Report::Idle(*partition));
             }
@@ -86,7 +86,7 @@ pub(super) fn report_clocks(sources: &mut FxHashMap<Partition, Source>, is_calm:
 /// Returns the time that a source has reached: that of its events, and what has passed since if it is idle.
 fn reached(source: &Source, now: Instant) -> Option<i64> {
     let time_ms = source.time_ms?;
-    if source.idle_ticks < CALM_TICKS {
+    if source.idle_ticks < SETTLED_TICKS_MIN {
         return Some(time_ms);
     }
     let passed = source.active_at.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
@@ -102,14 +102,14 @@ mod tests {
     /// Two sources and a time of the process.
     struct Member {
         sources: FxHashMap<Partition, Source>,
-        calm: Calm,
+        settled_ticks: SettledTicks,
         now: Instant,
     }
 
     impl Member {
         fn new() -> Self {
             let sources = [0, 1].map(|number| (Partition(number), Source::new(None))).into_iter().collect();
-            Self { sources, calm: Calm::default(), now: Instant::now() }
+            Self { sources, settled_ticks: SettledTicks::default(), now: Instant::now() }
         }
 
         fn event(&mut self, partition: i32, offset: i64, time_ms: i64) {
@@ -122,9 +122,9 @@ mod tests {
         /// Lets a second pass, in which the brokers take clocks or do not.
         fn second(&mut self, is_settled: bool) -> Vec<(i32, i64)> {
             self.now += Duration::from_secs(1);
-            self.calm.note(is_settled);
-            let (is_calm, mut published) = (self.calm.tick(), Vec::new());
-            report_clocks(&mut self.sources, is_calm, self.now, |report| {
+            self.settled_ticks.note(is_settled);
+            let (has_settled, mut published) = (self.settled_ticks.tick(), Vec::new());
+            report_clocks(&mut self.sources, has_settled, self.now, |report| {
                 published.push(match report {
                     Report::Clock(clock) => (clock.source.0, clock.time_ms),
                     Report::Idle(source) => (source.0, -1),
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn an_idle_source_comes_as_far_as_the_others_and_goes_on() {
         let mut member = Member::new();
-        (0..CALM_TICKS).for_each(|_| _ = member.second(true));
+        (0..SETTLED_TICKS_MIN).for_each(|_| _ = member.second(true));
         member.event(0, 0, 5_000);
         member.caught_up();
         assert_eq!(member.second(true), [(0, 5_000)]);
@@ -176,7 +176,7 @@ mod tests {
         let published: Vec<_> = (0..9).flat_map(|_| member.second(true)).collect();
         assert_eq!(published, [], "it may have events that were not taken");
         member.caught_up();
-        let published: Vec<_> = (0..CALM_TICKS).flat_map(|_| member.second(true)).collect();
+        let published: Vec<_> = (0..SETTLED_TICKS_MIN).flat_map(|_| member.second(true)).collect();
         assert_eq!(published, [(0, -1), (1, -1)]);
         let published: Vec<_> = (0..60).flat_map(|_| member.second(true)).collect();
         assert_eq!(published, [(0, -1), (1, -1)], "it is still there");
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn no_time_passes_for_who_is_behind_or_while_brokers_are_away() {
         let mut member = Member::new();
-        (0..CALM_TICKS).for_each(|_| _ = member.second(true));
+        (0..SETTLED_TICKS_MIN).for_each(|_| _ = member.second(true));
         member.event(0, 0, 5_000);
         let published: Vec<_> = (0..9).flat_map(|_| member.second(true)).collect();
         assert_eq!(published, [(0, 5_000)], "there are records that it has not taken");

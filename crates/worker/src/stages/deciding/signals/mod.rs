@@ -34,7 +34,7 @@ use crate::metrics::Metrics;
 use crate::outbox::{LatePublications, Publications};
 use tollgate_config::settings::KafkaSettings;
 
-use clocks::Calm;
+use clocks::SettledTicks;
 use counts::SignalCounts;
 use pace::Decisions;
 use source::{HeldRecord, Source};
@@ -73,7 +73,7 @@ impl SignalTopic {
 pub(super) struct Signals {
     sources: FxHashMap<Partition, Source>,
     targets: Targets,
-    calm: Calm,
+    settled_ticks: SettledTicks,
     counts: SignalCounts,
     decisions: Decisions,
 }
@@ -81,7 +81,7 @@ pub(super) struct Signals {
 impl Signals {
     pub(super) fn new(topic: SignalTopic, metrics: &Metrics) -> Self {
         let (targets, counts) = (Targets::new(topic), SignalCounts::new(metrics));
-        Self { sources: FxHashMap::default(), targets, calm: Calm::default(), counts, decisions: Decisions::default() }
+        Self { sources: FxHashMap::default(), targets, settled_ticks: SettledTicks::default(), counts, decisions: Decisions::default() }
     }
 
     /// Begins a partition. `new_end` is where it ended if nothing is known of it.
@@ -138,7 +138,7 @@ impl Signals {
         let now = Instant::now();
         let pace = self.decisions.end_round(now, now_ms);
         self.targets.send(now, pace, late);
-        self.calm.note(late.is_settled());
+        self.settled_ticks.note(late.is_settled());
     }
 
     /// Returns how many records hold signals that are not published yet; those that are gathered count as one, so that rounds go on.
@@ -148,8 +148,8 @@ impl Signals {
 
     /// Adds the times of all sources to the next records.
     pub(super) fn tick(&mut self, now: Instant) {
-        let is_calm = self.calm.tick();
-        clocks::report_clocks(&mut self.sources, is_calm, now, |report| self.targets.tell(report));
+        let has_settled = self.settled_ticks.tick();
+        clocks::report_clocks(&mut self.sources, has_settled, now, |report| self.targets.tell(report));
     }
 
     /// Hands over what was counted.

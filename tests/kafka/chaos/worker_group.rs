@@ -10,7 +10,7 @@ use tollgate_testkit::{Deployment, Random, Worker};
 
 use super::clock::Chronicle;
 use super::plain::Plain;
-use super::report::{Deeds, Findings};
+use super::report::{FaultCounts, Findings};
 
 pub(super) const TICK: Duration = Duration::from_millis(20);
 /// How long a worker may take to stop: the drain timeout, and what a busy machine adds to it.
@@ -62,7 +62,7 @@ pub(crate) struct WorkerGroup<'g> {
     due: Vec<(Instant, Member)>,
     /// The notes of all members of the plain group so far.
     pub(super) notes: Vec<PathBuf>,
-    pub(super) deeds: Deeds,
+    pub(super) fault_counts: FaultCounts,
     pub(super) findings: Findings,
 }
 
@@ -90,7 +90,7 @@ impl<'g> WorkerGroup<'g> {
         let mut findings = Findings::default();
         findings.look_for(&[ENDED, STOPPED_BADLY, NOT_READY, PANICKED, GAVE_UP, UNDECIDED]);
         let (running, leaving, due, notes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut fleet = Self { deployment, chronicle, running, leaving, due, notes, deeds: Deeds::default(), findings };
+        let mut fleet = Self { deployment, chronicle, running, leaving, due, notes, fault_counts: FaultCounts::default(), findings };
         members.iter().try_for_each(|member| fleet.spawn(*member))?;
         fleet.wait_ready();
         Ok(fleet)
@@ -116,7 +116,7 @@ impl<'g> WorkerGroup<'g> {
         }
         let stage: &[&str] = if member.stage.is_empty() { &[] } else { &["--stage", member.stage] };
         let pod = Pod { member, worker: self.deployment.spawn_with(member.name, stage)?, plain, frozen_until: None };
-        self.deeds.workers += 1;
+        self.fault_counts.workers += 1;
         self.chronicle.note(format_args!("start {pod}"))?;
         self.running.push(pod);
         Ok(())
@@ -190,7 +190,7 @@ impl<'g> WorkerGroup<'g> {
         let log = pod.worker.log();
         self.chronicle.note(format_args!("{pod} has ended"))?;
         for (what, text) in LOGGED {
-            *self.deeds.logged.entry(what).or_default() += log.lines().filter(|line| line.contains(text)).count() as u64;
+            *self.fault_counts.logged.entry(what).or_default() += log.lines().filter(|line| line.contains(text)).count() as u64;
         }
         if let Some((before, _)) = log.split_once("panicked at") {
             self.findings.add(PANICKED, || format!("{pod}, see {}:\n{}", pod.worker.log_path().display(), tail(before)));
@@ -208,7 +208,7 @@ impl<'g> WorkerGroup<'g> {
                 self.freeze(at, frozen + Duration::from_millis(random.below(3_000) as u64))
             }
             10..18 if count < WORKERS_MAX => {
-                self.deeds.adds += 1;
+                self.fault_counts.adds += 1;
                 self.spawn(Member::default())
             }
             18..26 if count > WORKERS_MIN => self.remove(),
@@ -233,8 +233,8 @@ impl<'g> WorkerGroup<'g> {
         self.chronicle.note(format_args!("kill {pod}"))?;
         pod.plain = None;
         end(&mut pod.worker)?;
-        self.deeds.kills += 1;
-        self.deeds.kills_while_starting += u64::from(!pod.worker.log().contains(" assigned "));
+        self.fault_counts.kills += 1;
+        self.fault_counts.kills_while_starting += u64::from(!pod.worker.log().contains(" assigned "));
         self.due.push((Instant::now() + pause, pod.member));
         self.count_log(&pod)
     }
@@ -245,7 +245,7 @@ impl<'g> WorkerGroup<'g> {
         self.chronicle.note(format_args!("freeze {pod}"))?;
         pod.signal("STOP")?;
         pod.frozen_until = Some(Instant::now() + time);
-        self.deeds.freezes += 1;
+        self.fault_counts.freezes += 1;
         Ok(())
     }
 
@@ -253,7 +253,7 @@ impl<'g> WorkerGroup<'g> {
         let mut pod = self.running.remove(at);
         self.chronicle.note(format_args!("thaw {pod}"))?;
         pod.frozen_until = None;
-        self.deeds.thaws += 1;
+        self.fault_counts.thaws += 1;
         pod.signal("CONT")?;
         self.running.push(pod);
         Ok(())
@@ -271,7 +271,7 @@ impl<'g> WorkerGroup<'g> {
         self.chronicle.note(format_args!("stop {pod}"))?;
         let logged_at_rest = is_at_rest.then(|| pod.worker.log().len());
         pod.signal("TERM")?;
-        self.deeds.stops += 1;
+        self.fault_counts.stops += 1;
         self.leaving.push(Leaving { pod, asked: Instant::now(), is_back_soon, logged_at_rest });
         Ok(())
     }

@@ -20,14 +20,14 @@ type Place = (Partition, Offset);
 
 /// The restrictions of records that are not settled.
 #[derive(Debug, Default)]
-pub(super) struct Early {
+pub(super) struct UncommittedRestrictions {
     subjects: DashMap<(SubjectKind, Digest), Vec<(Place, Switches)>, FxBuildHasher>,
     passports: DashMap<String, Vec<(Place, AgentPassport)>>,
     /// How many there are. While there are none, nobody looks for one.
     count: AtomicUsize,
 }
 
-impl Early {
+impl UncommittedRestrictions {
     /// Adds the restriction of a record. Returns whether it restricts.
     pub(super) fn add(&self, control: Control, place: Place) -> bool {
         match control {
