@@ -33,26 +33,9 @@ fn files(folders: &[&str], extension: &str) -> Vec<PathBuf> {
 
 /// Returns what ships: the sources of the worker and of the crates, without their tests and benchmarks.
 pub fn source_files() -> Vec<PathBuf> {
-    files(
-        &[
-            "src",
-            "crates/abuse/src",
-            "crates/bench/src",
-            "crates/config/src",
-            "crates/core/src",
-            "crates/fixtures/src",
-            "crates/hosts/src",
-            "crates/json/src",
-            "crates/monitoring/src",
-            "crates/operations/src",
-            "crates/passport/src",
-            "crates/recordings/src",
-            "crates/shell/src",
-            "crates/testkit/src",
-            "crates/worker/src",
-        ],
-        "rs",
-    )
+    let crates = std::fs::read_dir("crates").unwrap().map(|entry| format!("{}/src", entry.unwrap().path().display()));
+    let folders: Vec<_> = crates.chain(["src".to_owned()]).collect();
+    files(&folders.iter().map(String::as_str).collect::<Vec<_>>(), "rs")
 }
 
 fn rust_files() -> Vec<PathBuf> {

@@ -18,7 +18,10 @@ fn check_written(path: &str, wanted: &str) {
     let found = std::fs::read_to_string(path).unwrap_or_default();
     let differs = wanted.lines().zip(found.lines()).position(|(wanted, found)| wanted != found);
     let line = differs.unwrap_or_else(|| wanted.lines().count().min(found.lines().count())) + 1;
-    assert!(found == wanted, "{path} is stale from line {line} on; `UPDATE_DOCS=1 cargo test --test integration -- tidy` writes it anew");
+    assert!(
+        found == wanted,
+        "{path} is stale from line {line} on; `UPDATE_DOCS=1 cargo test --test integration -- tidy` writes it anew"
+    );
 }
 
 #[test]
@@ -140,10 +143,9 @@ fn cut_tables(text: &str) -> Vec<String> {
     faults
 }
 
-/// Returns how many cells a row has. A bar in code, or behind a backslash, divides none.
+/// Returns how many cells a row has. A bar divides cells, in code too, unless a backslash stands before it.
 fn cells_of(line: &str) -> usize {
-    let outside: String = line.replace("\\|", "").split('`').step_by(2).collect();
-    outside.matches('|').count().saturating_sub(1)
+    line.replace("\\|", "").matches('|').count().saturating_sub(1)
 }
 
 #[test]
@@ -157,11 +159,15 @@ fn no_table_of_a_document_is_cut() {
 
 #[test]
 fn cut_tables_are_found() {
-    assert!(cut_tables("text\n\n| a | b |\n|---|---|\n| `x|y` | c\\|d |\n").is_empty());
+    assert!(cut_tables("text\n\n| a | b |\n|---|---|\n| `x\\|y` | c\\|d |\n").is_empty());
     assert!(cut_tables("```\n| no table\n```\n").is_empty());
-    for cut in
-        ["| a |\n|---|\n| b |\n\n| c |\n| d |\n", "| a |\n|---|\n| b | c |\n", "| a |\n|---|\n| b |\ntext\n", "text\n| a |\n|---|\n| b |\n"]
-    {
+    for cut in [
+        "| a |\n|---|\n| `b|c` |\n",
+        "| a |\n|---|\n| b |\n\n| c |\n| d |\n",
+        "| a |\n|---|\n| b | c |\n",
+        "| a |\n|---|\n| b |\ntext\n",
+        "text\n| a |\n|---|\n| b |\n",
+    ] {
         assert!(!cut_tables(cut).is_empty(), "{cut}");
     }
 }

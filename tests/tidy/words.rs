@@ -15,7 +15,7 @@ const VERBS: [&str; 5] = ["be", "is", "are", "was", "were"];
 const EMPTY_PHRASES: [&str; 2] = ["See the module.", "The answer is"];
 
 /// Where a word may stand after all: the file, the word, and why.
-const ALLOWED: [(&str, &str, &str); 0] = [];
+const ALLOWED: [(&str, &str, &str); 1] = [("crates/server/src/tls.rs", "ticket", "TLS has session tickets")];
 
 #[test]
 fn words_that_went_do_not_come_back() {

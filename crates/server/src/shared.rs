@@ -26,7 +26,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(1);
 struct Silence {
     /// When the first event was asked about since the last verdict came.
     since: Option<Instant>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 /// Whether requests can be answered.
@@ -79,7 +79,7 @@ impl Shared {
     /// Hands a verdict to all who wait for it.
     pub fn answer(&self, verdict: Fingerprint, bytes: &VerdictBytes) -> bool {
         let before = std::mem::take(&mut *self.silence());
-        if before.is_told {
+        if before.is_reported {
             tracing::info!("verdicts come again");
             self.health.set_warning(PART, None);
         }
@@ -95,8 +95,8 @@ impl Shared {
     /// only what it asks about can show that workers are back.
     pub fn missed(&self) {
         let mut silence = self.silence();
-        let Some(since) = silence.since.filter(|since| since.elapsed() >= SILENCE_MAX && !silence.is_told) else { return };
-        silence.is_told = true;
+        let Some(since) = silence.since.filter(|since| since.elapsed() >= SILENCE_MAX && !silence.is_reported) else { return };
+        silence.is_reported = true;
         let sentence = format!(
             "no verdict has come for {} s, though events were asked about; see whether workers run and read the events topic (`tollgate top`)",
             since.elapsed().as_secs()

@@ -62,10 +62,7 @@ pub(super) fn mutate(rng: &mut Rng, set: &RuleSet, line: &str, other: &str) -> S
         let place = rng.usize(..=tokens.len());
         match rng.u8(..17) {
             0..4 => tokens.insert(place, piece(rng, set)),
-            4 => {
-                let piece = piece(rng, set);
-                tokens.insert(place, format!(" {piece} "));
-            }
+            4 => tokens.insert(place, format!(" {} ", piece(rng, set))),
             5 | 6 if place < tokens.len() => drop(tokens.remove(place)),
             7 if place < tokens.len() => {
                 if let Some(token) = tokens.get(place).cloned() {
@@ -99,14 +96,8 @@ pub(super) fn mutate(rng: &mut Rng, set: &RuleSet, line: &str, other: &str) -> S
                 let to = rng.usize(from..=lent.len());
                 tokens.splice(place..place, lent.get(from..to).unwrap_or_default().to_vec());
             }
-            14 => {
-                let separator = rng.choice(SEPARATORS).copied().unwrap_or_default();
-                tokens.push(format!("{separator}{other}"));
-            }
-            15 => {
-                let separator = rng.choice(SEPARATORS).copied().unwrap_or_default();
-                tokens.insert(0, format!("{other}{separator}"));
-            }
+            14 => tokens.push(format!("{}{other}", rng.choice(SEPARATORS).copied().unwrap_or_default())),
+            15 => tokens.insert(0, format!("{other}{}", rng.choice(SEPARATORS).copied().unwrap_or_default())),
             _ => {
                 let end = tokens.len();
                 let from = place.min(end);

@@ -51,8 +51,8 @@ const BOMB_PROCESSES: usize = 48;
 /// How much of what a line writes to the standard error is read, in bytes.
 const ERROR_BYTES_MAX: u64 = 16 << 10;
 
-/// The longest part of what a canary wrote that is told, in characters.
-const TOLD_CHARS_MAX: usize = 300;
+/// The longest part of what a canary wrote that is shown, in characters.
+const SHOWN_CHARS_MAX: usize = 300;
 
 /// A shell under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,7 +205,7 @@ impl Runner {
         self.log.set_len(0)?;
         let text = String::from_utf8_lossy(&bytes);
         let first = text.split_terminator('\0').map(str::trim_end).find(|written| !set.tolerates(written));
-        Ok(first.map(|line| Harm::Ran(line.chars().take(TOLD_CHARS_MAX).collect())))
+        Ok(first.map(|line| Harm::Ran(line.chars().take(SHOWN_CHARS_MAX).collect())))
     }
 
     /// Returns the program that was looked for and is not there. What is not there would run elsewhere.

@@ -71,7 +71,7 @@ pub fn page() -> String {
     }
     page += ERRORS_HEAD;
     for (what, values) in errors::table() {
-        let values: Vec<_> = values.iter().map(|value| format!("`{value}`")).collect();
+        let values: Vec<_> = values.iter().map(|value| format!("`{}`", value.replace('|', "\\|"))).collect();
         page += &format!("| {what} | {} |\n", values.join(", "));
     }
     page += CALLS_HEAD;
