@@ -4,32 +4,32 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`server`] | starts the parts, listens, drains |
-//! | [`listen`], `tls` | connections over HTTP/1.1 and HTTP/2, plain or with TLS, bounded |
-//! | [`guard`], [`tokens`], [`token_file`] | who may ask for whom |
-//! | [`watched`] | files that are read again when they change |
+//! | `listen`, `tls` | connections over HTTP/1.1 and HTTP/2, plain or with TLS, bounded |
+//! | `guard`, `tokens`, `token_file` | who may ask for whom |
+//! | `watched` | files that are read again when they change |
 //! | [`routes`] | a route each: events, verdicts, the wires of hosts |
 //! | [`events`] | bodies as events, read as the workers read them |
-//! | [`gate`], [`waits`], [`shared`] | publishes, waits, remembers |
-//! | [`publisher`], [`replies`], [`claim`] | Kafka: events out, verdicts in, one server on a partition |
+//! | `gate`, `waits`, [`shared`] | publishes, waits, remembers |
+//! | `publisher`, `replies`, `claim` | Kafka: events out, verdicts in, one server on a partition |
 //! | `watch` | looks at the topics beside them |
 //! | [`refusal`] | answers without a verdict, in the shape of a verdict that blocks |
 
-pub mod claim;
+mod claim;
 pub mod events;
-pub mod gate;
-pub mod guard;
+mod gate;
+mod guard;
 mod hex;
-pub mod listen;
-pub mod publisher;
+mod listen;
+mod publisher;
 pub mod refusal;
-pub mod replies;
+mod replies;
 pub mod routes;
 pub mod server;
 pub mod shared;
 #[cfg(feature = "tls")]
-pub mod tls;
-pub mod token_file;
-pub mod tokens;
-pub mod waits;
+mod tls;
+mod token_file;
+mod tokens;
+mod waits;
 mod watch;
-pub mod watched;
+mod watched;
