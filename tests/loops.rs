@@ -49,11 +49,11 @@ fn the_table_in_the_readme_is_what_the_report_says() {
     let (before, rest) = readme.split_at(readme.find(HEAD).expect("README has the table"));
     let (found, after) = rest.split_at(rest.find("\n\n").expect("a blank line ends the table") + 1);
     let wanted = table();
-    if std::env::var_os("UPDATE_DOCS").is_some() {
+    if std::env::var_os("TOLLGATE_UPDATE_FIXTURES").is_some() {
         std::fs::write("README.md", format!("{before}{wanted}{after}")).unwrap();
         return;
     }
-    assert_eq!(found, wanted, "`UPDATE_DOCS=1 cargo test --test integration -- loops` writes the table anew");
+    assert_eq!(found, wanted, "`TOLLGATE_UPDATE_FIXTURES=1 cargo test --test integration -- loops` writes the table anew");
 }
 
 /// Returns the events of a thread that makes the same call again and again.

@@ -1,6 +1,6 @@
 //! Checks the tables of documents, and what is written from tables: the pages on topics and metrics, and the default names of topics.
 //!
-//! `UPDATE_DOCS=1 cargo test --test integration -- tidy` writes them anew.
+//! `TOLLGATE_UPDATE_FIXTURES=1 cargo test --test integration -- tidy` writes them anew.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::support::{run, tollgate};
 
 /// Compares a file with the wanted text; writes it where that is asked for.
 fn check_written(path: &str, wanted: &str) {
-    if std::env::var_os("UPDATE_DOCS").is_some() {
+    if std::env::var_os("TOLLGATE_UPDATE_FIXTURES").is_some() {
         std::fs::write(path, wanted).unwrap();
     }
     let found = std::fs::read_to_string(path).unwrap_or_default();
@@ -20,7 +20,7 @@ fn check_written(path: &str, wanted: &str) {
     let line = differs.unwrap_or_else(|| wanted.lines().count().min(found.lines().count())) + 1;
     assert!(
         found == wanted,
-        "{path} is stale from line {line} on; `UPDATE_DOCS=1 cargo test --test integration -- tidy` writes it anew"
+        "{path} is stale from line {line} on; `TOLLGATE_UPDATE_FIXTURES=1 cargo test --test integration -- tidy` writes it anew"
     );
 }
 

@@ -10,7 +10,7 @@
 //! | [`expressions`] | all expressions of rules and panels |
 //! | [`outputs`] | every file that is written from here |
 //!
-//! `UPDATE_DOCS=1 cargo test -p tollgate-monitoring` writes the files anew.
+//! `TOLLGATE_UPDATE_FIXTURES=1 cargo test -p tollgate-monitoring` writes the files anew.
 
 pub mod dashboard;
 pub mod expressions;

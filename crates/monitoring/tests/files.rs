@@ -14,12 +14,12 @@ const PARTS: [&str; 5] = ["**Means.**", "**Users notice.**", "**Look at.**", "**
 
 /// Compares a file with the wanted text; writes it where that is asked for.
 fn check_written(name: &str, wanted: &str) {
-    if std::env::var_os("UPDATE_DOCS").is_some() {
+    if std::env::var_os("TOLLGATE_UPDATE_FIXTURES").is_some() {
         std::fs::create_dir_all(path(name).parent().unwrap()).unwrap();
         std::fs::write(path(name), wanted).unwrap();
     }
     let found = std::fs::read_to_string(path(name)).unwrap_or_default();
-    assert!(found == wanted, "{name} is stale; `UPDATE_DOCS=1 cargo test -p tollgate-monitoring` writes it anew");
+    assert!(found == wanted, "{name} is stale; `TOLLGATE_UPDATE_FIXTURES=1 cargo test -p tollgate-monitoring` writes it anew");
 }
 
 #[test]

@@ -247,7 +247,7 @@ mod tests {
     use super::super::samples::findings;
     use super::*;
 
-    /// The whole text, so that nobody changes it unseen. `UPDATE_SNAPSHOTS=1` writes it anew.
+    /// The whole text, so that nobody changes it unseen. `TOLLGATE_UPDATE_FIXTURES=1` writes it anew.
     #[test]
     fn the_report_is_as_it_was() {
         let picture = "![Latency against offered load](plot.svg)";

@@ -144,14 +144,14 @@ fn escaped(text: &str) -> String {
 pub(crate) mod tests {
     use super::*;
 
-    /// Compares with a file, or writes it if `UPDATE_SNAPSHOTS` is set.
+    /// Compares with a file, or writes it if `TOLLGATE_UPDATE_FIXTURES` is set.
     pub(crate) fn check_snapshot(path: &str, text: &str) {
-        if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        if std::env::var_os("TOLLGATE_UPDATE_FIXTURES").is_some() {
             std::fs::create_dir_all(std::path::Path::new(path).parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
         let expected = std::fs::read_to_string(path).unwrap();
-        assert!(expected == text, "{path} differs; UPDATE_SNAPSHOTS=1 writes it anew:\n{text}");
+        assert!(expected == text, "{path} differs; TOLLGATE_UPDATE_FIXTURES=1 writes it anew:\n{text}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::{Carries, Cleanup, Needed, PartitionRule, Party, TopicSpec};
 const HEAD: &str = "\
 # Topics
 
-Written from the table in `crates/config/src/topics/table.rs`; `UPDATE_DOCS=1 cargo test --test integration -- tidy` writes it anew.
+Written from the table in `crates/config/src/topics/table.rs`; `TOLLGATE_UPDATE_FIXTURES=1 cargo test --test integration -- tidy` writes it anew.
 
 `tollgate topics apply` compares the topics with this table, and `tollgate topics apply --execute` creates and changes what differs:
 [topic setup](topic-setup.md) says how. `tollgate run` ends if a topic that it needs is missing or does not fit, and names that

@@ -5,7 +5,7 @@ use super::{Kind, PROCESS, Spec};
 const HEAD: &str = "\
 # Metrics
 
-Written from the list in `crates/worker/src/metrics/list.rs`; `UPDATE_DOCS=1 cargo test --test integration -- tidy` writes it anew.
+Written from the list in `crates/worker/src/metrics/list.rs`; `TOLLGATE_UPDATE_FIXTURES=1 cargo test --test integration -- tidy` writes it anew.
 
 `/metrics` of the admin endpoint has them in Prometheus' text format. A series appears when there is something to say; those of a partition
 go with it when a worker gives it up. No label ever holds a thread, a user or anything else of an event but its type, what was decided, and

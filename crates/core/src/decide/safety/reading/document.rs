@@ -6,7 +6,7 @@ use super::{CallsAt, READERS, ReasonAt, Test, errors};
 const HEAD: &str = "\
 # Safety stops, by provider
 
-Written from the readers in `crates/core/src/decide/safety/reading/readers`; `UPDATE_DOCS=1 cargo test --test integration -- tidy` writes it
+Written from the readers in `crates/core/src/decide/safety/reading/readers`; `TOLLGATE_UPDATE_FIXTURES=1 cargo test --test integration -- tidy` writes it
 anew.
 
 A provider says in words of its own that its safety system stopped a response. The detector `native` reads the places below, and no other
