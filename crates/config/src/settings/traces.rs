@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use tollgate_core::settings::{REDACTED, Secret, Section, Spelling, shape};
+use tollgate_core::settings::{Secret, Section, is_plain_url, read_header_files, read_headers};
 
 /// Where spans are sent, and which. Decisions do not depend on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -68,33 +68,4 @@ pub(super) fn read(section: &Section<'_>) -> TraceSettings {
         client_certificate_file: section.optional_string("client_certificate_file"),
         client_key_file: section.optional_string("client_key_file"),
     }
-}
-
-fn is_plain_url(url: &str) -> bool {
-    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
-    let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
-    !authority.is_empty() && !authority.contains('@') && !url.contains(char::is_whitespace)
-}
-
-fn read_headers(section: &Section<'_>) -> BTreeMap<String, Secret> {
-    let mut headers = BTreeMap::new();
-    for entry in section.entries("headers", Spelling::Dashes) {
-        match entry.found.as_str() {
-            Some(REDACTED) => entry.fault("a secret that was redacted", "write the header's value"),
-            Some(text) => _ = headers.insert(entry.key, Secret(text.to_owned())),
-            None => entry.fault(shape(entry.found.value), "write a string"),
-        }
-    }
-    headers
-}
-
-fn read_header_files(section: &Section<'_>) -> BTreeMap<String, String> {
-    let mut files = BTreeMap::new();
-    for entry in section.entries("header_files", Spelling::Dashes) {
-        match entry.found.as_str() {
-            Some(file) => _ = files.insert(entry.key, file.to_owned()),
-            None => entry.fault(shape(entry.found.value), "write the name of a file that holds the header's value"),
-        }
-    }
-    files
 }

@@ -6,6 +6,7 @@
 mod duration;
 mod fault;
 mod found;
+mod http;
 mod named;
 mod narrow;
 mod notes;
@@ -18,6 +19,7 @@ mod yaml;
 pub use duration::{DURATION_PATTERN, duration_text, parse_duration};
 pub use fault::{Collector, Fault, Faults};
 pub use found::{Entry, Found, Spelling, shape};
+pub use http::{is_plain_url, read_header_files, read_headers};
 pub use named::{Named, find};
 pub use notes::{Accepted, Notes};
 pub use schema::{SchemaWriter, put};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Http;
-use crate::settings::{REDACTED, Secret, Section, Spelling, shape};
+use crate::settings::{Secret, Section, is_plain_url, read_header_files, read_headers};
 
 /// The settings of a policy server that is asked over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -104,33 +104,4 @@ pub(super) fn read(config: &Section<'_>) -> HttpSettings {
         client_key_file: config.optional_string("client_key_file"),
         ..defaults
     }
-}
-
-fn is_plain_url(url: &str) -> bool {
-    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
-    let authority = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
-    !authority.is_empty() && !authority.contains('@') && !url.contains(char::is_whitespace)
-}
-
-fn read_headers(config: &Section<'_>) -> BTreeMap<String, Secret> {
-    let mut headers = BTreeMap::new();
-    for entry in config.entries("headers", Spelling::Dashes) {
-        match entry.found.as_str() {
-            Some(REDACTED) => entry.fault("a secret that was redacted", "write the header's value"),
-            Some(text) => _ = headers.insert(entry.key, Secret(text.to_owned())),
-            None => entry.fault(shape(entry.found.value), "write a string"),
-        }
-    }
-    headers
-}
-
-fn read_header_files(config: &Section<'_>) -> BTreeMap<String, String> {
-    let mut files = BTreeMap::new();
-    for entry in config.entries("header_files", Spelling::Dashes) {
-        match entry.found.as_str() {
-            Some(file) => _ = files.insert(entry.key, file.to_owned()),
-            None => entry.fault(shape(entry.found.value), "write the name of a file that holds the header's value"),
-        }
-    }
-    files
 }
