@@ -192,8 +192,8 @@ fn the_page_shows_the_programs() {
     let (before, rest) = text.split_once(HEADING).unwrap();
     let after: String = rest.lines().skip_while(|line| line.starts_with('|')).map(|line| format!("{line}\n")).collect();
     let wanted = format!("{before}{HEADING}{}\n{}", page().replace("`|`", "`\\|`"), after.trim_start());
-    if std::env::var_os("UPDATE_DOCS").is_some() {
+    if std::env::var_os("TOLLGATE_UPDATE_FIXTURES").is_some() {
         std::fs::write(PAGE, &wanted).unwrap();
     }
-    assert!(text == wanted, "{PAGE} is stale; UPDATE_DOCS=1 cargo test -p bash-commands writes it anew");
+    assert!(text == wanted, "{PAGE} is stale; TOLLGATE_UPDATE_FIXTURES=1 cargo test -p bash-commands writes it anew");
 }
