@@ -55,7 +55,7 @@ impl<'a> Lookup<'a> {
         if let Some(fault) = self.latest.take_unreadable().into_iter().next() {
             return Err(fault);
         }
-        let (thread, state) = (self.latest.entries.remove(self.thread_id), self.latest.partition);
+        let (thread, state) = (self.latest.entries.swap_remove(self.thread_id), self.latest.partition);
         Ok(ThreadReport { thread_id: self.thread_id, partition, thread, state })
     }
 }
