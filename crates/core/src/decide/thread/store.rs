@@ -135,9 +135,8 @@ impl ThreadStore {
         let mut store = Self { clock, slots, index, ..Self::new(limits) };
         for (id, stored) in threads {
             store.shares.add(stored.tenant);
-            let key = store.insert(&id, stored);
+            let key = store.insert(&id, stored, true);
             store.put_in_order(key);
-            store.change(key, |slot| slot.is_known = true);
         }
         store
     }
@@ -168,7 +167,7 @@ impl ThreadStore {
                         return Admission::Full;
                     }
                 }
-                self.insert(thread_id, StoredThread::default())
+                self.insert(thread_id, StoredThread::default(), false)
             }
         };
         self.take_out_of_order(key);
@@ -278,7 +277,7 @@ impl ThreadStore {
         match self.find(thread_id) {
             None => self.gone.push(thread_id.into()),
             Some(key) => {
-                self.change(key, |slot| slot.is_known = true);
+                self.slots.get_mut(key.at()).into_iter().for_each(|slot| slot.is_known = true);
                 self.mark_dirty(key);
             }
         }
@@ -304,8 +303,8 @@ impl ThreadStore {
         self.index.find(&id, |key| self.slots.get(key.at()).is_some_and(|slot| slot.id.key() == id))
     }
 
-    fn insert(&mut self, id: &str, stored: StoredThread) -> SlotKey {
-        let slot = Slot { id: id.into(), stored, place: Place::Nowhere, is_dirty: false, is_known: false };
+    fn insert(&mut self, id: &str, stored: StoredThread, is_known: bool) -> SlotKey {
+        let slot = Slot { id: id.into(), stored, place: Place::Nowhere, is_dirty: false, is_known };
         let key = SlotKey::new(self.slots.insert(slot));
         let slots = &self.slots;
         self.index.insert(&Key::of(id), key, |key| slots.get(key.at()).map(|slot| &slot.id));
@@ -335,12 +334,6 @@ impl ThreadStore {
             Some(Place::Free) => self.free.remove(&mut self.links, key),
             Some(Place::Stopped) => self.stopped.remove(&mut self.links, key),
             Some(Place::Nowhere) | None => {}
-        }
-    }
-
-    fn change(&mut self, key: SlotKey, change: impl FnOnce(&mut Slot)) {
-        if let Some(slot) = self.slots.get_mut(key.at()) {
-            change(slot);
         }
     }
 
