@@ -28,6 +28,12 @@ pub fn read(name: &str, arguments: &[Argument], given: usize, reading: Reading) 
     if name == "git" && arguments.get(tables::git_subcommand(arguments)).is_some_and(|word| word.text == "clone") {
         return behind_clone(arguments, given);
     }
+    // `gh repo clone` hands what stands behind two dashes on to `git`, whose options may start a program.
+    if name == "gh"
+        && let Some(index) = arguments.iter().position(|word| word.text == "--").filter(|index| index + 1 >= given)
+    {
+        return Err(Unlisted { index, what: tables::OPERAND });
+    }
     if name == "git" && given > 1 && is_remote_add(arguments) {
         return behind_remote_add(arguments, given);
     }

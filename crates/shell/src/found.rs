@@ -5,7 +5,8 @@ use super::grammar::{Command, Kind, List, Redirect, Simple, Word};
 use super::tables;
 
 /// TABLE: what a finder may not have among its words: it prints other texts than names then, or reads names elsewhere.
-const NO_NAMES: [&str; 10] = ["exec", "-ok", "printf", "--format", "--json", "--pretty", "--line-prefix", "--label", "style", "--type"];
+const NO_NAMES: [&str; 11] =
+    ["exec", "-ls", "-ok", "printf", "--format", "--json", "--pretty", "--line-prefix", "--label", "style", "--type"];
 
 /// Returns whether a list is a pipeline that prints names of files that a program has found.
 #[must_use]
@@ -65,11 +66,11 @@ pub fn takes_whole(arguments: &[Argument]) -> bool {
         && arguments.iter().all(|argument| argument.as_known().is_some())
 }
 
-/// Returns the words of a simple command that reads no file by a redirection. What is not literal is an empty text.
+/// Returns the words of a simple command that reads no file by a redirection and prints no errors. What is not literal is an empty text.
 fn words(command: &Command) -> Option<Vec<&str>> {
     let Command { kind: Kind::Simple(Simple { words, .. }), redirects } = command else { return None };
-    let is_read = redirects.iter().any(|redirect| !matches!(redirect, Redirect::File { access: super::grammar::Access::Write, .. }));
-    (!is_read).then(|| words.iter().map(|word| Word::as_text(word).unwrap_or_default()).collect())
+    let is_written = |redirect: &Redirect| matches!(redirect, Redirect::File { access: super::grammar::Access::Write, .. });
+    redirects.iter().all(is_written).then(|| words.iter().map(|word| Word::as_text(word).unwrap_or_default()).collect())
 }
 
 /// Returns whether a command, whose words these are, prints names of files that it finds.
@@ -89,7 +90,13 @@ pub fn is_finder(words: &[&str]) -> bool {
         "git" => match arguments.split_first() {
             Some((&"ls-files", _)) => true,
             Some((&"diff", _)) => tables::gives("git", arguments, &["name-only"]),
-            Some((&"grep", rest)) => rest.first().is_some_and(|word| has_only(word, "rnilwEFI") && word.contains('l')),
+            // The names of files of a revision stand behind its text.
+            Some((&"grep", [letters, rest @ ..])) => {
+                let mut operands = rest.iter().filter(|word| !word.starts_with('-')).skip(1).take_while(|word| **word != "--");
+                has_only(letters, "rnilwEFI")
+                    && letters.contains('l')
+                    && !operands.any(|word| word.contains(['^', '{', ':', '~', '@', ' ']))
+            }
             _ => false,
         },
         _ => false,

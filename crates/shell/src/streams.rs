@@ -5,7 +5,7 @@ use super::grammar::{Access, Command, Kind, List, Redirect, Word, is_loop_name};
 
 /// Returns whether a command reads from a file or a here-document.
 pub(super) fn reads_elsewhere(command: &Command) -> bool {
-    command.redirects.iter().any(|redirect| !matches!(redirect, Redirect::File { access: Access::Write, .. }))
+    command.redirects.iter().any(|redirect| !matches!(redirect, Redirect::File { access: Access::Write, .. } | Redirect::Joined))
 }
 
 /// Returns the place in a pipeline from which on all commands only print what they read, or a part of it, and take none of it for a name.
@@ -24,18 +24,20 @@ pub(super) fn takes_processes(program: &str) -> bool {
     matches!(program, "cat" | "cmp" | "comm" | "diff" | "head" | "join" | "paste" | "sort" | "tail" | "uniq" | "wc")
 }
 
-/// Returns the variables of a condition that is nothing but `read -r NAME…`, perhaps with `IFS=` in front.
-pub(super) fn reader(condition: &List) -> Option<Vec<&str>> {
+/// Returns the variables of a condition that is nothing but `read -r NAME…`, perhaps with `IFS=` in front, and whether what is read stays whole:
+/// several variables, and another separator, take a name apart where the line wants.
+pub(super) fn reader(condition: &List) -> Option<(Vec<&str>, bool)> {
     let [pipeline] = condition.as_slice() else { return None };
     let [Command { kind: Kind::Simple(simple), redirects }] = pipeline.as_slice() else { return None };
     let is_plain = simple.assignments.iter().all(|(name, value)| name == "IFS" && value.as_text().is_some());
+    let is_unparted = simple.assignments.iter().all(|(_, value)| value.as_text() == Some(""));
     let words: Option<Vec<&str>> = simple.words.iter().map(Word::as_text).collect();
     match words?.as_slice() {
         // Shells that do not know `-d` end the loop.
         ["read", "-r", "-d", "", names @ ..] | ["read", "-r", names @ ..] | ["read", names @ ..]
             if is_plain && redirects.is_empty() && !names.is_empty() =>
         {
-            names.iter().all(|name| is_loop_name(name)).then(|| names.to_vec())
+            names.iter().all(|name| is_loop_name(name)).then(|| (names.to_vec(), is_unparted && names.len() == 1))
         }
         _ => None,
     }
@@ -49,7 +51,7 @@ pub(super) fn written(words: &[Argument], redirects: &[Redirect]) -> Option<usiz
         "cat" if arguments.is_empty() => {
             let mut documents = redirects.iter().filter_map(|redirect| match redirect {
                 Redirect::Document(bytes) => Some(*bytes),
-                Redirect::File { .. } => None,
+                Redirect::File { .. } | Redirect::Joined => None,
             });
             let reads = redirects.iter().any(|redirect| matches!(redirect, Redirect::File { access: Access::Read, .. }));
             documents.next().filter(|_| !reads && documents.next().is_none())

@@ -188,8 +188,8 @@ impl<'a> Walk<'a> {
             Kind::While { condition, body } => {
                 self.repeats += 1;
                 match streams::reader(condition) {
-                    Some(names) => {
-                        let computed = !self.is_fed_found;
+                    Some((names, is_whole)) => {
+                        let computed = !(self.is_fed_found && is_whole);
                         self.bound(
                             &names,
                             &Argument { certainty: Certainty::Nothing, computed, found: true, ..Argument::known("*") },

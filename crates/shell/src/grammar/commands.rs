@@ -194,7 +194,7 @@ impl<'t> Parser<'t> {
             if !self.is_redirect() {
                 break;
             }
-            redirects.extend(self.redirect()?);
+            redirects.push(self.redirect()?);
         }
         if !ends_word(self.peek()) {
             return Err(self.refuse(Construct::Unexpected));
@@ -294,7 +294,7 @@ impl<'t> Parser<'t> {
                 break;
             }
             if self.is_redirect() {
-                redirects.extend(self.redirect()?);
+                redirects.push(self.redirect()?);
             } else if let Some(name) = self.assignment(&simple) {
                 self.at += name.len() + 1;
                 let value = self.value(false)?;

@@ -13,8 +13,8 @@ impl Parser<'_> {
         matches!(self.peek_at(digits), Some(b'<' | b'>')) && !is_process
     }
 
-    /// Reads a redirection: none if it only joins the outputs, as `2>&1` does.
-    pub(super) fn redirect(&mut self) -> Result<Option<Redirect>, Refusal> {
+    /// Reads a redirection.
+    pub(super) fn redirect(&mut self) -> Result<Redirect, Refusal> {
         if !self.before().is_none_or(|before| b" \t\n;&|".contains(&before)) {
             return Err(self.refuse(Construct::Redirection));
         }
@@ -24,11 +24,11 @@ impl Parser<'_> {
             return Err(self.refuse(Construct::Process));
         }
         if is("<<") {
-            return self.here_document().map(Some);
+            return self.here_document();
         }
         if let Some(joined) = ["2>&1", "1>&2", ">&2", ">&1"].into_iter().find(|joined| is(joined)) {
             self.at += joined.len();
-            return if ends_word(self.peek()) { Ok(None) } else { Err(self.refuse(Construct::Redirection)) };
+            return if ends_word(self.peek()) { Ok(Redirect::Joined) } else { Err(self.refuse(Construct::Redirection)) };
         }
         let (operator, access) = match rest.as_bytes() {
             [b'<', ..] => ("<", Access::Read),
@@ -48,7 +48,7 @@ impl Parser<'_> {
             return Err(self.refuse(Construct::Redirection));
         }
         let target = self.word()?;
-        Ok(Some(Redirect::File { access, target }))
+        Ok(Redirect::File { access, target })
     }
 
     /// Reads `<<'EOF'` or `<<EOF`. Its body follows behind the end of this line.

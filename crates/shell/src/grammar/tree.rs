@@ -117,6 +117,8 @@ pub enum Redirect {
     },
     /// From a text of so many bytes.
     Document(usize),
+    /// Of one output to the other, as `2>&1` does: errors may stand among what is printed.
+    Joined,
 }
 
 /// What is done with a file.

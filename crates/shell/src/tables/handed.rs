@@ -29,7 +29,7 @@ pub(super) struct Copied {
     pub words: Vec<usize>,
     /// The places of the words that may be where it copies to.
     pub targets: Vec<usize>,
-    /// Whether it may copy what no word of the line names, from another machine or a container.
+    /// Whether it may copy what no word of the line names, from another machine or a container, or out of a folder.
     pub fetches: bool,
 }
 
@@ -53,7 +53,11 @@ pub(super) fn copied(program: &str, arguments: &[Argument]) -> Option<Copied> {
     let last = words.iter().rfind(|index| !may_be_value(index)).copied();
     let targets: Vec<usize> = words.iter().copied().filter(|index| Some(*index) == last || may_be_value(index)).collect();
     let is_remote = |index: &usize| text(*index).split('/').next().is_some_and(|host| host.contains(':'));
-    let fetches = words.iter().any(|index| Some(*index) != last && is_remote(index));
+    // A slash at the end of a source has `rsync` copy what lies in it.
+    let is_opened = |index: &usize| {
+        program == "rsync" && (text(*index).ends_with(['/', '*']) || matches!(text(*index).rsplit('/').next(), Some("." | "..")))
+    };
+    let fetches = words.iter().any(|index| Some(*index) != last && (is_remote(index) || is_opened(index)));
     Some(Copied { words, targets, fetches })
 }
 
@@ -101,11 +105,13 @@ fn is_flag(option: &str) -> bool {
     FLAGS_OF_BUILDS.contains(&option) || FLAGS_OF_CONTAINERS.split(' ').any(|flag| flag == option)
 }
 
-/// Returns whether a mount says that it is only read: `FROM:TO:ro`, `type=bind,src=FROM,readonly`.
+/// Returns whether a mount says that it is only read: `FROM:TO:ro`, `type=bind,src=FROM,readonly`. `U` and `chown` change the owner of its files, and
+/// quotes may hide a comma.
 fn is_only_read(mount: &str) -> bool {
     let is_bind = mount.contains("type=");
     let settings = if is_bind { mount } else { mount.splitn(3, ':').nth(2).unwrap_or_default() };
-    let mut words = settings.split(',').map(|word| word.trim_matches('"'));
-    let says_more = |word: &str| word == "rw" || word.starts_with("ro=") || word.starts_with("readonly=");
-    words.clone().any(|word| matches!(word, "ro" | "readonly")) && !words.any(says_more)
+    let mut words = settings.split(',');
+    let says_more =
+        |word: &str| matches!(word, "rw" | "U" | "chown") || ["ro=", "readonly=", "U=", "chown="].iter().any(|name| word.starts_with(name));
+    !mount.contains('"') && words.clone().any(|word| matches!(word, "ro" | "readonly")) && !words.any(says_more)
 }

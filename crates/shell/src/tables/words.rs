@@ -100,7 +100,7 @@ pub(super) fn is_unsaid(program: &str) -> bool {
 
 /// Returns the place behind which a program of targets hands its words on to what it runs.
 pub(super) fn handed_on(name: &str, arguments: &[Argument]) -> Option<usize> {
-    let is_end = |argument: &Argument| argument.text == "--" || name == "go" && argument.text == "run";
+    let is_end = |argument: &Argument| argument.text == "--" || matches!(name, "cargo" | "go") && argument.text == "run";
     (words_of(name) == Some(Words::Targets)).then(|| arguments.iter().position(is_end)).flatten()
 }
 
@@ -123,10 +123,11 @@ pub(super) fn of_words(name: &str, arguments: &[Argument], is_listed: bool) -> V
     };
     let runs = runs(name).is_some();
     let words = words(arguments);
-    let access = if is_target && writes(arguments, &words) { Access::Write } else { Access::Read };
+    let rewrites = words_of(name) == Some(Words::Targets) && writes(arguments, &words);
+    let access = if rewrites { Access::Write } else { Access::Read };
     let targets = copied(name, arguments).map(|copied| copied.targets).unwrap_or_default();
-    // What is made and where something is copied to is written.
-    let is_written = |index: usize| MAKERS.contains(&name) || targets.contains(&index);
+    // What is made, where something is copied to, and the folder of a project that is built is written.
+    let is_written = |index: usize| MAKERS.contains(&name) || name == "dotnet" || targets.contains(&index) || is_package(index);
     // A single name is a target's, unless files are rewritten.
     let is_target = is_target && access == Access::Read;
     let is_file = |text: &str| !text.is_empty() && (!runs || is_plain(text)) && (!is_target || text.contains(['/', '.']));
@@ -184,7 +185,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
         .filter(|setting| !is_inside(setting));
     let values = settings.filter_map(|setting| setting.rsplit_once('=')).map(|(_, value)| value);
     let places = text.splitn(colons + 1, ':').enumerate().filter(|(at, piece)| *at == 0 || !piece.starts_with('/')).map(|(_, piece)| piece);
-    let listed = text.split(',').skip(1).filter(move |piece| !is_address && piece.starts_with(['/', '~']));
+    let listed = text.split(',').filter(move |piece| !is_address && text.contains(',') && !piece.contains('='));
     places
         .filter(move |piece| is_address || !piece.contains('='))
         .chain(values)
@@ -209,19 +210,23 @@ const VALUES_OF_CONTAINERS: &str = "-w --workdir -u --user --name --network --ho
 /// TABLE: options of `docker build` whose value is no file of this machine.
 const VALUES_OF_BUILDS: [&str; 7] = ["-t", "--tag", "--target", "--platform", "--label", "--build-arg", "--progress"];
 
-/// Returns the places of arguments that are no files of this machine: texts, and what stands in a container.
+/// Returns the places of arguments that are no files of this machine: texts, and what stands in a container. Behind an argument that may be none
+/// or several, nobody knows the places.
 #[must_use]
 pub fn others(program: &str, arguments: &[Argument]) -> Vec<usize> {
     let texts = || arguments.iter().map(|argument| argument.text.as_str()).enumerate();
+    let known = arguments.iter().position(|argument| argument.many).unwrap_or(arguments.len());
     match program {
-        "gh" => texts().filter(|(_, text)| TEXTS_OF_GH.contains(text)).map(|(at, _)| at + 1).collect(),
+        "gh" => texts().filter(|(at, text)| *at < known && TEXTS_OF_GH.contains(text)).map(|(at, _)| at + 1).collect(),
         // `kubectl` takes options of its own in front of the dashes.
         "kubectl" => {
             let is_exec = texts().take_while(|(_, text)| *text != "--").any(|(_, text)| text == "exec");
             let end = texts().find(|(_, text)| *text == "--").map(|(at, _)| at).filter(|_| is_exec);
             end.map_or_else(Vec::new, |end| (end + 1..arguments.len()).collect())
         }
-        "docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose" => in_container(arguments),
+        "docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose" => {
+            in_container(arguments).into_iter().filter(|at| *at <= known).collect()
+        }
         _ => Vec::new(),
     }
 }

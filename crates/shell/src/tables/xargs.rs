@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use super::find::filled;
 use super::options::Options;
-use super::reading::{COMPUTED, scan};
+use super::reading::{COMPUTED, COMPUTED_NAME, scan};
 use super::{Started, Style, Unlisted};
 use crate::argument::{Argument, Certainty};
 
@@ -26,6 +26,13 @@ pub(super) fn xargs(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
             let placeholder = value.as_known().filter(|text| !text.is_empty()).ok_or(Unlisted { index, what: COMPUTED })?;
             command = command.iter().map(|word| filled(word, placeholder, Certainty::Nothing)).collect();
         }
+    }
+    // Another separator than the line break takes names apart where the line wants.
+    let parts = |(name, value): &(_, Option<Argument>)| {
+        matches!(*name, "d" | "delimiter") && value.as_ref().and_then(Argument::as_known) != Some("\\n")
+    };
+    if scan.given.iter().any(parts) {
+        return Err(Unlisted { index: 0, what: COMPUTED_NAME });
     }
     if command.is_empty() {
         // It starts `echo`.
