@@ -1,19 +1,13 @@
-//! The table of topics for people: a page of documentation, and the default names for the configuration file.
+//! The table of topics for people: the tables of a page of documentation, and the default names for the configuration file.
 
 use super::{Carries, Cleanup, Needed, PartitionRule, Party, TopicSpec};
 
+/// The line before the tables, in the page on topics.
+pub const BEGIN: &str = "<!-- Written from crates/config/src/topics/table.rs: begin -->";
+/// The line behind the tables.
+pub const END: &str = "<!-- end -->";
+
 const HEAD: &str = "\
-# Topics
-
-Written from the table in `crates/config/src/topics/table.rs`; `TOLLGATE_UPDATE_FIXTURES=1 cargo test --test integration -- tidy` writes it anew.
-
-`tollgate topics apply` compares the topics with this table, and `tollgate topics apply --execute` creates and changes what differs:
-[topic setup](topic-setup.md) says how. `tollgate run` ends if a topic that it needs is missing or does not fit, and names that
-command. `tollgate dev` makes all of them. Every producer has to use the murmur2 partitioner, so that a thread stays on one partition. Every
-group and events topic needs a state topic of its own; controls may be shared. No two roles may have the same topic, and no reply topic may
-be one of these. Reply topics that `kafka.reply_topics` names are checked and created with them; whoever reads a topic that a prefix such as
-`team-a.*` covers creates it.
-
 | key | default name | records | keyed by | needed |
 |---|---|---|---|---|
 ";
@@ -23,10 +17,10 @@ const SHAPE_HEAD: &str = "
 |---|---|---|---|---|---|
 ";
 
-/// Returns the page about the topics, in Markdown.
+/// Returns the tables of the page on topics, in Markdown.
 #[must_use]
-pub fn page(specs: &[&TopicSpec]) -> String {
-    let mut page = HEAD.to_owned();
+pub fn tables(specs: &[&TopicSpec]) -> String {
+    let mut tables = HEAD.to_owned();
     for spec in specs {
         let needed = match spec.needed {
             Needed::Always => "yes",
@@ -34,14 +28,14 @@ pub fn page(specs: &[&TopicSpec]) -> String {
             Needed::OnRequest => "no",
         };
         let TopicSpec { default_name, what, record_key, .. } = spec;
-        page += &format!("| `{}` | `{default_name}` | {what} | {record_key} | {needed} |\n", spec.path());
+        tables += &format!("| `{}` | `{default_name}` | {what} | {record_key} | {needed} |\n", spec.path());
     }
-    page += SHAPE_HEAD;
+    tables += SHAPE_HEAD;
     for spec in specs {
         let (old, partitions, size) = (cleanup(spec.cleanup), partitions(spec.partitions), size(spec.carries));
-        page += &format!("| {} | {old} | {partitions} | {size} | {} | {} |\n", spec.key, parties(spec.written_by), parties(spec.read_by));
+        tables += &format!("| {} | {old} | {partitions} | {size} | {} | {} |\n", spec.key, parties(spec.written_by), parties(spec.read_by));
     }
-    page
+    tables
 }
 
 /// Returns the lines of `config/tollgate.yaml` below `topics:`.

@@ -21,7 +21,7 @@ mod spec;
 mod table;
 
 pub use create::{NewTopic, to_create};
-pub use document::{defaults, page};
+pub use document::{BEGIN, END, defaults, tables};
 pub use plan::{Change, Refusal, Surroundings, TopicPlan, TopicWishes, plan};
 pub use requirements::{Limits, PartitionCounts, TopicFault, check_partitions, check_settings};
 pub use spec::{Carries, Cleanup, FoundTopic, Needed, PartitionRule, Party, Topic, TopicSpec};
