@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# The image of Tollgate: docs/image.md says what is in it, how large it is and how the stages are proven without an engine.
+# The image of Tollgate: docs/containers.md says what is in it, how large it is and how the stages are proven without an engine.
 #
 #   docker build --build-arg REVISION="$(git rev-parse --short=12 HEAD)" --tag tollgate .
 #   docker build --target symbols --output type=local,dest=symbols .

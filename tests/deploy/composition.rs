@@ -148,9 +148,9 @@ fn it_decides_and_shows_what_it_does() {
     wait_until("the worker that is gone is not healthy", || Ok(!is_healthy())).unwrap();
 }
 
-/// Asks the service `gate` with curl, as docs/compose.md does, and returns its answer.
+/// Asks the service `gate` with curl, as docs/containers.md does, and returns its answer.
 fn asked(places: &Places) -> serde_json::Value {
-    let page = super::read("docs/compose.md");
+    let page = super::read("docs/containers.md");
     let (_, rest) = page.split_once("curl -s http://localhost:7878/v1/events").expect("the page asks the service");
     let arguments = rest.split_once("```").unwrap().0.replace("\\\n", " ");
     let line = format!("curl -s --noproxy '*' http://127.0.0.1:{}/v1/events {arguments}", places.gate);

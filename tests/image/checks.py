@@ -17,7 +17,7 @@ import time
 import dockerfile
 import roots
 
-# What docs/image.md says the files of the image take, in bytes.
+# What docs/containers.md says the files of the image take, in bytes.
 SIZE_MAX = 64_000_000
 # How many verdicts the bundled sample gets.
 SAMPLE_VERDICTS = 25
@@ -27,12 +27,12 @@ SECONDS_MAX = 120
 
 
 def check(stage, symbols, place, revision, say):
-    """Fails at the first thing that is not as docs/image.md says."""
+    """Fails at the first thing that is not as docs/containers.md says."""
     root = stage.root
     libraries(root, say)
     apart(root / PROGRAM, symbols.root / "tollgate.debug", say)
     total, own = roots.size(root), (root / PROGRAM).stat().st_size
-    assert total <= SIZE_MAX, f"the image's files take {total} bytes, and docs/image.md says {SIZE_MAX}"
+    assert total <= SIZE_MAX, f"the image's files take {total} bytes, and docs/containers.md says {SIZE_MAX}"
     say(f"the image's files take {total / 1e6:.1f} MB, {own / 1e6:.1f} of them the program")
     container = Container(stage)
     read_only(container, say)
