@@ -131,7 +131,8 @@ fn equal_partitions(topics: &Topics<'_>, settings: &Settings) -> anyhow::Result<
     let (events, decisions, state) = (topics.find(TopicRole::Events)?, topics.find(TopicRole::Decisions)?, topics.find(TopicRole::State)?);
     ensure!(
         state.partitions <= events.partitions,
-        "topic {} has {} partitions and {} has {}: partitions cannot be taken away. Recreate the topic that has too many; see docs/partitions.md",
+        "topic {} has {} partitions and {} has {}: partitions cannot be taken away. Recreate the topic that has too many; \
+         see docs/partitions.md#more-partitions",
         state.name,
         state.partitions,
         events.name,
@@ -210,7 +211,7 @@ impl Job<'_> {
         };
         ensure!(
             from <= to,
-            "the state is keyed for {from} partitions, and there are {to}: partitions cannot be taken away. See docs/partitions.md"
+            "the state is keyed for {from} partitions, and there are {to}: partitions cannot be taken away. See docs/partitions.md#more-partitions"
         );
         let is_unmarked = |own: &OwnRecords| own.state.as_ref().is_some_and(|state| state.partitions.is_none());
         let last = own.iter().rposition(is_unmarked).map_or(0, |last| last + 1);

@@ -6,7 +6,7 @@ pub enum Refusal {
     /// More partitions are asked of a topic whose threads have state.
     #[error(
         "topic {topic} has {found} partitions, and {wanted} are asked for: threads would hash to other partitions, away from their state. \
-         Grow it as docs/partitions.md says, with tollgate state rekey behind it, or ask for --partitions {found}"
+         Grow it as docs/partitions.md#more-partitions says, with tollgate state rekey behind it, or ask for --partitions {found}"
     )]
     Grow {
         /// The topic.
