@@ -83,7 +83,7 @@ impl Walk<'_> {
     pub(super) fn read_output(&mut self, list: &List) {
         self.ways.push(Way::Substitution);
         let is_read_on = std::mem::replace(&mut self.is_read_on, true);
-        self.list(list);
+        self.elsewhere(|walk| walk.list(list));
         self.is_read_on = is_read_on;
         self.ways.pop();
     }

@@ -1,7 +1,7 @@
 //! Files that a command line opens by redirections, and the folders in which its relative paths may lie.
 
 use super::argument::Argument;
-use super::grammar::{Access, Command, Kind, List, Piece, Redirect, Word};
+use super::grammar::{Access, Command, End, Kind, List, Piece, Pipeline, Redirect, Word};
 use super::paths;
 
 /// A file that a redirection opens.
@@ -96,43 +96,89 @@ pub fn is_special(path: &str) -> bool {
 /// The most folders that are followed.
 const FOLLOWED_MAX: usize = 8;
 
-/// The folders that a line goes to by `cd`. Each of them may be the working directory of any command in the line: which one it is
-/// depends on conditions and subshells.
-#[derive(Debug, Default)]
+/// The folders that a line goes to by `cd`. Where the folder of a command is not known, it may be any of them: which one it is depends on
+/// conditions and subshells.
+#[derive(Debug)]
 pub struct Directories {
+    /// Where the line begins, as far as that is told; else an empty text.
+    start: String,
     /// The folders, with whether they are globs.
     folders: Vec<(String, bool)>,
     has_moved: bool,
     is_lost: bool,
     is_beyond: bool,
-    /// The folder at hand as it is seen from where the line begins, empty for the folder where the line begins. `None` if the folder depends on
-    /// what fails.
+    spot: Spot,
+}
+
+/// What is known of the folder at hand.
+#[derive(Debug, Clone)]
+pub struct Spot {
+    /// The folder as it is seen from where the line begins, or an empty text for where it begins. `None` if it depends on what fails.
     here: Option<String>,
     /// The folder before that one, to which `cd -` goes back.
     before: Option<String>,
+    /// How often the line has gone elsewhere.
+    moves: usize,
+}
+
+impl Default for Directories {
+    fn default() -> Self {
+        let spot = Spot { here: Some(String::new()), before: None, moves: 0 };
+        Self { start: String::new(), folders: Vec::new(), has_moved: false, is_lost: false, is_beyond: false, spot }
+    }
 }
 
 impl Directories {
-    /// Begins to follow each `cd`: [`moves_openly`] says of which lines the folder is known at each command.
-    pub fn follow(&mut self) {
-        self.here = (!self.has_moved).then(String::new);
+    /// Has the line begin in a folder.
+    pub fn start(&mut self, folder: &str) {
+        folder.clone_into(&mut self.start);
+        self.folders.push((folder.to_owned(), false));
+        self.has_moved = true;
+        self.spot.here = Some(folder.to_owned());
     }
 
-    /// Ends to follow: from here on the folder at hand may be any that the line goes to.
+    /// Forgets where the line is: from here on the folder at hand may be any that the line goes to.
     pub fn lose(&mut self) {
-        self.here = None;
+        (self.spot.here, self.spot.before) = (None, None);
     }
 
-    /// Returns a path as it is seen from where the line begins, if the folder at hand is known.
+    /// Returns what is known of the folder at hand.
     #[must_use]
-    pub fn resolved(&self, path: &str) -> String {
-        self.here.as_deref().map_or_else(|| path.to_owned(), |folder| joined(folder, path))
+    pub fn spot(&self) -> Spot {
+        self.spot.clone()
+    }
+
+    /// Goes to where the line has been, and returns from where.
+    pub fn set(&mut self, spot: Spot) -> Spot {
+        std::mem::replace(&mut self.spot, spot)
+    }
+
+    /// Returns how often the line has gone elsewhere, in this shell.
+    #[must_use]
+    pub fn moves(&self) -> usize {
+        self.spot.moves
+    }
+
+    /// Forgets where the line is, if it has gone elsewhere since it had done so this often.
+    pub fn lose_since(&mut self, moves: usize) {
+        if self.spot.moves != moves {
+            self.lose();
+        }
+    }
+
+    /// Returns a path as it is seen from where the line begins, if it does not depend on a folder that is not known.
+    #[must_use]
+    pub fn seen(&self, path: &str) -> Option<String> {
+        if !is_relative(path) {
+            return Some(path.to_owned());
+        }
+        self.spot.here.as_deref().map(|folder| joined(folder, path))
     }
 
     /// Returns a relative path as it is seen from each folder above the folder at hand; none if that folder is not known.
     #[must_use]
     pub fn above(&self, path: &str) -> Vec<String> {
-        let here = self.here.as_deref().unwrap_or_default();
+        let here = self.spot.here.as_deref().unwrap_or_default();
         let ends = here.char_indices().filter(|(at, char)| *char == '/' && *at > 0).map(|(at, _)| at);
         let folders = std::iter::once(0).filter(|_| !here.is_empty() && is_relative(here)).chain(ends);
         folders.filter_map(|end| Some(joined(here.get(..end)?, path))).collect()
@@ -140,10 +186,16 @@ impl Directories {
 
     /// Notes a `cd` with these arguments. If it may be repeated, a relative one leads nobody knows where.
     pub fn go(&mut self, arguments: &[Argument], repeats: bool) {
-        self.has_moved = true;
-        if self.follows(arguments) {
-            return;
+        self.spot.moves += 1;
+        if !self.follows(arguments) {
+            self.visit(arguments, repeats);
         }
+        self.has_moved = true;
+    }
+
+    /// Notes that a program or a `cd` with these arguments goes to a folder from one that is not known.
+    pub fn visit(&mut self, arguments: &[Argument], repeats: bool) {
+        self.has_moved = true;
         let operands: Vec<&Argument> = arguments.iter().filter(|argument| argument.is_operand()).collect();
         let (target, is_glob) = match operands.as_slice() {
             [] if arguments.is_empty() => ("~", false),
@@ -155,7 +207,7 @@ impl Directories {
         let from = if is_relative(target) { self.folders.clone() } else { Vec::new() };
         let mut targets: Vec<(String, bool)> =
             from.iter().map(|(folder, in_glob)| (format!("{folder}/{target}"), *in_glob || is_glob)).collect();
-        targets.push((target.to_owned(), is_glob));
+        targets.push((joined(&self.start, target), is_glob));
         targets.retain(|target| !self.folders.contains(target));
         self.folders.append(&mut targets);
         self.hold();
@@ -163,9 +215,9 @@ impl Directories {
 
     /// Follows a `cd` with these arguments from a folder that is known, and returns whether the folder is known behind it too.
     fn follows(&mut self, arguments: &[Argument]) -> bool {
-        let Some(here) = self.here.take() else { return false };
+        let Some(here) = self.spot.here.take() else { return false };
         let there = match arguments {
-            [back] if back.as_known() == Some("-") => self.before.take(),
+            [back] if back.as_known() == Some("-") => self.spot.before.take(),
             [folder] if is_plain(folder) => Some(joined(&here, &folder.text)),
             _ => None,
         };
@@ -174,7 +226,7 @@ impl Directories {
             self.folders.push((there.clone(), false));
             self.hold();
         }
-        (self.here, self.before) = (Some(there), Some(here));
+        (self.spot.here, self.spot.before) = (Some(there), Some(here));
         true
     }
 
@@ -215,11 +267,15 @@ impl Directories {
         self.is_lost
     }
 
-    /// Returns the places of a path that has been [`Self::resolved`]: itself and, if the folder at hand is not known at the end, the path in every
-    /// folder that the line goes to. With each comes whether it is a glob.
+    /// Returns the places of a path that is seen from a folder that is not known: one for every folder that the line may be in, with whether that
+    /// is a glob.
     #[must_use]
     pub fn all(&self, path: &str) -> Vec<(String, bool)> {
-        if self.here.is_some() { vec![(path.to_owned(), false)] } else { self.everywhere(path) }
+        let mut places = self.everywhere(path);
+        if !self.start.is_empty() && is_relative(path) {
+            places.remove(0);
+        }
+        places
     }
 
     /// Returns a path as it is written and, if it is relative, in every folder that the line goes to, with whether that is a glob.
@@ -244,32 +300,41 @@ fn is_plain(folder: &Argument) -> bool {
     folder.is_literal() && !folder.many && !text.is_empty() && !text.starts_with(['-', '+']) && !text.contains(['*', '?', '[', '\\'])
 }
 
-/// Returns whether the folder is known at each command of a line whose pipelines are all joined by `&&`: every command is a simple one, and
-/// every `cd` stands alone. A loop could run a `cd` again, and a command in a pipe or a substitution has a folder of its own.
+/// Returns whether commands may go to another folder in the shell that runs them. What a subshell does is left out.
 #[must_use]
-pub fn moves_openly(list: &List) -> bool {
-    let is_alone = |command: &Command| match &command.kind {
-        Kind::Simple(simple) => command.redirects.is_empty() && simple.assignments.is_empty(),
-        _ => false,
-    };
-    list.iter().all(|pipeline| {
-        let is_move = pipeline.iter().any(|command| program(command).is_some_and(|program| program == "cd"));
-        pipeline.iter().all(|command| program(command).is_some() && !substitutes(command))
-            && (!is_move || pipeline.len() == 1 && pipeline.iter().all(is_alone))
+pub fn may_move(commands: &[Command]) -> bool {
+    let in_list = |list: &List| list.iter().any(|pipeline| may_move(&pipeline.commands));
+    commands.iter().any(|command| match &command.kind {
+        // Behind `command` and `builtin` it is a move too.
+        Kind::Simple(simple) => {
+            program(command).is_none() || simple.words.iter().any(|word| matches!(word.as_text(), Some("cd" | "pushd" | "popd")))
+        }
+        Kind::Subshell(_) => false,
+        Kind::Group(list) => in_list(list),
+        Kind::If(lists) => lists.iter().any(in_list),
+        Kind::While { condition, body } => in_list(condition) || in_list(body),
+        Kind::For { body, .. } => in_list(body),
     })
 }
 
-/// Returns whether the pipelines of a loop's body, which are joined by `&&`, begin with a `cd` to a folder and end with one back, with no other
-/// between: simple commands, each `cd` alone.
+/// Returns whether a loop's body is simple commands that are joined by `&&`, the first of which is a `cd` to a folder, and the last a `cd` back, with
+/// no other between.
 #[must_use]
 pub fn goes_round(body: &List) -> bool {
+    let is_open = |command: &Command| program(command).is_some() && !substitutes(command);
+    let is_joined = body.iter().all(|pipeline| !pipeline.is_negated && pipeline.commands.iter().all(is_open));
     let [first, between @ .., last] = body.as_slice() else { return false };
-    let is_move = |pipeline: &[Command]| pipeline.iter().any(|command| program(command) == Some("cd"));
-    let is_back = |command: &Command| match &command.kind {
-        Kind::Simple(simple) => matches!(simple.words.as_slice(), [_, back] if matches!(back.as_text(), Some(".." | "-"))),
-        _ => false,
+    let is_chain = std::iter::once(first).chain(between).all(|pipeline| pipeline.end == End::And) && last.end != End::Background;
+    let moves = |pipeline: &Pipeline| pipeline.commands.iter().any(|command| program(command) == Some("cd"));
+    let move_alone = |pipeline: &Pipeline| match pipeline.commands.as_slice() {
+        [Command { kind: Kind::Simple(simple), redirects }] if redirects.is_empty() && simple.assignments.is_empty() => {
+            simple.words.first().and_then(Word::as_text).filter(|program| *program == "cd").map(|_| simple.words.clone())
+        }
+        _ => None,
     };
-    moves_openly(body) && is_move(first) && is_move(last) && last.iter().all(is_back) && !between.iter().any(|pipeline| is_move(pipeline))
+    let goes_back =
+        move_alone(last).is_some_and(|words| matches!(words.as_slice(), [_, back] if matches!(back.as_text(), Some(".." | "-"))));
+    is_joined && is_chain && move_alone(first).is_some() && goes_back && !between.iter().any(moves)
 }
 
 /// Returns whether an operand of `cd` is the name of a folder in the one at hand, or a glob for some.

@@ -21,8 +21,7 @@ impl Walk<'_> {
                 // A program that is not known, or is given what its table does not know, may do both with it.
                 Place::Path if !touched.contains(&index) || tables::is_unsaid_at(name, arguments, index, is_listed) => {
                     for access in [Access::Read, Access::Write] {
-                        let path = self.directories.resolved(&argument.text);
-                        self.operands.push(FileOperand::new(path, access));
+                        self.operand(FileOperand::new(argument.text.clone(), access));
                     }
                 }
                 _ => {}
@@ -47,8 +46,7 @@ impl Walk<'_> {
         let file = path.split_once('/').map_or("", |(_, path)| path).rsplit('/').next().unwrap_or_default();
         let with_query = format!("{file}?{query}");
         for path in [file, with_query.as_str()].into_iter().filter(|path| !path.starts_with('?') && !path.is_empty()) {
-            let path = self.directories.resolved(path);
-            self.operands.push(FileOperand::new(path, Access::Write));
+            self.operand(FileOperand::new(path.to_owned(), Access::Write));
         }
     }
 }

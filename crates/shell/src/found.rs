@@ -11,7 +11,7 @@ const NO_NAMES: [&str; 11] =
 /// Returns whether a list is a pipeline that prints names of files that a program has found.
 #[must_use]
 pub fn is_found(list: &List) -> bool {
-    matches!(list.as_slice(), [pipeline] if are_found(pipeline))
+    matches!(list.as_slice(), [pipeline] if are_found(&pipeline.commands))
 }
 
 /// Returns whether the output of these commands, which are a pipeline, is names of files that the first of them has found.
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn names_are_whole_behind_a_nul() {
-        let are = |line: &str| are_whole(&parse(line, 0).unwrap()[0]);
+        let are = |line: &str| are_whole(&parse(line, 0).unwrap()[0].commands);
         for line in ["find . -name '*.py' -print0", "find src tests -type f -print0"] {
             assert!(are(line), "{line}");
         }

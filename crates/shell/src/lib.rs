@@ -16,6 +16,7 @@
 //! |---|---|
 //! | [`grammar`] | text → tree, or the construct that is not in the grammar |
 //! | `walk`, `reached`, `expand`, `output`, `found` | tree → the commands that run |
+//! | `folders` | in which folder each of them runs |
 //! | `touch`, `filled`, `files` | the files that redirections open, and those that programs are given |
 //! | `template` | an entry with typed places: `gh pr view {number}` |
 //! | `entry` | what an entry of the list says of the arguments |
@@ -44,6 +45,7 @@ mod files;
 mod filled;
 mod finding;
 mod flags;
+mod folders;
 mod found;
 pub mod grammar;
 mod loose;
@@ -167,8 +169,8 @@ impl CommandRules {
         let mut walk = Walk::new(is_list.then_some(&self.allow));
         if let Some(folder) = folder {
             checked.words.push((folder.to_owned(), false));
-            walk.operands.push(FileOperand::new(folder.to_owned(), grammar::Access::Read));
-            walk.directories.go(&[Argument::known(folder)], false);
+            walk.operand(FileOperand::new(folder.to_owned(), grammar::Access::Read));
+            walk.directories.start(folder);
         }
         let read = walk.line(command);
         // The grammar has no functions: a line that is wholly in it defines none, whatever its texts say.
@@ -292,7 +294,7 @@ fn place(text: &str, at: usize) -> usize {
 fn literal_words(text: &str) -> Option<Vec<String>> {
     let list = grammar::parse(text, 0).ok()?;
     let [pipeline] = list.as_slice() else { return None };
-    let [grammar::Command { kind: grammar::Kind::Simple(simple), redirects }] = pipeline.as_slice() else { return None };
+    let [grammar::Command { kind: grammar::Kind::Simple(simple), redirects }] = pipeline.commands.as_slice() else { return None };
     if !simple.assignments.is_empty() || !redirects.is_empty() || text.contains(['&', ';', '\n', '#']) {
         return None;
     }

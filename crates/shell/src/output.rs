@@ -21,7 +21,7 @@ const NUMBERS_MAX: u32 = 200;
 /// Returns the words of a list that is one simple command of literals, perhaps without its errors.
 fn words(list: &List) -> Option<Vec<&str>> {
     let [pipeline] = list.as_slice() else { return None };
-    let [Command { kind: Kind::Simple(Simple { assignments, words }), redirects }] = pipeline.as_slice() else { return None };
+    let [Command { kind: Kind::Simple(Simple { assignments, words }), redirects }] = pipeline.commands.as_slice() else { return None };
     let is_silenced = |redirect: &Redirect| matches!(redirect, Redirect::File { target, .. } if target.as_text() == Some("/dev/null"));
     // Errors are the only output that a redirection to this place could leave unseen, but for the output itself, which is nothing then.
     (assignments.is_empty() && redirects.iter().all(is_silenced)).then(|| words.iter().map(Word::as_text).collect())?
@@ -68,7 +68,7 @@ pub fn sequence(list: &List) -> Option<Vec<String>> {
 
 /// Returns whether a list has no redirection, by which its output could be nothing.
 fn is_whole(list: &List) -> bool {
-    list.iter().flatten().all(|command| command.redirects.is_empty())
+    list.iter().flat_map(|pipeline| &pipeline.commands).all(|command| command.redirects.is_empty())
 }
 
 /// What `git rev-parse` prints of the commit that is checked out. Of other words it prints what it does not know as it is.

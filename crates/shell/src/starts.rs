@@ -24,7 +24,7 @@ impl Walk<'_> {
                 self.ways.push(Way::TextOf(program.to_owned()));
                 // Places in the text are others.
                 let authored = std::mem::take(&mut self.authored);
-                self.text(&text);
+                self.text(program, &text);
                 self.authored = authored;
             }
         }
@@ -33,9 +33,10 @@ impl Walk<'_> {
     }
 
     /// Walks a text that a shell executes. It has no variables of the line's loops.
-    pub(super) fn text(&mut self, text: &Argument) {
+    pub(super) fn text(&mut self, program: &str, text: &Argument) {
         let Some(known) = text.as_known() else { return self.doubt(Construct::ShellText, text.at) };
         // It may go elsewhere, and in a loop.
+        let (outside, moves) = (self.directories.spot(), self.directories.moves());
         self.directories.lose();
         let outer = self.text_at;
         let values = std::mem::take(&mut self.values);
@@ -46,5 +47,9 @@ impl Walk<'_> {
         }
         self.text_at = outer;
         self.values = values;
+        // Other programs than these builtins run it in a process of its own.
+        if !matches!(program, "alias" | "eval" | "trap") || self.directories.moves() == moves {
+            self.directories.set(outside);
+        }
     }
 }

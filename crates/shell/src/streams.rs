@@ -28,7 +28,7 @@ pub(super) fn takes_processes(program: &str) -> bool {
 /// several variables, and another separator, take a name apart where the line wants.
 pub(super) fn reader(condition: &List) -> Option<(Vec<&str>, bool)> {
     let [pipeline] = condition.as_slice() else { return None };
-    let [Command { kind: Kind::Simple(simple), redirects }] = pipeline.as_slice() else { return None };
+    let [Command { kind: Kind::Simple(simple), redirects }] = pipeline.commands.as_slice() else { return None };
     let is_plain = simple.assignments.iter().all(|(name, value)| name == "IFS" && value.as_text().is_some());
     let is_unparted = simple.assignments.iter().all(|(_, value)| value.as_text() == Some(""));
     let words: Option<Vec<&str>> = simple.words.iter().map(Word::as_text).collect();

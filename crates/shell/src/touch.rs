@@ -5,6 +5,7 @@ use rustc_hash::FxHashSet;
 use super::argument::{Argument, Certainty};
 use super::entry::Entry;
 use super::files::{self, Below, FileOperand, FileUse};
+use super::folders::Unplaced;
 use super::found;
 use super::grammar::{Access, Construct, Piece, Word};
 use super::reached::Way;
@@ -53,7 +54,7 @@ impl Walk<'_> {
         // Names that are only shown are held by no rule.
         let is_shown = !self.is_read_on && tables::only_names(name, arguments);
         self.note_found(name, arguments, &touches, is_shown);
-        searched_besides(name, arguments, &touches).iter().for_each(|folder| self.search(self.directories.resolved(folder)));
+        searched_besides(name, arguments, &touches).into_iter().for_each(|folder| self.search(searched(folder)));
         for touch in touches {
             match touch {
                 // All of them go at the end.
@@ -69,7 +70,6 @@ impl Walk<'_> {
                     // To some programs a quoted pattern is one too.
                     let is_open = argument.certainty != Certainty::Known || tables::expands_patterns(name);
                     let is_glob = is_open && path.contains(['*', '?', '[', '{']);
-                    self.names_relative |= name != "cd" && !path.starts_with(['/', '~']);
                     let below = match trees.get(index).copied().unwrap_or(Below::Stays) {
                         Below::Changes | Below::Fills | Below::Tracked if access == Access::Read => Below::Stays,
                         below => below,
@@ -79,13 +79,13 @@ impl Walk<'_> {
                         self.operands.push(FileOperand { below, ..FileOperand::new(path.clone(), access) });
                     }
                     self.touch_above((name, arguments), index, &path, access);
-                    let path = self.directories.resolved(&path);
-                    self.spend(path.len());
-                    let operand = FileOperand { path, access, is_glob, is_found: argument.found, below };
+                    self.spend(self.directories.seen(&path).map_or(path.len(), |path| path.len()));
                     if FINDERS.contains(&name) && name != "git" && !argument.found {
-                        self.search(operand.path.clone());
+                        self.search(searched(path.clone()));
                     }
-                    self.operands.push(operand);
+                    // Of more folders than are followed no word is looked at.
+                    self.names_relative |= name != "cd" && !path.starts_with(['/', '~']);
+                    self.operand(FileOperand { path, access, is_glob, is_found: argument.found, below });
                     places.push(index);
                 }
             }
@@ -98,11 +98,6 @@ impl Walk<'_> {
         if argument.computed && self.allow.is_some() {
             self.doubt_of(Some(name.to_owned()), Construct::Argument(COMPUTED_NAME), argument.at);
         }
-    }
-
-    /// Notes a folder in which a program looks for names.
-    fn search(&mut self, path: String) {
-        self.searched.push(FileOperand { below: Below::Searched, ..FileOperand::new(path, Access::Write) });
     }
 
     /// Notes a path that `git` sees from the root of its repository in every folder above the folder at hand: each may be the root.
@@ -182,8 +177,7 @@ impl Walk<'_> {
     /// Notes the folders from which a program loads code, as a variable in front of it says.
     pub(super) fn load_from(&mut self, folders: &str) {
         for folder in folders.split(':').filter(|folder| !folder.is_empty()) {
-            let path = self.directories.resolved(folder);
-            self.operands.push(FileOperand::new(path, Access::Read));
+            self.operand(FileOperand::new(folder.to_owned(), Access::Read));
         }
     }
 
@@ -194,8 +188,7 @@ impl Walk<'_> {
             Some(path) if files::is_special(path) => self.doubt(Construct::Device, at),
             Some(path) => {
                 let at = self.text_at.unwrap_or(at);
-                let path = self.directories.resolved(path);
-                self.files.push(FileUse { path, access: Access::Write, bytes: None, at });
+                self.open(FileUse { path: path.to_owned(), access: Access::Write, bytes: None, at });
             }
             None if self.allow.is_some() => self.doubt_of(Some(name.to_owned()), Construct::Argument(COMPUTED_NAME), at),
             None => {}
@@ -216,8 +209,7 @@ impl Walk<'_> {
         if files::is_special(&argument.text) {
             return self.doubt(Construct::Device, target.at);
         }
-        let path = self.directories.resolved(&argument.text);
-        self.files.push(FileUse { path, access, bytes, at: self.text_at.unwrap_or(target.at) });
+        self.open(FileUse { path: argument.text, access, bytes, at: self.text_at.unwrap_or(target.at) });
     }
 
     /// Notes the folder that a command goes to. That of an option is as good as that of `cd`.
@@ -232,7 +224,7 @@ impl Walk<'_> {
                 .collect(),
             _ => return,
         };
-        if !self.ways.is_empty() {
+        if matches!(self.ways.last(), Some(Way::Behind(_))) {
             self.directories.lose();
         }
         if name == "cd" && self.goes_round(arguments) {
@@ -243,7 +235,11 @@ impl Walk<'_> {
             if is_back && !self.directories.has_moved() && self.allow.is_some() {
                 self.doubt(Construct::Directory, at);
             }
-            self.directories.go(folder, self.repeats > 0);
+            if name == "git" {
+                self.directories.visit(folder, self.repeats > 0);
+            } else {
+                self.directories.go(folder, self.repeats > 0);
+            }
         }
     }
 
@@ -287,11 +283,18 @@ impl Walk<'_> {
                 self.doubt(Construct::RelativeProgram, at);
             }
         }
-        let mut seen = FxHashSet::default();
-        self.files.retain(|file| seen.insert((file.path.clone(), file.access == Access::Write, file.bytes)));
-        let mut seen = FxHashSet::default();
-        self.operands.retain(|operand| seen.insert(operand.clone()));
-        self.spend((self.files.len() + self.operands.len()) * self.directories.count() * WORD_BYTES);
+        // What loops repeat is looked at once.
+        for files in [&mut self.files, &mut self.unplaced.files] {
+            let mut seen = FxHashSet::default();
+            files.retain(|file| seen.insert((file.path.clone(), file.access == Access::Write, file.bytes)));
+        }
+        for operands in [&mut self.operands, &mut self.unplaced.operands] {
+            let mut seen = FxHashSet::default();
+            operands.retain(|operand| seen.insert(operand.clone()));
+        }
+        let placed = self.files.len() + self.operands.len();
+        let unplaced = self.unplaced.files.len() + self.unplaced.operands.len();
+        self.spend((placed + unplaced * self.directories.count()) * WORD_BYTES);
         // Every word is looked at in every folder.
         let words: usize = self.reached.iter().map(|reached| reached.words.len()).sum();
         self.spend(words * self.directories.bytes() / WORD_BYTES);
@@ -300,35 +303,41 @@ impl Walk<'_> {
             self.operands.clear();
             return self.doubt(Construct::TooMuch, 0);
         }
-        let mut resolved = Vec::new();
-        for file in std::mem::take(&mut self.files) {
-            if file.is_relative() && self.directories.is_lost() {
-                self.doubt(Construct::Directory, file.at);
-            }
-            for (path, _) in self.directories.all(&file.path) {
-                if files::is_special(&path) {
-                    self.doubt(Construct::Device, file.at);
-                }
-                resolved.push(FileUse { path, ..file.clone() });
-            }
-        }
-        self.files = resolved;
-        let mut operands = std::mem::take(&mut self.operands);
-        let is_found = |access: Access| operands.iter().any(|operand| operand.is_found && operand.access == access);
+        self.place();
+        let special: Vec<usize> = self.files.iter().filter(|file| files::is_special(&file.path)).map(|file| file.at).collect();
+        special.into_iter().for_each(|at| self.doubt(Construct::Device, at));
+        let is_found = |access: Access| self.operands.iter().any(|operand| operand.is_found && operand.access == access);
         let (is_read, is_written) = (is_found(Access::Read), is_found(Access::Write));
         // What is found there is read or written.
         for operand in std::mem::take(&mut self.searched) {
-            operands.extend(is_read.then(|| FileOperand { access: Access::Read, ..operand.clone() }));
-            operands.extend(is_written.then_some(operand));
+            self.operands.extend(is_read.then(|| FileOperand { access: Access::Read, ..operand.clone() }));
+            self.operands.extend(is_written.then_some(operand));
+        }
+    }
+
+    /// Puts files whose folder is not known into every folder that it may be.
+    fn place(&mut self) {
+        let Unplaced { files, operands, searched } = std::mem::take(&mut self.unplaced);
+        for file in files {
+            if self.directories.is_lost() {
+                self.doubt(Construct::Directory, file.at);
+            }
+            let places = self.directories.all(&file.path).into_iter();
+            self.files.extend(places.map(|(path, _)| FileUse { path, ..file.clone() }));
         }
         let in_folders = |operand: FileOperand| {
             let places = self.directories.all(&operand.path).into_iter();
-            places
-                .map(move |(path, in_glob)| FileOperand { path, is_glob: operand.is_glob || in_glob, ..operand.clone() })
-                .collect::<Vec<_>>()
+            let place = move |(path, in_glob)| FileOperand { path, is_glob: operand.is_glob || in_glob, ..operand.clone() };
+            places.map(place).collect::<Vec<_>>()
         };
-        self.operands = operands.into_iter().flat_map(in_folders).collect();
+        self.operands.extend(operands.into_iter().flat_map(in_folders));
+        self.searched.extend(searched.into_iter().flat_map(in_folders));
     }
+}
+
+/// Returns a folder in which a program looks for names, as if it wrote there.
+fn searched(path: String) -> FileOperand {
+    FileOperand { below: Below::Searched, ..FileOperand::new(path, Access::Write) }
 }
 
 /// Returns what a program touches. Where nothing but its words says that, what an entry names itself is its author's, and what fills its places is

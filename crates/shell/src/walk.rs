@@ -6,6 +6,7 @@ use super::allow::Allow;
 use super::argument::{Argument, Certainty};
 use super::entry::Entry;
 use super::files::{self, Directories, FileOperand, FileUse};
+use super::folders::Unplaced;
 use super::found;
 use super::grammar::{self, Command, Construct, Kind, List, Piece, Redirect, Refusal, Simple, Word};
 use super::reached::{Doubt, Reached, Way};
@@ -40,6 +41,8 @@ pub struct Walk<'a> {
     pub operands: Vec<FileOperand>,
     /// The folders in which programs look for names of files, as if they wrote there.
     pub(super) searched: Vec<FileOperand>,
+    /// The same files and folders, with relative paths that are seen from a folder which is not known.
+    pub(super) unplaced: Unplaced,
     /// The patterns with which programs look for names of files themselves.
     pub patterns: Vec<String>,
     /// Addresses that typed places of the list hold.
@@ -94,6 +97,7 @@ impl<'a> Walk<'a> {
             files: Vec::new(),
             operands: Vec::new(),
             searched: Vec::new(),
+            unplaced: Unplaced::default(),
             patterns: Vec::new(),
             urls: Vec::new(),
             directories: Directories::default(),
@@ -124,11 +128,8 @@ impl<'a> Walk<'a> {
     /// # Errors
     /// [`Refusal`] if it is not in the grammar.
     pub fn line(&mut self, text: &str) -> Result<(), Refusal> {
-        let (list, is_chain) = grammar::parse_line(text, self.allow.is_some())?;
+        let list = grammar::parse_line(text, self.allow.is_some())?;
         self.budget = WALKED_MAX.min(WALKED + text.len() * WALKED_PER_BYTE);
-        if is_chain && files::moves_openly(&list) {
-            self.directories.follow();
-        }
         self.list(&list);
         self.resolve_files();
         Ok(())
@@ -155,67 +156,76 @@ impl<'a> Walk<'a> {
         self.budget == 0 || self.reached.len() >= COMMANDS_MAX
     }
 
-    pub(super) fn list(&mut self, list: &List) {
-        for pipeline in list {
-            let (outer, is_read_on, is_fed) = (self.is_fed_found, self.is_read_on, self.is_fed);
-            let printing = streams::first_printing(pipeline);
-            let found = found::found_up_to(pipeline);
-            for (place, command) in pipeline.iter().enumerate() {
-                if self.is_over() {
-                    return self.doubt(Construct::TooMuch, 0);
-                }
-                if place > 0 {
-                    self.is_fed_found = place <= found;
-                }
-                self.is_fed_whole = found::are_whole(pipeline.get(..place).unwrap_or_default());
-                // What a command reads by a redirection is not what the pipe brings.
-                self.is_fed_found &= !streams::reads_elsewhere(command);
-                self.is_fed = is_fed || place > 0 || streams::reads_elsewhere(command);
-                self.is_read_on = is_read_on || place + 1 < printing;
-                self.command(command);
+    pub(super) fn pipeline(&mut self, pipeline: &[Command]) {
+        let (outer, is_read_on, is_fed) = (self.is_fed_found, self.is_read_on, self.is_fed);
+        let printing = streams::first_printing(pipeline);
+        let found = found::found_up_to(pipeline);
+        for (place, command) in pipeline.iter().enumerate() {
+            if self.is_over() {
+                return self.doubt(Construct::TooMuch, 0);
             }
-            (self.is_fed_found, self.is_read_on, self.is_fed) = (outer, is_read_on, is_fed);
+            if place > 0 {
+                self.is_fed_found = place <= found;
+            }
+            self.is_fed_whole = found::are_whole(pipeline.get(..place).unwrap_or_default());
+            // What a command reads by a redirection is not what the pipe brings.
+            self.is_fed_found &= !streams::reads_elsewhere(command);
+            self.is_fed = is_fed || place > 0 || streams::reads_elsewhere(command);
+            self.is_read_on = is_read_on || place + 1 < printing;
+            self.command(command);
         }
+        (self.is_fed_found, self.is_read_on, self.is_fed) = (outer, is_read_on, is_fed);
     }
 
     fn command(&mut self, command: &Command) {
+        let outside = self.directories.spot();
         let written = match &command.kind {
             Kind::Simple(simple) => self.simple(simple, &command.redirects),
-            Kind::Lists(lists) => {
-                lists.iter().for_each(|list| self.list(list));
-                None
-            }
-            Kind::While { condition, body } => {
-                self.repeats += 1;
-                match streams::reader(condition) {
-                    Some((names, is_whole)) => {
-                        let computed = !(self.is_fed_found && is_whole);
-                        self.bound(
-                            &names,
-                            &Argument { certainty: Certainty::Nothing, computed, found: true, ..Argument::known("*") },
-                            body,
-                        );
-                    }
-                    None => {
-                        self.list(condition);
-                        self.list(body);
-                    }
-                }
-                self.repeats -= 1;
-                None
-            }
-            Kind::For { name, words, body, is_chain } => {
-                let outer = std::mem::replace(&mut self.round, (*is_chain && files::goes_round(body)).then_some(false));
-                words.iter().for_each(|word| self.turn(name, word, body));
-                self.round = outer;
+            kind => {
+                self.compound(kind, command);
                 None
             }
         };
+        // A shell opens the files before it runs the command.
+        let inside = self.directories.set(outside);
         for redirect in &command.redirects {
             if let Redirect::File { access, target } = redirect {
                 self.redirect(*access, target, written);
             }
         }
+        self.directories.set(inside);
+    }
+
+    fn compound(&mut self, kind: &Kind, command: &Command) {
+        match kind {
+            Kind::Simple(_) => {}
+            Kind::Group(list) => self.list(list),
+            Kind::Subshell(list) => self.elsewhere(|walk| walk.list(list)),
+            Kind::If(lists) => self.branches(lists),
+            Kind::While { condition, body } => self.looping(command, |walk| walk.while_loop(condition, body)),
+            Kind::For { name, words, body, is_setting: true } => words.iter().for_each(|word| self.turn(name, word, body)),
+            Kind::For { name, words, body, is_setting: false } => self.looping(command, |walk| {
+                let outer = std::mem::replace(&mut walk.round, files::goes_round(body).then_some(false));
+                words.iter().for_each(|word| walk.turn(name, word, body));
+                walk.round = outer;
+            }),
+        }
+    }
+
+    fn while_loop(&mut self, condition: &List, body: &List) {
+        self.repeats += 1;
+        match streams::reader(condition) {
+            Some((names, is_whole)) => {
+                let computed = !(self.is_fed_found && is_whole);
+                let name = Argument { certainty: Certainty::Nothing, computed, found: true, ..Argument::known("*") };
+                self.bound(&names, &name, body);
+            }
+            None => {
+                self.list(condition);
+                self.list(body);
+            }
+        }
+        self.repeats -= 1;
     }
 
     /// Walks the turns of a loop for one of its words.
@@ -299,6 +309,7 @@ impl<'a> Walk<'a> {
             self.relative_programs.push(at);
         }
         let name = program.rsplit('/').next().unwrap_or_default();
+        let outside = self.directories.spot();
         if name == "git" {
             self.git(arguments, at);
         }
@@ -334,6 +345,9 @@ impl<'a> Walk<'a> {
         self.is_fed_found = was_fed_found;
         self.authored = outer;
         self.goes(name, arguments, at);
+        if name == "git" {
+            self.directories.set(outside);
+        }
     }
 
     /// Notes that an argument of a reached command is not known to be harmless.

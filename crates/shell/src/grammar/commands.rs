@@ -2,7 +2,7 @@
 
 use super::braces;
 use super::cursor::Parser;
-use super::tree::{Command, Kind, List, Piece, Redirect, Simple, Word};
+use super::tree::{Command, End, Kind, List, Piece, Pipeline, Redirect, Simple, Word};
 use super::words::ends_word;
 use super::{Construct, Refusal};
 
@@ -37,11 +37,12 @@ pub fn is_loop_name(name: &str) -> bool {
 
 /// Calls a function for every redirection in a list.
 pub(super) fn each_redirect(list: &mut List, call: &mut impl FnMut(&mut Redirect)) {
-    for command in list.iter_mut().flatten() {
+    for command in list.iter_mut().flat_map(|pipeline| &mut pipeline.commands) {
         command.redirects.iter_mut().for_each(&mut *call);
         match &mut command.kind {
             Kind::Simple(simple) => simple.words.iter_mut().for_each(|word| in_word(word, call)),
-            Kind::Lists(lists) => lists.iter_mut().for_each(|list| each_redirect(list, call)),
+            Kind::Group(list) | Kind::Subshell(list) => each_redirect(list, call),
+            Kind::If(lists) => lists.iter_mut().for_each(|list| each_redirect(list, call)),
             Kind::While { condition, body } => [condition, body].into_iter().for_each(|list| each_redirect(list, call)),
             Kind::For { words, body, .. } => {
                 words.iter_mut().for_each(|word| in_word(word, call));
@@ -64,7 +65,7 @@ impl<'t> Parser<'t> {
     /// Reads pipelines up to a closing parenthesis, one of these words, or the end.
     pub(super) fn list(&mut self, ends: &[&str]) -> Result<List, Refusal> {
         let mut list = List::new();
-        let (mut is_open, mut is_and) = (false, false);
+        let mut is_open = false;
         loop {
             self.lines()?;
             let ended = self.peek().is_none_or(|byte| byte == b')') || ends.iter().any(|end| self.is_word(end));
@@ -75,33 +76,37 @@ impl<'t> Parser<'t> {
             if !is_open && let Some((name, value)) = self.setting()? {
                 // What follows is the body of a loop over one word.
                 let body = self.deeper(|parser| parser.list(ends))?;
-                let kind = Kind::For { name, words: vec![value], body, is_chain: false };
-                list.push(vec![Command { kind, redirects: Vec::new() }]);
+                let kind = Kind::For { name, words: vec![value], body, is_setting: true };
+                list.push(Pipeline { commands: vec![Command { kind, redirects: Vec::new() }], is_negated: false, end: End::Sequence });
                 return Ok(list);
             }
-            self.is_chain &= is_and || list.is_empty() || self.depth > self.base;
-            list.push(self.pipeline()?);
-            self.blanks()?;
-            is_open = false;
-            is_and = self.peek() == Some(b'&') && self.peek_at(1) == Some(b'&');
-            match (self.peek(), self.peek_at(1)) {
-                (None | Some(b'\n' | b')'), _) => {}
-                (Some(b';'), Some(b';' | b'&' | b'|')) => return Err(self.refuse(Construct::Operator)),
-                (Some(b';'), _) => self.at += 1,
-                (Some(b'&'), Some(b'&')) | (Some(b'|'), Some(b'|')) => {
-                    self.at += 2;
-                    is_open = true;
-                }
-                // To zsh `&!` and `&|` are other operators, and `&>` is one to bash.
-                (Some(b'&'), next) if next.is_none_or(|byte| b" \t\n)".contains(&byte)) => self.at += 1,
-                (Some(b'&'), _) => return Err(self.refuse(Construct::Operator)),
-                _ => return Err(self.refuse(Construct::Unexpected)),
-            }
+            let (commands, is_negated) = self.pipeline()?;
+            let end = self.end()?;
+            list.push(Pipeline { commands, is_negated, end });
+            is_open = matches!(end, End::And | End::Or);
             // An operator that is followed by another one.
             if is_open && matches!(self.peek(), Some(b'&' | b'|' | b';')) {
                 return Err(self.refuse(Construct::Operator));
             }
         }
+    }
+
+    /// Reads what stands behind a pipeline.
+    fn end(&mut self) -> Result<End, Refusal> {
+        self.blanks()?;
+        let (length, end) = match (self.peek(), self.peek_at(1)) {
+            (None | Some(b'\n' | b')'), _) => (0, End::Sequence),
+            (Some(b';'), Some(b';' | b'&' | b'|')) => return Err(self.refuse(Construct::Operator)),
+            (Some(b';'), _) => (1, End::Sequence),
+            (Some(b'&'), Some(b'&')) => (2, End::And),
+            (Some(b'|'), Some(b'|')) => (2, End::Or),
+            // To zsh `&!` and `&|` are other operators, and `&>` is one to bash.
+            (Some(b'&'), next) if next.is_none_or(|byte| b" \t\n)".contains(&byte)) => (1, End::Background),
+            (Some(b'&'), _) => return Err(self.refuse(Construct::Operator)),
+            _ => return Err(self.refuse(Construct::Unexpected)),
+        };
+        self.at += length;
+        Ok(end)
     }
 
     /// Reads `NAME=literal` and the separator behind it, if the name is one that a loop may use too. The variable then has this value for the
@@ -122,10 +127,10 @@ impl<'t> Parser<'t> {
         Ok(Some((name.to_owned(), value)))
     }
 
-    fn pipeline(&mut self) -> Result<Vec<Command>, Refusal> {
-        if self.is_word("!") {
-            // What follows runs where this has failed.
-            self.is_chain = false;
+    /// Reads commands that are joined by pipes, and whether `!` stands in front of them.
+    fn pipeline(&mut self) -> Result<(Vec<Command>, bool), Refusal> {
+        let is_negated = self.is_word("!");
+        if is_negated {
             self.at += 1;
             self.blanks()?;
             if !self.before().is_some_and(|before| matches!(before, b' ' | b'\t')) || self.is_word("!") {
@@ -136,10 +141,10 @@ impl<'t> Parser<'t> {
         loop {
             self.blanks()?;
             match (self.peek(), self.peek_at(1)) {
-                (Some(b'|'), Some(b'|')) => return Ok(pipeline),
+                (Some(b'|'), Some(b'|')) => return Ok((pipeline, is_negated)),
                 (Some(b'|'), Some(b'&')) => return Err(self.refuse(Construct::Operator)),
                 (Some(b'|'), _) => self.at += 1,
-                _ => return Ok(pipeline),
+                _ => return Ok((pipeline, is_negated)),
             }
             self.lines()?;
             pipeline.push(self.deeper(Self::command)?);
@@ -175,7 +180,7 @@ impl<'t> Parser<'t> {
                 self.at += 1;
                 let list = self.body(&["}"])?;
                 self.keyword("}")?;
-                Kind::Lists(vec![list])
+                Kind::Group(list)
             }
             _ if self.is_word("if") => self.condition()?,
             _ if self.is_word("while") || self.is_word("until") => {
@@ -212,7 +217,7 @@ impl<'t> Parser<'t> {
             return Err(self.refuse(Construct::Incomplete));
         }
         self.at += 1;
-        Ok(Kind::Lists(vec![list]))
+        Ok(Kind::Subshell(list))
     }
 
     fn condition(&mut self) -> Result<Kind, Refusal> {
@@ -232,7 +237,7 @@ impl<'t> Parser<'t> {
                 lists.push(self.body(&["fi"])?);
             }
             self.keyword("fi")?;
-            return Ok(Kind::Lists(lists));
+            return Ok(Kind::If(lists));
         }
     }
 
@@ -270,18 +275,9 @@ impl<'t> Parser<'t> {
             self.at += 1;
         }
         self.keyword("do")?;
-        let (body, is_chain) = self.chained(|parser| parser.body(&["done"]))?;
+        let body = self.body(&["done"])?;
         self.keyword("done")?;
-        Ok(Kind::For { name: name.to_owned(), words, body, is_chain })
-    }
-
-    /// Reads a list, and tells whether it is a chain of its own.
-    fn chained(&mut self, read: impl FnOnce(&mut Self) -> Result<List, Refusal>) -> Result<(List, bool), Refusal> {
-        let outer = (std::mem::replace(&mut self.is_chain, true), std::mem::replace(&mut self.base, self.depth));
-        let list = read(self)?;
-        let is_chain = self.is_chain;
-        (self.is_chain, self.base) = outer;
-        Ok((list, is_chain))
+        Ok(Kind::For { name: name.to_owned(), words, body, is_setting: false })
     }
 
     fn simple(&mut self) -> Result<Command, Refusal> {

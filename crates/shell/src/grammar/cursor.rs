@@ -18,10 +18,6 @@ pub(super) struct Parser<'t> {
     pub(super) sizes: Vec<usize>,
     /// How many operators for here-documents there have been.
     pub(super) document_count: usize,
-    /// Whether the pipelines of the line itself are all joined by `&&`.
-    pub(super) is_chain: bool,
-    /// The depth of the line itself.
-    pub(super) base: usize,
 }
 
 /// A here-document that has been announced.
@@ -35,11 +31,11 @@ pub(super) struct Document<'t> {
 impl<'t> Parser<'t> {
     pub(super) fn new(text: &'t str, depth: usize, takes_bare: bool) -> Self {
         let (documents, sizes) = (Vec::new(), Vec::new());
-        Self { text, at: 0, depth, takes_bare, in_substitution: false, documents, sizes, document_count: 0, is_chain: true, base: depth }
+        Self { text, at: 0, depth, takes_bare, in_substitution: false, documents, sizes, document_count: 0 }
     }
 
-    /// Reads the whole text: its list, and whether that is a chain.
-    pub(super) fn line(mut self) -> Result<(List, bool), Refusal> {
+    /// Reads the whole text.
+    pub(super) fn line(mut self) -> Result<List, Refusal> {
         let mut list = self.list(&[])?;
         match self.peek() {
             None => {}
@@ -53,7 +49,7 @@ impl<'t> Parser<'t> {
                 *number = self.sizes.get(*number).copied().unwrap_or_default();
             }
         });
-        Ok((list, self.is_chain))
+        Ok(list)
     }
 
     pub(super) fn refuse(&self, construct: Construct) -> Refusal {

@@ -28,7 +28,7 @@ mod words;
 
 pub use commands::is_loop_name;
 pub use construct::Construct;
-pub use tree::{Access, Command, Kind, List, Piece, Redirect, Simple, Trim, Word};
+pub use tree::{Access, Command, End, Kind, List, Piece, Pipeline, Redirect, Simple, Trim, Word};
 
 use cursor::Parser;
 
@@ -49,20 +49,19 @@ pub struct Refusal {
 /// # Errors
 /// [`Refusal`] names the first construct that is not in the grammar.
 pub fn parse(text: &str, depth: usize) -> Result<List, Refusal> {
-    read(text, depth, false).map(|(list, _)| list)
+    read(text, depth, false)
 }
 
-/// Reads a command line, and tells whether it is a chain: each of its pipelines runs only if those in front of it have succeeded (`&&`).
-/// `takes_bare`: whether the delimiter of a here-document may stand without quotes, if nothing in its body is expanded. Where patterns are looked
+/// Reads a command line. `takes_bare`: whether the delimiter of a here-document may stand without quotes, if nothing in its body is expanded. Where patterns are looked
 /// for, such a line is better compared as a text.
 ///
 /// # Errors
 /// As [`parse`].
-pub fn parse_line(text: &str, takes_bare: bool) -> Result<(List, bool), Refusal> {
+pub fn parse_line(text: &str, takes_bare: bool) -> Result<List, Refusal> {
     read(text, 0, takes_bare)
 }
 
-fn read(text: &str, depth: usize, takes_bare: bool) -> Result<(List, bool), Refusal> {
+fn read(text: &str, depth: usize, takes_bare: bool) -> Result<List, Refusal> {
     if let Some(at) = text.find('\0') {
         return Err(Refusal { construct: Construct::Control, at });
     }

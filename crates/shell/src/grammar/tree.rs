@@ -1,7 +1,31 @@
 //! The tree of a command line.
 
-/// Pipelines that run one after the other, whatever stands between them.
-pub type List = Vec<Vec<Command>>;
+/// Pipelines in the order in which they are written.
+pub type List = Vec<Pipeline>;
+
+/// Commands that are joined by pipes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pipeline {
+    /// The commands; never empty.
+    pub commands: Vec<Command>,
+    /// Whether `!` stands in front.
+    pub is_negated: bool,
+    /// What stands behind.
+    pub end: End,
+}
+
+/// What stands behind a pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// `&&`: what follows runs if the pipeline has succeeded.
+    And,
+    /// `||`: what follows runs if it has failed.
+    Or,
+    /// `;`, a line end, or the end of the list.
+    Sequence,
+    /// `&`: a shell of its own runs the pipeline, and those that `&&` and `||` join to it.
+    Background,
+}
 
 /// A command of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +41,12 @@ pub struct Command {
 pub enum Kind {
     /// A program with its arguments.
     Simple(Simple),
-    /// Lists that run in the order in which they are written: a group, a subshell, and the conditions and branches of `if`.
-    Lists(Vec<List>),
+    /// `{ … }`.
+    Group(List),
+    /// `( … )`.
+    Subshell(List),
+    /// Conditions, each with its branch, and perhaps a last branch: `if`.
+    If(Vec<List>),
     /// `while` and `until`.
     While {
         /// The condition.
@@ -34,8 +62,8 @@ pub enum Kind {
         words: Vec<Word>,
         /// The body.
         body: List,
-        /// Whether the pipelines of the body are all joined by `&&`.
-        is_chain: bool,
+        /// Whether it is written `name=word`, and the body is what follows.
+        is_setting: bool,
     },
 }
 

@@ -1,0 +1,102 @@
+//! In which folder each command of a line runs: what a `cd` changes for the commands behind it, and what it leaves alone.
+//!
+//! Behind `cd DIR &&` a command runs only if the `cd` has succeeded, so that its folder is known. Behind `||`, `;` and `&`, in the other branch of an
+//! `if`, and around a loop with a `cd` in it, the folder may be any that the line goes to. What a subshell does is over with it.
+
+use super::files::{FileOperand, FileUse, may_move};
+use super::grammar::{Command, Construct, End, List};
+use super::walk::Walk;
+
+/// Files and folders with relative paths that are seen from a folder which is not known.
+#[derive(Debug, Default)]
+pub(super) struct Unplaced {
+    /// The files that redirections open.
+    pub(super) files: Vec<FileUse>,
+    /// The files that programs are given.
+    pub(super) operands: Vec<FileOperand>,
+    /// The folders in which programs look for names.
+    pub(super) searched: Vec<FileOperand>,
+}
+
+impl Walk<'_> {
+    pub(super) fn list(&mut self, list: &List) {
+        let (mut begun, mut follows_failure) = (self.directories.moves(), false);
+        for (index, pipeline) in list.iter().enumerate() {
+            let moves = self.directories.moves();
+            if pipeline.commands.len() > 1 && may_move(&pipeline.commands) {
+                // Some shells run the last command of a pipe themselves.
+                self.directories.lose();
+            }
+            self.pipeline(&pipeline.commands);
+            if pipeline.commands.len() > 1 || pipeline.is_negated || follows_failure {
+                self.directories.lose_since(moves);
+            }
+            let is_last = index + 1 == list.len();
+            if matches!(pipeline.end, End::Or | End::Background) || pipeline.end == End::Sequence && !is_last {
+                self.directories.lose_since(begun);
+            }
+            match pipeline.end {
+                End::And => {}
+                End::Or => follows_failure = true,
+                End::Sequence | End::Background => (begun, follows_failure) = (self.directories.moves(), false),
+            }
+        }
+    }
+
+    /// Walks the conditions and branches of an `if`. A branch runs where its condition has succeeded, and all else where another one has failed.
+    pub(super) fn branches(&mut self, lists: &[List]) {
+        let begun = self.directories.moves();
+        for (index, list) in lists.iter().enumerate() {
+            if index % 2 == 0 {
+                self.directories.lose_since(begun);
+            }
+            self.list(list);
+        }
+        self.directories.lose_since(begun);
+    }
+
+    /// Walks commands that cannot change the folder of those behind them.
+    pub(super) fn elsewhere(&mut self, walk: impl FnOnce(&mut Self)) {
+        let outside = self.directories.spot();
+        walk(self);
+        self.directories.set(outside);
+    }
+
+    /// Walks a loop. If it goes to another folder, each turn may begin in the folder in which one before it has ended.
+    pub(super) fn looping(&mut self, command: &Command, walk: impl FnOnce(&mut Self)) {
+        let moves = self.directories.moves();
+        let is_told = may_move(std::slice::from_ref(command));
+        if is_told {
+            self.directories.lose();
+        }
+        walk(self);
+        if self.directories.moves() != moves && !is_told {
+            self.doubt(Construct::Directory, 0);
+        }
+        self.directories.lose_since(moves);
+    }
+
+    /// Notes a file that a program is given, with its path as it is seen from the folder at hand.
+    pub(super) fn operand(&mut self, operand: FileOperand) {
+        match self.directories.seen(&operand.path) {
+            Some(path) => self.operands.push(FileOperand { path, ..operand }),
+            None => self.unplaced.operands.push(operand),
+        }
+    }
+
+    /// Notes a folder in which a program looks for names.
+    pub(super) fn search(&mut self, folder: FileOperand) {
+        match self.directories.seen(&folder.path) {
+            Some(path) => self.searched.push(FileOperand { path, ..folder }),
+            None => self.unplaced.searched.push(folder),
+        }
+    }
+
+    /// Notes a file that a redirection opens.
+    pub(super) fn open(&mut self, file: FileUse) {
+        match self.directories.seen(&file.path) {
+            Some(path) => self.files.push(FileUse { path, ..file }),
+            None => self.unplaced.files.push(file),
+        }
+    }
+}
