@@ -11,6 +11,8 @@ use super::trees::is_of_system;
 /// A form in which a blocked place is written, with everything below it.
 #[derive(Debug)]
 pub(super) struct BlockedForm {
+    /// The entry, as it is written.
+    entry: String,
     components: Vec<Part>,
     root: Start,
     /// Whether the place belongs to the system, so that no relative path leads to it.
@@ -65,6 +67,7 @@ impl BlockedForm {
                 _ => Part::Name(part.replace('?', "*")),
             };
             Self {
+                entry: entry.to_owned(),
                 components: parts(text).take(COMPONENTS_MAX).map(part).collect(),
                 root: Start::of(text),
                 is_of_system: is_of_system(entry),
@@ -184,25 +187,25 @@ impl PathSet {
     /// Returns whether a glob that is a whole path could find a blocked place, or something below it. A relative glob finds no place of the
     /// system, and may begin in every other folder; one that leaves the folder in which it begins may find anything.
     pub(crate) fn may_be_found_at(&self, glob: &str) -> bool {
-        self.may_find(glob, &[])
+        self.may_find(glob, &[]).is_some()
     }
 
-    /// Returns whether a blocked place may have a name that is found below a folder, where no hidden names are found.
-    pub(crate) fn may_lie_shown_below(&self, folder: &str) -> bool {
+    /// Returns the entry of a blocked place that may have a name which is found below a folder, where no hidden names are found.
+    pub(crate) fn may_lie_shown_below(&self, folder: &str) -> Option<&str> {
         self.may_find(folder, &[Component::Shown])
     }
 
-    fn may_find(&self, glob: &str, behind: &[Component]) -> bool {
-        if self.blocked.is_empty() {
-            return false;
-        }
+    /// Returns the entry of the first blocked place that a glob could find.
+    fn may_find(&self, glob: &str, behind: &[Component]) -> Option<&str> {
+        let first = self.blocked.first()?;
         let lower = glob.to_ascii_lowercase();
         let names = if lower.starts_with('/') { links::names_of(&lower) } else { Vec::new() };
-        std::iter::once(&lower).chain(&names).any(|glob| {
-            let Some(components) = components(glob) else { return true };
+        let found = std::iter::once(&lower).chain(&names).find_map(|glob| {
+            let Some(components) = components(glob) else { return Some(first) };
             let start = Start::of(glob);
-            self.blocked.iter().any(|form| form.is_found_by(start, components.iter().chain(behind)))
-        })
+            self.blocked.iter().find(|form| form.is_found_by(start, components.iter().chain(behind)))
+        });
+        found.map(|form| form.entry.as_str())
     }
 }
 
@@ -275,8 +278,9 @@ mod tests {
 
     #[test]
     fn names_that_are_found_lie_below_their_folder() {
-        let lies =
-            |entry: &str, folder: &str| PathSet::new(vec![entry.to_owned()], Purpose::Block, "p").unwrap().may_lie_shown_below(folder);
+        let lies = |entry: &str, folder: &str| {
+            PathSet::new(vec![entry.to_owned()], Purpose::Block, "p").unwrap().may_lie_shown_below(folder).is_some()
+        };
         for (entry, folder) in [
             ("/workspace/private", "."),
             ("/workspace/private", "/workspace"),

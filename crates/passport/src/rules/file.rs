@@ -296,8 +296,9 @@ impl Rules for FileLimits {
     }
 
     fn check_shown_below(&self, folder: &str) -> Result<(), Denial> {
-        const MESSAGE: &str = "A name that a program finds below a folder could be that of a blocked path; look in a folder without one: find src, rg -l x src";
-        check_limit(&self.blocked_paths, |blocked| deny_if(blocked.may_lie_shown_below(folder), "oap.path_blocked", MESSAGE))
+        const MESSAGE: &str =
+            "A program reads names that it finds in a folder without a blocked path only, as in find src and rg -l x src; here it may find";
+        check_limit(&self.blocked_paths, |blocked| deny_found(blocked.may_lie_shown_below(folder), "oap.path_blocked", MESSAGE))
     }
 
     fn check_whole_below(&self, folder: &str, patterns: &[String]) -> Result<(), Denial> {
