@@ -99,4 +99,23 @@ impl Walk<'_> {
             None => self.unplaced.files.push(file),
         }
     }
+
+    /// Puts files whose folder is not known into every folder that it may be.
+    pub(super) fn place(&mut self) {
+        let Unplaced { files, operands, searched } = std::mem::take(&mut self.unplaced);
+        for file in files {
+            if self.directories.is_lost() {
+                self.doubt(Construct::Directory, file.at);
+            }
+            let places = self.directories.all(&file.path).into_iter();
+            self.files.extend(places.map(|(path, _)| FileUse { path, ..file.clone() }));
+        }
+        let in_folders = |operand: FileOperand| {
+            let places = self.directories.all(&operand.path).into_iter();
+            let place = move |(path, in_glob)| FileOperand { path, is_glob: operand.is_glob || in_glob, ..operand.clone() };
+            places.map(place).collect::<Vec<_>>()
+        };
+        self.operands.extend(operands.into_iter().flat_map(in_folders));
+        self.searched.extend(searched.into_iter().flat_map(in_folders));
+    }
 }

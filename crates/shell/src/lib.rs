@@ -15,7 +15,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | [`grammar`] | text → tree, or the construct that is not in the grammar |
-//! | `walk`, `reached`, `expand`, `output`, `found` | tree → the commands that run |
+//! | `walk`, `compound`, `reached`, `expand`, `output`, `found` | tree → the commands that run |
 //! | `folders` | in which folder each of them runs |
 //! | `touch`, `filled`, `files` | the files that redirections open, and those that programs are given |
 //! | `template` | an entry with typed places: `gh pr view {number}` |
@@ -38,6 +38,7 @@ mod advice;
 mod allow;
 mod argument;
 mod assignments;
+mod compound;
 mod deny;
 mod entry;
 mod expand;

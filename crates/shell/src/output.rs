@@ -1,6 +1,6 @@
 //! Command substitutions of which the form of the output is known: a number, a revision, or the name of a branch or tag.
 
-use super::grammar::{Command, Kind, List, Redirect, Simple, Word};
+use super::grammar::{Command, End, Kind, List, Pipeline, Redirect, Simple, Word};
 
 /// What the output of commands is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,16 +27,38 @@ fn words(list: &List) -> Option<Vec<&str>> {
     (assignments.is_empty() && redirects.iter().all(is_silenced)).then(|| words.iter().map(Word::as_text).collect())?
 }
 
+/// Returns whether a list prints ids of containers and nothing else, or the first of them.
+fn prints_ids(list: &List) -> bool {
+    let [Pipeline { commands, .. }] = list.as_slice() else { return false };
+    let Some((first, filters)) = commands.split_first() else { return false };
+    let listed = vec![Pipeline { commands: vec![first.clone()], is_negated: false, end: End::Sequence }];
+    let is_first = |command: &Command| match &command.kind {
+        Kind::Simple(Simple { assignments, words }) if assignments.is_empty() && command.redirects.is_empty() => {
+            let words: Option<Vec<&str>> = words.iter().map(Word::as_text).collect();
+            matches!(words.as_deref(), Some(["head", "-1" | "-n1"] | ["head", "-n", "1"]))
+        }
+        _ => false,
+    };
+    let is_listing = match words(&listed).as_deref() {
+        Some(["docker" | "podman" | "nerdctl", "ps", options @ ..]) => are_ids(options),
+        Some(["docker", "compose", "ps", "-q" | "--quiet", services @ ..]) => services.iter().all(|service| !service.starts_with('-')),
+        _ => false,
+    };
+    is_listing && filters.iter().all(is_first)
+}
+
 /// Returns the form of the output of commands, if that is known whatever the folder holds.
 #[must_use]
 pub fn form(list: &List) -> Option<Form> {
+    if prints_ids(list) {
+        return Some(Form::Ids);
+    }
     match words(list)?.as_slice() {
         ["nproc"] if is_whole(list) => Some(Form::Number),
         ["date", format] if is_whole(list) => format.strip_prefix('+').filter(|format| is_digits(format)).map(|_| Form::Number),
         ["git", "rev-parse", rest @ ..] => revision(rest),
         ["git", "merge-base", commits @ ..] if commits.iter().all(|commit| !commit.starts_with('-')) => Some(Form::Revision),
         ["git", "log", "-1", "--format=%h" | "--format=%H" | "--pretty=%h" | "--pretty=%H"] => Some(Form::Revision),
-        ["docker" | "podman" | "nerdctl", "ps", options @ ..] if are_ids(options) => Some(Form::Ids),
         ["git", "branch", "--show-current"] | ["git", "symbolic-ref", "--short", "HEAD"] => Some(Form::Name),
         // One a line.
         ["git", "tag"] | ["git", "tag", "-l" | "--list"] => Some(Form::Name),
@@ -86,7 +108,25 @@ fn revision(words: &[&str]) -> Option<Form> {
 /// Returns whether options have `docker ps` print the ids of containers and nothing else.
 fn are_ids(options: &[&str]) -> bool {
     let is_quiet = |option: &&str| matches!(*option, "-q" | "--quiet" | "-aq" | "-qa");
-    options.iter().any(is_quiet) && options.iter().all(|option| is_quiet(option) || matches!(*option, "-a" | "--all"))
+    let mut is_filter = false;
+    let is_known = options.iter().all(|option| {
+        let is_value = std::mem::replace(&mut is_filter, matches!(*option, "-f" | "-qf" | "-aqf" | "-qaf" | "--filter"));
+        is_value
+            || is_filter
+            || is_quiet(option)
+            || matches!(*option, "-a" | "--all" | "-l" | "--latest")
+            || option.starts_with("--filter=")
+    });
+    let is_letter = |option: &&str| matches!(*option, "-qf" | "-aqf" | "-qaf");
+    is_known
+        && !is_filter
+        && options.iter().enumerate().any(|(at, option)| {
+            let is_value = at
+                .checked_sub(1)
+                .and_then(|before| options.get(before))
+                .is_some_and(|before| before.ends_with('f') || *before == "--filter");
+            !is_value && (is_quiet(option) || is_letter(option))
+        })
 }
 
 /// Returns whether a format of `date` prints digits only, and begins with them.
@@ -122,6 +162,9 @@ mod tests {
             ("git rev-parse HEAD~3 2>/dev/null", Form::Revision),
             ("git merge-base main HEAD", Form::Revision),
             ("docker ps -aq", Form::Ids),
+            ("docker ps -qf name=api | head -1", Form::Ids),
+            ("docker ps -q --filter name=api", Form::Ids),
+            ("docker compose ps -q api", Form::Ids),
             ("git branch --show-current", Form::Name),
             ("git rev-parse --abbrev-ref HEAD", Form::Name),
             ("git describe --tags --abbrev=0", Form::Name),
@@ -133,6 +176,10 @@ mod tests {
             "date +id_rsa",
             "docker ps",
             "docker ps -q --format=x",
+            "docker ps --filter -q",
+            "docker ps -q --filter",
+            "docker ps -q | head -c 1",
+            "docker compose ps -q --format=x",
             "date +-%s",
             "date",
             "git rev-parse x",

@@ -3,15 +3,15 @@
 use std::rc::Rc;
 
 use super::allow::Allow;
-use super::argument::{Argument, Certainty};
+use super::argument::Argument;
 use super::entry::Entry;
-use super::files::{self, Directories, FileOperand, FileUse};
+use super::files::{Directories, FileOperand, FileUse};
 use super::folders::Unplaced;
 use super::found;
-use super::grammar::{self, Command, Construct, Kind, List, Piece, Redirect, Refusal, Simple, Word};
+use super::grammar::{self, Command, Construct, Kind, Piece, Redirect, Refusal, Simple, Word};
 use super::reached::{Doubt, Reached, Way};
 use super::tables::{self, Reading, Unlisted};
-use super::{COMMANDS_MAX, assignments, entry, output, streams};
+use super::{COMMANDS_MAX, assignments, entry, streams};
 
 /// The commands that need no permission: they do nothing outside the shell, and tell no more than whether a file is there.
 const FREE: [&str; 10] = [":", "[", "[[", "break", "continue", "exit", "false", "test", "true", "wait"];
@@ -152,7 +152,7 @@ impl<'a> Walk<'a> {
         self.budget = self.budget.saturating_sub(bytes);
     }
 
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.budget == 0 || self.reached.len() >= COMMANDS_MAX
     }
 
@@ -194,73 +194,6 @@ impl<'a> Walk<'a> {
             }
         }
         self.directories.set(inside);
-    }
-
-    fn compound(&mut self, kind: &Kind, command: &Command) {
-        match kind {
-            Kind::Simple(_) => {}
-            Kind::Group(list) => self.list(list),
-            Kind::Subshell(list) => self.elsewhere(|walk| walk.list(list)),
-            Kind::If(lists) => self.branches(lists),
-            Kind::While { condition, body } => self.looping(command, |walk| walk.while_loop(condition, body)),
-            Kind::For { name, words, body, is_setting: true } => words.iter().for_each(|word| self.turn(name, word, body)),
-            Kind::For { name, words, body, is_setting: false } => self.looping(command, |walk| {
-                let outer = std::mem::replace(&mut walk.round, files::goes_round(body).then_some(false));
-                words.iter().for_each(|word| walk.turn(name, word, body));
-                walk.round = outer;
-            }),
-        }
-    }
-
-    fn while_loop(&mut self, condition: &List, body: &List) {
-        self.repeats += 1;
-        match streams::reader(condition) {
-            Some((names, is_whole)) => {
-                let computed = !(self.is_fed_found && is_whole);
-                let name = Argument { certainty: Certainty::Nothing, computed, found: true, ..Argument::known("*") };
-                self.bound(&names, &name, body);
-            }
-            None => {
-                self.list(condition);
-                self.list(body);
-            }
-        }
-        self.repeats -= 1;
-    }
-
-    /// Walks the turns of a loop for one of its words.
-    fn turn(&mut self, name: &str, word: &Word, body: &List) {
-        if word.pieces.iter().any(|piece| matches!(piece, Piece::Process(_))) {
-            // Nobody knows what the body does with such a file.
-            self.doubt(Construct::Process, word.at);
-        }
-        let list = word.as_output();
-        let numbers = list.and_then(output::sequence).unwrap_or_default();
-        let values = match list.filter(|_| !numbers.is_empty()) {
-            Some(list) => {
-                self.read_output(list);
-                numbers.into_iter().map(|text| Argument { at: word.at, ..Argument::known(text) }).collect()
-            }
-            None => vec![Argument { many: false, ..self.argument(word) }],
-        };
-        for value in values {
-            if self.is_over() {
-                return self.doubt(Construct::TooMuch, word.at);
-            }
-            self.spend(WORD_BYTES);
-            self.bound(&[name], &value, body);
-        }
-    }
-
-    /// Walks the body of a loop with a value for its variables.
-    fn bound(&mut self, names: &[&str], value: &Argument, body: &List) {
-        if self.values.iter().any(|(name, _)| names.contains(&name.as_str())) {
-            return self.doubt(Construct::LoopName, value.at);
-        }
-        let outer = self.values.len();
-        self.values.extend(names.iter().map(|name| ((*name).to_owned(), value.clone())));
-        self.list(body);
-        self.values.truncate(outer);
     }
 
     /// Walks a simple command: how many bytes it writes, if that is known.
@@ -328,7 +261,7 @@ impl<'a> Walk<'a> {
         let hands_on = is_written_out && hands_on(name, &reading);
         let authored = words.iter().take(if given > 1 { given } else { 0 }).map(|word| word.at).filter(|at| !places.contains(at));
         let outer = std::mem::replace(&mut self.authored, authored.collect());
-        let started = if is_written_out && !hands_on {
+        let started = if is_written_out && !hands_on && !tables::is_refused(name) {
             Ok(entry::started_in_places(reading, &places))
         } else {
             entry::read(name, arguments, if hands_on { 1 } else { given }, reading)
@@ -398,7 +331,9 @@ impl<'a> Walk<'a> {
             let words: Vec<Argument> = std::iter::once(first).chain(arguments.get(place..)?).cloned().collect();
             Some(allow.matched(&words).filter(|given| *given > 1)? + place)
         };
-        allow.matched(words).or_else(behind_options).or_else(|| self.authored_words(words)).or(is_free.then_some(1))
+        // A program that an entry names may tell its version.
+        let is_asked = || tables::asks_version(program, words.get(1..).unwrap_or_default()) && allow.names(program);
+        allow.matched(words).or_else(behind_options).or_else(|| self.authored_words(words)).or_else(|| (is_free || is_asked()).then_some(1))
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn list(text: &str, simple: &Simple) -> Option<(usize, Vec<String>)> 
     let items: Vec<&str> = list.split(',').collect();
     let is_list = items.len() > 1 && items.iter().all(|item| is_plain(item) && !item.contains(".."));
     // What stands in front is in front of each word, so that no word is an option.
-    let begins = |text: &str| text.starts_with(|first: char| first.is_ascii_alphanumeric() || ".".contains(first));
+    let begins = |text: &str| text.starts_with(|first: char| first.is_ascii_alphanumeric() || "./".contains(first));
     let is_open = begins(front) || front.is_empty() && items.iter().all(|item| begins(item));
     (is_list && is_open && is_plain(front) && is_plain(behind))
         .then(|| (length, items.iter().map(|item| format!("{front}{item}{behind}")).chain([word.to_owned()]).collect()))

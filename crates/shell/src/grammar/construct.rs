@@ -132,7 +132,7 @@ impl Construct {
             Self::Program => "a program whose name is computed",
             Self::RelativeProgram => "a program at a relative path behind cd",
             Self::ShellText => "a shell that executes what cannot be read off",
-            Self::Directory => "a relative path to write to behind a cd that cannot be followed",
+            Self::Directory => "a relative path behind a cd that cannot be followed",
             Self::Read => "read outside a while loop's condition",
             Self::Argument(what) => what,
         };
@@ -157,7 +157,7 @@ impl Construct {
             Self::Backtick => "put the text in single quotes, or write \"$(command)\"",
             Self::Substitution => "put it in double quotes, or run the command first and write its output",
             Self::Process => "write the output to a file first, or use a pipe",
-            Self::Brace => "write the words out, or put the word in single quotes",
+            Self::Brace => "write each of the words out",
             Self::Tilde => "write the path out, or ./ in front of the tilde",
             Self::QuotedGlob => "quote the whole word, or leave the quotes out",
             Self::Inside => "begin the word with it, or write the path out",
@@ -173,7 +173,9 @@ impl Construct {
             Self::DocumentPlace => "put it at a command of the outer list, with nothing across lines between",
             Self::Comment => "leave the comment out",
             Self::Continuation => "put a blank in front of the backslash",
-            Self::Assignment => "write the value where it is used",
+            Self::Assignment => {
+                "leave a variable for a program out, or have the list of allowed commands name the line; give a variable of the line a name such as n"
+            }
             Self::LoopName => "name it with one letter, or file, dir, name, line or item",
             Self::Program => "write the name of the program",
             Self::RelativeProgram => "write its absolute path",

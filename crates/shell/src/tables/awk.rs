@@ -1,7 +1,8 @@
 //! `awk`, and its language.
 //!
 //! Left out of the options: `-f`, `-i`, `-e`, `-E`, `-l`, `-W` and all long ones but two. Left out of the language, without regard to what
-//! is a text in it: `|` other than `||`, and `>`, behind the first brace (an output or a comparison: `5 < $1` is one that is allowed),
+//! is a text in it: `|` other than `||`, and `>` outside the condition of `if` and `while`, behind the first brace (an output or a comparison:
+//! `5 < $1` is one that is allowed),
 //! `@` (loads, and calls what is computed), a backslash at the end of a line, `getline`, `system`, `ARGV` and `ARGC`, and `SYMTAB` that
 //! holds them (which files are read:
 //! some versions connect to a file that begins with `/inet`), functions that are not listed here.
@@ -49,6 +50,26 @@ pub(super) fn awk(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     }
 }
 
+/// Returns whether actions may print into a file. The condition of `if` and `while` is an expression, and nothing is printed in it. Where texts and
+/// patterns stand, a parenthesis may be one of their characters.
+fn may_write(actions: &str) -> bool {
+    let has_texts = actions.contains(['"', '/', '#', '\\']);
+    let (mut depth, mut is_condition) = (0_usize, false);
+    actions.char_indices().any(|(at, char)| {
+        match char {
+            '(' if depth == 0 => {
+                let front = actions.get(..at).unwrap_or_default().trim_end();
+                let word = front.rsplit(|char: char| !char.is_ascii_alphanumeric() && char != '_').next().unwrap_or_default();
+                (depth, is_condition) = (1, matches!(word, "if" | "while"));
+            }
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        char == '>' && (has_texts || depth == 0 || !is_condition)
+    })
+}
+
 /// Says whether a program only reads, computes and prints.
 ///
 /// # Errors
@@ -58,7 +79,7 @@ pub fn check(program: &str) -> Result<(), &'static str> {
     let (_, actions) = program.split_once('{').unwrap_or((program, ""));
     let pipes = actions.split(|c| c != '|').any(|run| !matches!(run.len(), 0 | 2));
     let continued = program.contains("\\\n") || program.contains("\\\r");
-    if pipes || continued || actions.contains('>') || program.contains('@') || WORDS.iter().any(|word| program.contains(word)) {
+    if pipes || continued || may_write(actions) || program.contains('@') || WORDS.iter().any(|word| program.contains(word)) {
         return Err(OPERAND);
     }
     let mut before = program;

@@ -34,6 +34,15 @@ pub fn plain_option(operand: &Argument) -> bool {
     operand.as_known().is_some_and(is_pair)
 }
 
+/// As [`plain_option`], with blanks and stars: `npm` puts such words into quotes for its shell, and some versions take double quotes.
+pub fn quoted_option(operand: &Argument) -> bool {
+    operand.as_known().is_some_and(|text| {
+        let (name, value) = text.split_once('=').unwrap_or(("-", text));
+        let is_quoted = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._/-+@%:, *".contains(&byte));
+        is_plain(name) && is_quoted && !value.is_empty()
+    })
+}
+
 /// As [`plain_option`], where the words of a script need no `--` in front. `yarn` itself looks for its file of settings among them, which may name
 /// what it runs, and reads as its own what stands in front of a `--`.
 pub fn forwarded(operand: &Argument) -> bool {

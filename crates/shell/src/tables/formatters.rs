@@ -36,7 +36,7 @@ pub(super) fn is_formatter(program: &str) -> bool {
 /// Returns whether a program expands patterns among its files itself.
 #[must_use]
 pub fn expands_patterns(program: &str) -> bool {
-    matches!(program, "git" | "npx" | "bunx") || is_formatter(program)
+    matches!(program, "git" | "npm" | "npx" | "bunx") || is_formatter(program)
 }
 
 /// The files that it is given. They count as written unless it is known to only check.

@@ -147,7 +147,7 @@ fn written_by_unknown(arguments: &[Argument], at: usize) -> impl Iterator<Item =
 /// Returns whether an operand that is the name of a branch or tag, or a revision, is surely no path. A name that is a file's and a branch's
 /// is refused by `git` where it takes both, but a branch that has no commit yet is no name, and `git diff` compares files where one lies
 /// elsewhere.
-fn is_no_file(argument: &Argument, is_behind: bool, subcommand: &str, scanned: Option<&Scan>) -> bool {
+pub(super) fn is_no_file(argument: &Argument, is_behind: bool, subcommand: &str, scanned: Option<&Scan>) -> bool {
     let text = argument.text.as_str();
     if !argument.is_reference || is_behind || text.contains(':') && !OF_REFSPECS.contains(&subcommand) {
         return false;

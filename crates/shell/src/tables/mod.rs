@@ -61,7 +61,8 @@ pub use outputs::outputs;
 pub use patterns::{braces, chosen_names};
 pub use printing::prints_secrets;
 pub use reading::{
-    COMPUTED, COMPUTED_NAME, LITERAL, NAMED, NEEDED, OPERAND, Reading, SUBCOMMAND, Started, Unlisted, read, subcommand_behind_options,
+    COMPUTED, COMPUTED_NAME, LITERAL, NAMED, NEEDED, OPERAND, Reading, SUBCOMMAND, Started, Unlisted, asks_version, read,
+    subcommand_behind_options,
 };
 pub use texts::{git_subcommand, gives, reads_names, texts};
 pub use touches::{Touch, touched};

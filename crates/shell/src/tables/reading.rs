@@ -54,13 +54,24 @@ pub fn read(program: &str, arguments: &[Argument]) -> Reading {
     Ok(reader.started)
 }
 
-/// Returns the place of a program's subcommand, if options that its table knows stand in front of it.
+/// Returns whether a program is asked for nothing but its version, in a way that its table knows.
+#[must_use]
+pub fn asks_version(program: &str, arguments: &[Argument]) -> bool {
+    let [asked] = arguments else { return false };
+    let is_asked = asked.as_known().is_some_and(|text| text == "--version" || program == "go" && text == "version");
+    is_asked && super::table(program).is_some() && read(program, arguments).is_ok_and(|started| started.is_empty())
+}
+
+/// Returns the place of a program's subcommand or target, if options that its table knows stand in front of it. Of a program with targets none of
+/// these may be the name of a folder.
 #[must_use]
 pub fn subcommand_behind_options(program: &str, arguments: &[Argument]) -> Option<usize> {
-    let table = super::table(program).filter(|table| !table.subcommands.is_empty())?;
+    let has_targets = matches!(program, "gmake" | "make");
+    let table = super::table(program).filter(|table| has_targets || !table.subcommands.is_empty())?;
     let mut reader = Reader::new(arguments);
-    reader.globals(table).ok()?;
-    (reader.at > 0 && reader.at < arguments.len()).then_some(reader.at)
+    if has_targets { reader.options(&table.options, Style::First).map(drop) } else { reader.globals(table) }.ok()?;
+    let is_open = !has_targets || reader.files.is_empty() && !reader.ended;
+    (is_open && reader.at > 0 && reader.at < arguments.len()).then_some(reader.at)
 }
 
 /// Tells options from operands behind a subcommand, by the program's table. `None` where the table does not know them.

@@ -1,7 +1,9 @@
 //! Which arguments of programs are texts, and never names of files; and where names of files come from a program's input.
 
+use super::git_files::is_no_file;
 use super::reading::{Scan, scan_subcommand};
 use super::touches::{scan_of, searches};
+use super::values::is_remote;
 use crate::argument::Argument;
 
 /// TABLE: options whose value is a text to programs that search: what is searched for, scripts, variables.
@@ -11,6 +13,8 @@ const SEARCHED: [&str; 7] = ["e", "regexp", "expression", "r", "replace", "F", "
 const OF_GIT: &[(&str, &[&str])] = &[
     ("commit merge stash tag", &["m", "message"]),
     ("grep", &["e"]),
+    ("checkout", &["b", "B"]),
+    ("switch", &["c", "create"]),
     ("diff log show", &["S", "G", "author", "format", "grep", "pretty"]),
 ];
 
@@ -27,9 +31,23 @@ pub fn texts(program: &str, arguments: &[Argument]) -> Vec<usize> {
             let subcommand = arguments.get(git_subcommand(arguments)).map_or("", |argument| argument.text.as_str());
             let row = OF_GIT.iter().find(|(names, _)| names.split(' ').any(|name| name == subcommand));
             let pattern = scan.operands.first().filter(|_| subcommand == "grep" && !scan.has(&["e", "f"]));
-            let names = scan.operands.iter().filter(|_| subcommand == "check-ignore").chain(pattern).copied();
+            let end = arguments.iter().position(|argument| argument.text == "--").unwrap_or(arguments.len());
+            // A range of revisions, and what is pushed to a remote, is no file.
+            let is_reference = |at: &&usize| {
+                let argument = arguments.get(**at);
+                argument.is_some_and(|argument| argument.text.contains("..") && is_no_file(argument, **at > end, subcommand, Some(&scan)))
+            };
+            let is_remote = scan.operands.first().and_then(|at| arguments.get(*at)).is_some_and(is_remote);
+            let pushed = scan.operands.iter().skip(1).filter(|_| subcommand == "push" && is_remote);
+            let references = scan.operands.iter().filter(is_reference).chain(pushed);
+            let names = scan.operands.iter().filter(|_| subcommand == "check-ignore").chain(pattern).chain(references).copied();
             row.map_or_else(Vec::new, |(_, names)| values(&scan, names)).into_iter().chain(names).collect()
         }),
+        "kubectl" => scan_subcommand(program, arguments).map_or_else(Vec::new, |scan| {
+            let given = scan.given.iter().zip(&scan.places).filter(|((name, _), _)| matches!(*name, "n" | "namespace"));
+            given.map(|(_, place)| *place).collect()
+        }),
+        "pytest" | "py.test" => scan_of(program, arguments).map_or_else(Vec::new, |scan| values(&scan, &["k", "m"])),
         _ if searches(program) => scan_of(program, arguments).map_or_else(Vec::new, |scan| {
             let script = scan.operands.first().filter(|_| !gives_script(program, &scan));
             values(&scan, &SEARCHED).into_iter().chain(script.copied()).collect()

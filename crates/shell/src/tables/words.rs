@@ -130,7 +130,8 @@ pub(super) fn of_words(name: &str, arguments: &[Argument], is_listed: bool) -> V
     let is_written = |index: usize| MAKERS.contains(&name) || name == "dotnet" || targets.contains(&index) || is_package(index);
     // A single name is a target's, unless files are rewritten.
     let is_target = is_target && access == Access::Read;
-    let is_file = |text: &str| !text.is_empty() && (!runs || is_plain(text)) && (!is_target || text.contains(['/', '.']));
+    let is_file =
+        |text: &str| !text.is_empty() && (!runs || is_plain(text) || SCRIPTED.contains(&name)) && (!is_target || text.contains(['/', '.']));
     let has_subcommand = program(name).is_some_and(|program| !program.subcommands.is_empty());
     let subcommand = words.first().filter(|_| has_subcommand);
     let counts = |index: usize, argument: &Argument| Some(&index) != subcommand && !(runs && argument.computed);
