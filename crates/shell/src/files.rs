@@ -317,8 +317,8 @@ pub fn may_move(commands: &[Command]) -> bool {
     })
 }
 
-/// Returns whether a loop's body is simple commands that are joined by `&&`, the first of which is a `cd` to a folder, and the last a `cd` back, with
-/// no other between.
+/// Returns whether a loop's body is simple commands that are joined by `&&`, the first of which is a `cd` to a folder, and the last a `cd` back,
+/// with no other between.
 #[must_use]
 pub fn goes_round(body: &List) -> bool {
     let is_open = |command: &Command| program(command).is_some() && !substitutes(command);

@@ -1,7 +1,7 @@
 //! In which folder each command of a line runs: what a `cd` changes for the commands behind it, and what it leaves alone.
 //!
-//! Behind `cd DIR &&` a command runs only if the `cd` has succeeded, so that its folder is known. Behind `||`, `;` and `&`, in the other branch of an
-//! `if`, and around a loop with a `cd` in it, the folder may be any that the line goes to. What a subshell does is over with it.
+//! Behind `cd DIR &&` a command runs only if the `cd` has succeeded, so that its folder is known. Behind `||`, `;` and `&`, in the other branch of
+//! an `if`, and around a loop with a `cd` in it, the folder may be any that the line goes to. What a subshell does is over with it.
 
 use super::files::{FileOperand, FileUse, may_move};
 use super::grammar::{Command, Construct, End, List};

@@ -174,7 +174,7 @@ impl Construct {
             Self::Comment => "leave the comment out",
             Self::Continuation => "put a blank in front of the backslash",
             Self::Assignment => {
-                "leave a variable for a program out, or have the list of allowed commands name the line; give a variable of the line a name such as n"
+                "leave a variable for a program out, or have the list of allowed commands name the line; call a variable of the line n"
             }
             Self::LoopName => "name it with one letter, or file, dir, name, line or item",
             Self::Program => "write the name of the program",

@@ -52,7 +52,8 @@ pub fn parse(text: &str, depth: usize) -> Result<List, Refusal> {
     read(text, depth, false)
 }
 
-/// Reads a command line. `takes_bare`: whether the delimiter of a here-document may stand without quotes, if nothing in its body is expanded. Where patterns are looked
+/// Reads a command line. `takes_bare`: whether the delimiter of a here-document may stand without quotes, if nothing in its body is expanded.
+/// Where patterns are looked
 /// for, such a line is better compared as a text.
 ///
 /// # Errors
