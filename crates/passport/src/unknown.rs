@@ -9,29 +9,10 @@ use tollgate_json::{Shape, Text, Value};
 use super::fields::{Malformed, member_path};
 
 /// Names that describe, whatever they hold.
+#[rustfmt::skip]
 const DESCRIBES: [&str; 22] = [
-    "$schema",
-    "@context",
-    "annotations",
-    "category",
-    "categories",
-    "comment",
-    "comments",
-    "contact",
-    "contacts",
-    "description",
-    "display_name",
-    "issued_at",
-    "issuer",
-    "labels",
-    "links",
-    "name",
-    "note",
-    "notes",
-    "proof",
-    "signature",
-    "tags",
-    "title",
+    "$schema", "@context", "annotations", "category", "categories", "comment", "comments", "contact", "contacts", "description",
+    "display_name", "issued_at", "issuer", "labels", "links", "name", "note", "notes", "proof", "signature", "tags", "title",
 ];
 
 /// Words that speak of a restriction.
