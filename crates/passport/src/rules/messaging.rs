@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use tollgate_json::{Shape, Text, Value};
 
+use super::super::argument_names::are_alike;
 use super::super::argument_role::ArgumentRole;
 use super::super::fields::{item_path, strings, without};
 use super::super::look_alike::folded;
@@ -25,7 +26,7 @@ const DENIED: &str = "oap.recipient_not_allowed";
 const PREFIXES_MAX: usize = 16;
 
 /// Signs by which a name goes on in another part, such as the domain of an address: to mailers, to chats, or to either. A `*` stands for none.
-const SIGNS: [char; 4] = ['@', '%', '!', ':'];
+const SIGNS: [char; 8] = ['@', '%', '!', ':', '/', '?', '&', '\\'];
 
 /// Those who may get messages.
 #[derive(Debug)]
@@ -154,12 +155,17 @@ impl MessagingLimits {
             return Err(Denial::new("oap.missing_required_context", "Message context must include recipient or channel"));
         }
         let not_allowed = |what| Err(Denial::new(DENIED, what));
-        let unknown: Vec<_> = sorted.unknown.iter().filter(|_| limited).flat_map(|text| destinations(text)).collect();
+        // A host may send to an address instead.
+        let called = call.arguments.members().filter(|(key, _)| are_alike(key, "url") || are_alike(key, "urls"));
+        let called = called.flat_map(|(_, value)| std::iter::once(value).chain(value.items()));
+        let called: Vec<_> = called.filter(|_| limited).filter_map(|value| value.as_text()?.into_str()).collect();
+        let unknown = sorted.unknown.iter().filter(|_| limited).flat_map(|text| destinations(text)).chain(called.iter().map(|url| &**url));
         // Mailers differ in which of two `@` ends the name, so that a list for one domain would let the other one through; and what has a comma is
         // several names, of which a pattern would see the first.
         let is_open = |text: &str| {
             text.chars().filter(|char| matches!(char, '@' | '\u{ff20}' | '\u{fe6b}')).nth(1).is_some()
                 || text.contains([',', ';', '|'])
+                || text.contains("=?")
                 || text.contains(char::is_control)
                 || text.split_whitespace().skip(1).any(|word| word.starts_with(['+', '#', '@']))
         };
@@ -234,7 +240,7 @@ fn domain(entry: &str) -> String {
 /// Returns the one spelling of a recipient or channel that mailers, telephones and chats know under several: without case, look-alikes, the name
 /// that stands before an address in `<>`, a scheme, the sign of a channel, and what groups the digits of a number.
 fn plain(name: &str) -> String {
-    let lower = folded(name);
+    let lower = folded(name).replace('\u{3002}', ".");
     let name = lower.rsplit_once('<').and_then(|(_, rest)| rest.split_once('>')).map_or(lower.as_str(), |(inner, _)| inner).trim();
     let scheme = ["mailto:", "tel:", "sms:", "whatsapp:", "sip:", "xmpp:"].iter().find_map(|scheme| name.strip_prefix(scheme));
     // Behind an address there may be more headers.
