@@ -66,9 +66,13 @@ pub(super) fn is_private(address: IpAddr) -> bool {
 /// `router`, `metadata.google.internal`, `kubernetes.default.svc` and `grafana.monitoring`, or it lies in a domain that is known to lead
 /// there. `host` is in lower case.
 pub(super) fn is_local_name(host: &str) -> bool {
-    let Some((_, last)) = host.rsplit_once('.') else { return true };
+    host.rsplit_once('.').is_none_or(|(_, last)| !TOP_LEVEL_DOMAINS.contains(last)) || leads_near(host)
+}
+
+/// Returns whether a name lies in a domain that is known to lead to the local network or to a metadata service.
+pub(super) fn leads_near(host: &str) -> bool {
     let in_domain = |domain: &str| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    !TOP_LEVEL_DOMAINS.contains(last) || LOCAL_DOMAINS.iter().any(|domain| in_domain(domain))
+    LOCAL_DOMAINS.iter().any(|domain| in_domain(domain))
 }
 
 fn is_private_v4(address: Ipv4Addr) -> bool {

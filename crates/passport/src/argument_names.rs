@@ -113,7 +113,7 @@ const MCP_TOOLS: &[Names] = &[
         "content contents text body message messages query queries q search search_query sql jql cql cypher graphql filter pattern regex \
          prompt instruction instructions question name names subject html markdown ref branch base head sha tag owner repo repository state \
          status labels expression selector value values data code script new_str old_str new_string old_string new_text old_text edits \
-         xpath locator css key keys prefix suffix delimiter separator logql promql expr formula cron exclude excludes exclude_pattern \
+         xpath json_path locator css key keys prefix suffix delimiter separator logql promql expr formula cron exclude excludes exclude_pattern \
          exclude_patterns ignore ignore_patterns log_group log_group_name log_group_names log_group_name_prefix log_stream_name",
     ),
     (Route, "endpoint route api_path method_path"),
@@ -267,8 +267,13 @@ impl<'c> ArgumentNames<'c> {
         self.pack == Pack::Mcp
     }
 
+    /// Returns whether the tool fetches from the web.
+    pub(super) fn is_of_web(&self) -> bool {
+        self.pack == Pack::WebFetch
+    }
+
     /// Returns whether a text that a tool of an MCP server is given may be a path by its beginning: under the name of a thing, or as an address
-    /// of a file. With a blank in it a text of one component is a line, such as `/deploy now`.
+    /// of a file. Under the name of a thing it may be an address as well. With a blank in it a text of one component is a line, such as `/deploy now`.
     pub(super) fn may_be_path(&self, name: &str, said: &str) -> bool {
         let said = said.trim();
         let has_blank = said.contains(char::is_whitespace);
@@ -276,7 +281,8 @@ impl<'c> ArgumentNames<'c> {
         let is_deep = || said.get(1..).is_some_and(|rest| rest.contains(['/', '\\']));
         let is_home = said == "~" || said.starts_with('~') && said.contains(['/', '\\']);
         let is_rooted = is_home || said.starts_with(['/', '\\']) || matches!(said.get(1..3), Some(":\\" | ":/"));
-        let is_thing = THINGS.contains(&name) && (climbs || is_rooted && (!has_blank || is_deep()) || said.starts_with('.') && !has_blank);
+        let is_thing = THINGS.contains(&name)
+            && (climbs || is_rooted && (!has_blank || is_deep()) || !has_blank && (said.starts_with('.') || said.contains("://")));
         let is_file = said.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
         self.pack == Pack::Mcp && (is_file && !has_blank || is_thing)
     }
@@ -302,6 +308,10 @@ impl<'c> ArgumentNames<'c> {
             // It says where to look, in a word.
             "target" if self.pack == Pack::FileRead && is_search() => return None,
             _ => {}
+        }
+        // What is called gets the message.
+        if self.pack == Pack::Messaging && (folded.contains("hook") || folded.contains("callbackur")) {
+            return Some((Recipient, "webhook"));
         }
         let is_web_search = self.pack == Pack::WebFetch && is_web_search(self.tool);
         let others = match self.pack {

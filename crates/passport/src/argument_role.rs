@@ -54,4 +54,9 @@ impl ArgumentRole {
         ("session_type", Self::SessionType),
         ("text", Self::Text),
     ];
+
+    /// Returns whether all that lies in an argument with the role is of the role, whatever the names below say.
+    pub(super) fn holds_its_kind(self) -> bool {
+        matches!(self, Self::Url | Self::Host | Self::Recipient | Self::Channel | Self::SessionType | Self::Folder | Self::Method)
+    }
 }

@@ -11,7 +11,7 @@ use super::argument_names::{ArgumentNames, are_alike, fold, is_place};
 use super::argument_role::ArgumentRole;
 use super::denial::Denial;
 use super::fields::Amount;
-use super::said::{Said, names_places};
+use super::said::{Said, is_written_out, names_places};
 
 /// The code of the denial for arguments of another form.
 const INVALID: &str = "oap.invalid_tool_arguments";
@@ -84,18 +84,22 @@ impl<'v> Arguments<'v> {
         self.value(key).map(|value| amount(key, value)).transpose()
     }
 
+    /// Returns all values at any depth, each with its name if it is a member.
+    fn values(&self) -> impl Iterator<Item = (Option<Cow<'v, str>>, Value<'v>)> {
+        let mut open: Vec<_> = self.0.map(|root| (None, root)).into_iter().collect();
+        std::iter::from_fn(move || {
+            let (name, value) = open.pop()?;
+            open.extend(value.items().map(|item| (None, item)));
+            open.extend(value.members().map(|(name, value)| (name.as_text().and_then(Text::into_str), value)));
+            Some((name, value))
+        })
+    }
+
     /// Returns the values under some of these names at any depth, each with the place of its name among them. Null counts as missing.
     pub(super) fn named(&self, names: &[&str]) -> Vec<(usize, Value<'v>)> {
-        let (mut open, mut found): (Vec<Value<'v>>, Vec<_>) = (self.0.into_iter().collect(), Vec::new());
-        while let Some(value) = open.pop() {
-            open.extend(value.items());
-            for (key, value) in value.members().filter(|(_, value)| !value.is_null()) {
-                let place = |key: Cow<'_, str>| names.iter().position(|name| are_alike(&key, name));
-                found.extend(key.as_text().and_then(Text::into_str).and_then(place).map(|place| (place, value)));
-                open.push(value);
-            }
-        }
-        found
+        let place = |key: Cow<'_, str>| names.iter().position(|name| are_alike(&key, name));
+        let members = self.values().filter(|(_, value)| !value.is_null());
+        members.filter_map(|(key, value)| Some((place(key?)?, value))).collect()
     }
 
     /// Returns the largest of the numbers under some names at any depth, each with how much one of it is in the unit of the limit.
@@ -109,15 +113,12 @@ impl<'v> Arguments<'v> {
 
     /// Returns whether one of the texts in the arguments, at any depth, is what a function says.
     pub(super) fn has_text(&self, is_it: impl Fn(&str) -> bool) -> bool {
-        let mut open: Vec<Value<'v>> = self.0.into_iter().collect();
-        while let Some(value) = open.pop() {
-            if value.as_text().and_then(Text::into_str).is_some_and(|text| is_it(&text)) {
-                return true;
-            }
-            open.extend(value.items());
-            open.extend(value.members().map(|(_, value)| value));
-        }
-        false
+        self.values().any(|(_, value)| value.as_text().and_then(Text::into_str).is_some_and(|text| is_it(&text)))
+    }
+
+    /// Returns whether one of the names in the arguments, at any depth, is what a function says.
+    pub(super) fn has_name(&self, is_it: impl Fn(&str) -> bool) -> bool {
+        self.values().any(|(name, _)| name.is_some_and(|name| is_it(&name)))
     }
 
     /// Returns how many bytes the texts in the arguments have together, at any depth, but for strings and lists of strings under keys that
@@ -182,10 +183,11 @@ impl<'v> Sorted<'v> {
                 key.as_text().and_then(Text::into_str).ok_or_else(|| Denial::new(INVALID, "An argument's name is no Unicode text"))?;
             let own = fold(&key);
             check_name(own.as_deref(), value, names, &mut seen)?;
-            let named = own.as_deref().and_then(|folded| names.role(folded));
-            // What lies in a URL is one, whatever it is called.
+            let is_host = || names.is_of_web() && Said::under(&key) == Said::Host;
+            let named = own.as_deref().and_then(|folded| names.role(folded)).or_else(|| is_host().then_some((ArgumentRole::Host, "host")));
+            // What lies in a URL, or in the name of somebody, is such a thing, whatever it is called. A file may have its contents beside it.
             let role = match (named, outer) {
-                (Some((ArgumentRole::Text, _)), Some(outer @ (ArgumentRole::Url, _))) => Some(outer),
+                (Some((ArgumentRole::Text, _)), Some(outer)) if outer.0.holds_its_kind() => Some(outer),
                 (named, outer) => named.or(outer),
             };
             // A header that holds an end of a line begins another one.
@@ -194,13 +196,13 @@ impl<'v> Sorted<'v> {
             {
                 self.refused = self.refused.or(Some(name));
             }
-            // Edits may be named by the files that they change.
-            if named.is_none() && matches!(outer, Some((ArgumentRole::Text, "edits"))) {
-                self.unknown_names.push(key.clone());
+            if let Some(outer) = outer.filter(|_| named.is_none()) {
+                self.member_name(key.clone(), outer, names);
             }
+            let says_place = || names.is_of_server() && !matches!(Said::under(&key), Said::Unknown | Said::Id | Said::Number);
             match role {
                 // A place is one in any text that is an object.
-                Some((ArgumentRole::Text, _)) if named.is_none() && own.as_deref().is_some_and(is_place) => {
+                Some((ArgumentRole::Text, _)) if named.is_none() && (own.as_deref().is_some_and(is_place) || says_place()) => {
                     self.note_addresses(value, Said::under(&key));
                     self.unnamed(value, Said::under(&key), names)?;
                 }
@@ -230,10 +232,23 @@ impl<'v> Sorted<'v> {
         Ok(())
     }
 
-    /// Notes the addresses that stand without a scheme under a name that no table of the tool has.
+    /// Takes the name of a member that no table has, which may be data itself under a name with a role.
+    fn member_name(&mut self, key: Cow<'v, str>, outer: (ArgumentRole, &'static str), names: &ArgumentNames<'_>) {
+        let is_begun = key.starts_with(['/', '~', '\\']) || key.contains("://");
+        match outer {
+            (ArgumentRole::Text, _) if is_begun || names.is_of_server() && key.contains(['/', '\\']) => self.unknown.push(key),
+            // Edits may be named by the files that they change.
+            (ArgumentRole::Text, "edits") => self.unknown_names.push(key),
+            (ArgumentRole::Text | ArgumentRole::Body | ArgumentRole::Route | ArgumentRole::Headers | ArgumentRole::Refused, _) => {}
+            (role, _) => self.texts.push((role, key)),
+        }
+    }
+
+    /// Notes the addresses that stand without a scheme under a name that no table of the tool has. What lies in a host is one.
     fn note_addresses(&mut self, value: Value<'v>, said: Said) {
         self.said.extend(said.addresses(value).into_iter().map(Cow::Owned));
-        value.items().for_each(|item| self.note_addresses(item, said));
+        let inner = value.members().map(|(_, value)| value).filter(|_| said == Said::Host);
+        value.items().chain(inner).for_each(|value| self.note_addresses(value, said));
     }
 
     /// Takes the value of an argument that has a role: a text, or texts in lists and objects.
@@ -248,7 +263,10 @@ impl<'v> Sorted<'v> {
                 let is_id = matches!(role.0, ArgumentRole::Recipient | ArgumentRole::Channel) && value.shape() == Shape::Number;
                 let expected = if is_line { "a string" } else { "a string or an array of strings" };
                 let number = is_id.then(|| Cow::Owned(String::from_utf8_lossy(value.source()).into_owned()));
-                self.texts.push((role.0, number.map_or_else(|| text(role.1, value, expected), Ok)?));
+                let text = number.map_or_else(|| text(role.1, value, expected), Ok)?;
+                let is_name = role.0 == ArgumentRole::Path || role.0.holds_its_kind();
+                self.refused = self.refused.or_else(|| (is_name && is_written_out(&text)).then_some(role.1));
+                self.texts.push((role.0, text));
                 Ok(())
             }
         }
@@ -287,19 +305,24 @@ impl<'v> Sorted<'v> {
         match value.shape() {
             Shape::Array => value.items().try_for_each(|item| self.unnamed(item, said, names)),
             Shape::Object => {
-                // Files and hosts may be given as the names of members.
-                let texts = value.members().filter(|_| names.is_of_server());
-                for (key, inner) in
-                    texts.filter_map(|(key, inner)| Some((key.as_text()?.into_str()?, inner.as_text().and_then(Text::into_str))))
-                {
-                    self.said.extend(said.addresses_in(&key).into_iter().map(Cow::Owned));
-                    // `{"path": {"value": …}}` may be the same place to a server.
-                    let is_text = fold(&key).and_then(|name| names.role(&name)).is_some_and(|(role, _)| role == ArgumentRole::Text);
-                    let is_word = |text: &Cow<'_, str>| is_text && said.is_place() && !text.contains(char::is_whitespace);
-                    self.placed.extend(inner.filter(is_word).map(|text| (said, text)));
-                    if said == Said::File || said.may_be_url() && key.contains(['.', '/', '\\', '~']) {
-                        self.placed.push((said, key));
+                let members = || value.members().filter_map(|(key, inner)| Some((key.as_text()?.into_str()?, inner)));
+                // An object that names a place of its own may hold what is written there.
+                let names_place = members().any(|(key, _)| key == "name" || Said::under(&key).is_place());
+                for (key, inner) in members() {
+                    let role = fold(&key).and_then(|name| names.role(&name)).map(|(role, _)| role);
+                    if names.is_of_server() {
+                        // `{"path": {"value": …}}` may be the same place to a server, and the name of a member may be one.
+                        self.said.extend(said.addresses_in(&key).into_iter().map(Cow::Owned));
+                        if said.is_place() && (!names_place || role == Some(ArgumentRole::Text)) {
+                            self.held(inner, said, names_place);
+                        }
+                        if said == Said::File || said.may_be_url() && key.contains(['.', '/', '\\', '~']) {
+                            self.placed.push((said, key.clone()));
+                        }
                     }
+                    // It is data rather than a name where an object stands under it.
+                    let is_data = role.is_none() && (inner.is_object() || key.contains(['/', '\\', '@']));
+                    self.unknown.extend(is_data.then_some(key));
                 }
                 self.members(value, None, names)
             }
@@ -314,6 +337,13 @@ impl<'v> Sorted<'v> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Takes all texts in a value for places, at any depth, or `only_words` among them.
+    fn held(&mut self, value: Value<'v>, said: Said, only_words: bool) {
+        let is_place = |text: &Cow<'_, str>| !only_words || !text.contains(char::is_whitespace);
+        self.placed.extend(value.as_text().and_then(Text::into_str).filter(is_place).map(|text| (said, text)));
+        value.items().chain(value.members().map(|(_, value)| value)).for_each(|value| self.held(value, said, only_words));
     }
 }
 

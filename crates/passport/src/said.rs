@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
-use super::address::{is_local_name, read_v4};
+use super::address::{is_local_name, leads_near, read_v4};
 use super::argument_names::{ArgumentNames, fold, is_host, is_place};
 use super::argument_role::ArgumentRole;
 use super::destination::{Host, host_address};
@@ -34,6 +34,18 @@ pub(super) enum Said {
 const HOSTS: &str = "addr addrs addresses bootstrapserver bootstrapservers broker brokers datasource domain domains hostaddr hosts ipaddr \
      ipaddrs ipaddresses ips nameserver nameservers networkaddress servers upstream upstreams";
 
+/// TABLE: last words of names of hosts.
+const LAST_OF_HOST: &str = "broker host hostname ip server";
+
+/// TABLE: ends of names of files and folders, without case and punctuation and without the sign of several.
+const END_OF_FILE: &str = "attachment dir directory directorie file filename folder path";
+
+/// TABLE: last words of names of URLs.
+const LAST_OF_URL: &str = "href link uri url webhook";
+
+/// TABLE: last words of names of what may be a path or a URL.
+const LAST_OF_PLACE: &str = "destination dest dst from source src to";
+
 /// TABLE: schemes that some readers take without slashes behind them.
 const BARE_SCHEMES: [&str; 12] = ["dns", "ftp", "grpc", "ldap", "np", "redis", "ssh", "ssl", "tcp", "tls", "udp", "ws"];
 
@@ -46,11 +58,17 @@ impl Said {
         let Some(name) = fold(key) else { return Self::Unknown };
         let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
         let is_of_file = has(&["path", "file", "dir", "folder"]);
+        let last = last_word(key).to_ascii_lowercase();
+        let is_last =
+            |words: &str| words.split_ascii_whitespace().any(|word| last.strip_prefix(word).is_some_and(|rest| matches!(rest, "" | "s")));
+        let ends = |words: &str| words.split_ascii_whitespace().any(|word| name.trim_end_matches('s').ends_with(word));
         match () {
-            () if is_host_name(&name) => Self::Host,
-            () if is_place(&name) && is_of_file => Self::File,
-            () if is_place(&name) && has(&["url", "uri", "href"]) || has(&["website", "webpage", "homepage"]) => Self::Url,
-            () if is_place(&name) => Self::Place,
+            () if is_host_name(&name) || is_last(LAST_OF_HOST) => Self::Host,
+            () if is_place(&name) && is_of_file || ends(END_OF_FILE) && !ends("profile xpath jsonpath") => Self::File,
+            () if is_place(&name) && has(&["url", "uri", "href"]) || has(&["website", "webpage", "homepage"]) || is_last(LAST_OF_URL) => {
+                Self::Url
+            }
+            () if is_place(&name) || is_last(LAST_OF_PLACE) => Self::Place,
             () if is_id(key) && !is_of_file => Self::Id,
             () if has(&["version", "cidr", "subnet", "netmask"]) => Self::Number,
             () => Self::Unknown,
@@ -100,6 +118,11 @@ impl Said {
         // A place of several words is a text rather than a list, unless one of them can be nothing else than an address.
         let listed = match self {
             Self::Host => Self::Unknown.of_words(text),
+            // A word of a command line may be the address of a page or of a port.
+            Self::Unknown => {
+                let is_led = |word: &&str| word.split_once(['/', ':']).is_some_and(|(host, _)| is_quad(host) || leads_near(host));
+                text.split_whitespace().filter(is_led).flat_map(|word| self.of_words(word)).collect()
+            }
             Self::Place | Self::Url | Self::File if !text.contains('\n') => Self::Id.of_words(text),
             _ => Vec::new(),
         };
@@ -160,9 +183,12 @@ impl Said {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         let has_port = behind.starts_with(':');
         let is_numbered = behind.strip_prefix(':').is_some_and(|port| port.starts_with(|char: char| char.is_ascii_digit()));
-        let is_local = host == "localhost" || [".localhost", ".internal", ".local"].iter().any(|end| host.ends_with(end));
+        let is_local =
+            host == "localhost" || leads_near(&host) || [".localhost", ".internal", ".local"].iter().any(|end| host.ends_with(end));
         let is_address = match self {
             _ if is_local && is_numbered => true,
+            // It is rather the address of a mailbox.
+            Self::Place if is_local && named.len() < authority.len() && !has_path && behind.is_empty() => false,
             Self::Host | Self::Place | Self::Url if is_local => true,
             Self::Unknown if is_local => host == "localhost" || has_path,
             Self::File if is_local => host == "localhost",
@@ -242,6 +268,15 @@ fn is_id(key: &str) -> bool {
     rest.is_some_and(|(rest, end)| rest.is_empty() || rest.ends_with(['_', '-', '.']) || end.starts_with('I'))
 }
 
+/// Returns the last word of a name, as it is spelled: behind `_`, `-` and other punctuation, or from a capital on.
+pub(super) fn last_word(name: &str) -> &str {
+    let name = name.trim_end_matches(|char: char| !char.is_ascii_alphabetic());
+    let begins = |left: &u8, right: &u8| !left.is_ascii_alphabetic() || left.is_ascii_lowercase() && right.is_ascii_uppercase();
+    let begins = |pair: &[u8]| matches!(pair, [left, right] if begins(left, right));
+    let start = name.as_bytes().windows(2).rposition(begins).map_or(0, |at| at + 1);
+    name.get(start..).unwrap_or_default()
+}
+
 /// Splits an authority behind its host.
 fn cut(authority: &str) -> (&str, &str) {
     if let Some((host, behind)) = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -274,6 +309,12 @@ fn is_one_number(host: &str) -> bool {
     (digits.is_some() || host.bytes().all(|byte| byte.is_ascii_digit())) && host.len() >= 8 && matches!(read_v4(host), Ok(Some(_)))
 }
 
+/// Returns whether a text is a list or an object that is written out, of which some tools read what stands in it.
+pub(super) fn is_written_out(text: &str) -> bool {
+    let text = text.trim();
+    text.starts_with(['[', '{']) && text.ends_with([']', '}'])
+}
+
 /// Returns whether edits that are written out in a text, or in a list of texts, may name files of their own. A text that is no JSON cannot be told.
 pub(super) fn names_places(value: Value<'_>, names: &ArgumentNames<'_>) -> bool {
     if value.shape() == Shape::Array {
@@ -297,4 +338,18 @@ pub(super) fn names_places(value: Value<'_>, names: &ArgumentNames<'_>) -> bool 
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_word;
+
+    #[test]
+    fn last_words_stand_behind_punctuation_or_begin_with_a_capital() {
+        for (name, word) in
+            [("html_body", "body"), ("htmlBody", "Body"), ("a-b.text2", "text"), ("HTML", "HTML"), ("\u{e9}x", "x"), ("_", "")]
+        {
+            assert_eq!(last_word(name), word, "{name}");
+        }
+    }
 }

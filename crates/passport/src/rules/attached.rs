@@ -12,7 +12,7 @@ use super::super::super::argument_bounds::check_braces;
 use super::super::super::argument_names::{ArgumentNames, fold};
 use super::super::super::argument_role::ArgumentRole;
 use super::super::super::path::NormalPath;
-use super::super::super::said::Said;
+use super::super::super::said::{Said, last_word};
 use super::super::file_path::PATH_BYTES_MAX;
 use super::super::web::check_said;
 use super::super::{Denial, RuleCall, budget, secrets};
@@ -120,7 +120,7 @@ impl Parts {
         }
         self.has_break |= outer.lines != Lines::Many && has_break(key);
         // A file may be given as the name of a member.
-        self.file(key, begins_path(key));
+        self.file(key, begins_path(key) || outer.kind == Kind::Unsaid && key.contains(['/', '\\']));
         self.walk(call, outer.below(&call.names, key), value, nested);
     }
 
@@ -252,33 +252,4 @@ fn is_one_of(name: &str, names: &str) -> bool {
 /// Returns whether a text has a line break of any kind, but for those at its end.
 fn has_break(text: &str) -> bool {
     text.trim_end().contains(['\n', '\r', '\0', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'])
-}
-
-/// Returns the last word of a name, as it is spelled: behind `_`, `-` and other punctuation, or from a capital on.
-fn last_word(name: &str) -> &str {
-    let name = name.trim_end_matches(|char: char| !char.is_ascii_alphabetic());
-    let begins = |left: &u8, right: &u8| !left.is_ascii_alphabetic() || left.is_ascii_lowercase() && right.is_ascii_uppercase();
-    let begins = |pair: &[u8]| matches!(pair, [left, right] if begins(left, right));
-    let start = name.as_bytes().windows(2).rposition(begins).map_or(0, |at| at + 1);
-    name.get(start..).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::last_word;
-
-    #[test]
-    fn last_words_stand_behind_punctuation_or_begin_with_a_capital() {
-        for (name, word) in [
-            ("html_body", "body"),
-            ("htmlBody", "Body"),
-            ("body", "body"),
-            ("a-b.text2", "text"),
-            ("HTML", "HTML"),
-            ("\u{e9}x", "x"),
-            ("_", ""),
-        ] {
-            assert_eq!(last_word(name), word, "{name}");
-        }
-    }
 }

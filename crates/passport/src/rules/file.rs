@@ -14,29 +14,17 @@ use super::super::path::{NormalPath, PathSet, Purpose};
 use super::budget;
 use super::extensions::Extensions;
 use super::file_arguments::{names_looked_for, read_arguments, shows_names};
-use super::file_path::{check_pattern, is_patch, read_path};
+use super::file_path::{SEVERAL, check_pattern, is_patch, read_path};
 use super::file_patterns::Patterns;
 use super::left_behind::{self, BUILT};
+use super::mcp::takes_whole;
 use super::secrets;
 use super::{
     Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, quoted, report, unknown_argument,
 };
 
 /// Arguments that say how and where something is written, and hold nothing that is. Every other text counts as written.
-const UNWRITTEN_ARGUMENTS: [&str; 12] = [
-    "oldstr",
-    "oldstring",
-    "oldtext",
-    "encoding",
-    "mode",
-    "description",
-    "reason",
-    "command",
-    "language",
-    "contenttype",
-    "mimetype",
-    "newline",
-];
+const UNWRITTEN_ARGUMENTS: &str = "oldstr oldstring oldtext encoding mode description reason command language contenttype mimetype newline";
 
 /// Tools that make or take away a file and show nothing of it. All others that write may show what they change, or copy it.
 const WRITERS: [&str; 7] = ["write_file", "Write", "create_file", "create", "create_directory", "delete_file", "file_delete"];
@@ -78,22 +66,12 @@ impl FileLimits {
         !matches!((&self.allowed_paths, &self.blocked_paths, &self.blocked_patterns), (Field::Absent, Field::Absent, Field::Absent))
     }
 
-    fn check_path(&self, text: &str, reads: bool, to: &mut dyn Report) {
+    /// Reports the checks of a path. A working folder has no extension that counts.
+    fn check_path(&self, text: &str, reads: bool, is_folder: bool, to: &mut dyn Report) {
         match read_path(text) {
             Ok(path) => {
                 report(to, "allowed_paths", self.check_allowed(&path));
-                self.check_place(&path, text, reads, to);
-            }
-            Err(denial) => report(to, "path", Err(denial)),
-        }
-    }
-
-    /// Reports the checks of the working folder of a call.
-    fn check_folder(&self, text: &str, reads: bool, to: &mut dyn Report) {
-        match read_path(text) {
-            Ok(path) => {
-                report(to, "allowed_paths", self.check_allowed(&path));
-                self.check_blocked(&path, text, reads, to);
+                if is_folder { self.check_blocked(&path, text, reads, to) } else { self.check_place(&path, text, reads, to) }
             }
             Err(denial) => report(to, "path", Err(denial)),
         }
@@ -101,8 +79,8 @@ impl FileLimits {
 
     /// Reports the checks of a path, which is seen from the working folder if the call tells that. What is blocked is so from any folder.
     fn check_seen(&self, text: &str, folder: Option<&str>, reads: bool, to: &mut dyn Report) {
-        let Some(folder) = folder.filter(|_| !text.starts_with(['/', '~'])) else { return self.check_path(text, reads, to) };
-        self.check_path(&format!("{folder}/{text}"), reads, to);
+        let Some(folder) = folder.filter(|_| !text.starts_with(['/', '~'])) else { return self.check_path(text, reads, false, to) };
+        self.check_path(&format!("{folder}/{text}"), reads, false, to);
         match read_path(text) {
             Ok(path) => self.check_place(&path, text, reads, to),
             Err(denial) => report(to, "path", Err(denial)),
@@ -127,6 +105,10 @@ impl FileLimits {
             expansions.iter().filter(|_| text.contains('{')).for_each(|place| self.check_named(&NormalPath::new(place), place, reads, to));
         }
         self.check_named(path, text, reads, to);
+        // A tool may take several paths in a text.
+        for part in text.split(SEVERAL).skip(1).map(str::trim) {
+            self.check_blocked(&NormalPath::new(part), part, reads, to);
+        }
         if let Some(spelling) = plain_spelling(text) {
             self.check_named(&NormalPath::new(&spelling), &spelling, reads, to);
         }
@@ -186,8 +168,8 @@ impl FileLimits {
                 |glob: &String| !glob.starts_with('!') && blocked.is_asked_for_by(glob) && folders.iter().any(|folder| is_in(folder, glob));
             deny_if(expansions.iter().any(asks), "oap.path_blocked", FOUND)
         })?;
-        let blocks = |patterns: &Patterns| expansions.iter().any(|glob| patterns.find(&NormalPath::new(glob), glob).is_some());
-        check_limit(&self.blocked_patterns, |patterns| deny_if(blocks(patterns), "oap.blocked_pattern", MATCHED))
+        let asks = |patterns: &Patterns| expansions.iter().any(|glob| !glob.starts_with('!') && patterns.is_asked_for_by(glob, folders));
+        check_limit(&self.blocked_patterns, |patterns| deny_if(asks(patterns), "oap.blocked_pattern", MATCHED))
     }
 
     /// Judges a text under a name that is not known: as a path, if it can be one.
@@ -201,7 +183,7 @@ impl FileLimits {
             (false, false) if !is_secret() => report(to, "blocked_paths", self.check_blocked_paths(&NormalPath::new(text))),
             (false, _) if !is_secret() => {}
             (true, true) => report(to, "unknown arguments", Err(unknown_argument("the name of a file"))),
-            _ => self.check_path(text, reads, to),
+            _ => self.check_path(text, reads, false, to),
         }
     }
 
@@ -227,7 +209,7 @@ impl FileLimits {
     fn check_size(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
         check_amount(&self.max_file_size, || call.arguments.number("content_length"), OVER).map_err(too_large)?;
         let is_path = |name: &str| call.names.role(name).is_some_and(|(role, _)| matches!(role, ArgumentRole::Folder | ArgumentRole::Path));
-        let said = |key: &str| fold(key).is_some_and(|name| is_path(&name) || UNWRITTEN_ARGUMENTS.contains(&name.as_str()));
+        let said = |key: &str| fold(key).is_some_and(|name| is_path(&name) || UNWRITTEN_ARGUMENTS.split(' ').any(|known| known == name));
         check_limit(&self.max_file_size, |_| self.check_bytes(call.arguments.text_bytes(said)))
     }
 
@@ -292,6 +274,9 @@ impl Rules for FileLimits {
         let allowed = if let Field::Valid(allowed) = &self.allowed_paths { Some(allowed) } else { None };
         check_limit(&self.blocked_paths, |blocked| {
             deny_if(left_behind::has_blocked(blocked, allowed, &path, below), "oap.path_blocked", BELOW)
+        })?;
+        check_limit(&self.blocked_patterns, |patterns| {
+            deny_if(left_behind::has_blocked(&patterns.rooted, allowed, &path, below), "oap.blocked_pattern", BELOW)
         })
     }
 
@@ -353,19 +338,27 @@ impl Rules for FileLimits {
                     return report(to, "budget", Err(denial));
                 }
                 let folder = sorted.of(ArgumentRole::Folder).next();
-                folder.into_iter().for_each(|folder| self.check_folder(folder, reads, to));
+                folder.into_iter().for_each(|folder| self.check_path(folder, reads, true, to));
                 paths.iter().for_each(|path| self.check_seen(path, folder.map(|folder| &**folder), reads, to));
-                if reads && !self.is_read {
-                    report(to, "blocked for reading", paths.iter().try_for_each(|path| call.files.check_shown(path)));
-                }
-                let names = names_looked_for(call);
                 let seen = |path: &Cow<'_, str>| match folder.filter(|_| !path.starts_with(['/', '~'])) {
                     Some(folder) => format!("{folder}/{path}"),
                     None => path.to_string(),
                 };
                 let folders: Vec<String> = paths.iter().map(seen).collect();
+                if reads && !self.is_read {
+                    let mut places = paths.iter().map(|path| &**path).chain(folders.iter().map(String::as_str));
+                    report(to, "blocked for reading", places.try_for_each(|path| call.files.check_unblocked(path, false)));
+                }
+                if takes_whole(call.tool_name) {
+                    let whole = folders.iter().try_for_each(|folder| call.files.check_whole(folder, Below::Moves));
+                    report(to, "what lies below", whole);
+                }
+                let names = names_looked_for(call);
                 for pattern in sorted.of(ArgumentRole::Pattern).chain(&names) {
-                    let expansions = bash_commands::braces(pattern);
+                    // Hosts take several patterns in a text.
+                    let parts =
+                        |text: String| text.split([',', ' ']).filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+                    let expansions: Vec<String> = bash_commands::braces(pattern).into_iter().flat_map(parts).collect();
                     let checked =
                         budget::check_glob(&expansions, pattern).and_then(|()| check_pattern(pattern, &expansions, shows_names(call)));
                     let checked = checked.and_then(|()| self.check_looks_for(&expansions, &folders));
@@ -376,7 +369,7 @@ impl Rules for FileLimits {
             }
             Err(denial) => report(to, "path", Err(denial)),
         }
-        if call.tool_name == "patch" && call.arguments.has_text(is_patch) {
+        if ["patch", "apply_patch"].contains(&call.tool_name) && call.arguments.has_text(is_patch) {
             const MESSAGE: &str = "A text of the call is a patch, which names files of its own, and cannot be judged";
             report(to, "patch", Err(Denial::new("oap.invalid_tool_arguments", MESSAGE)));
         }

@@ -9,15 +9,16 @@ use super::{Denial, budget, secrets};
 /// The longest path, in bytes, which is the limit of Linux.
 pub(super) const PATH_BYTES_MAX: usize = 4096;
 
+/// Signs between the paths of a list.
+pub(super) const SEVERAL: [char; 3] = [',', ';', '|'];
+
+/// How many of these signs a path may have: what stands behind each is looked at.
+const PARTS_MAX: usize = 64;
+
 /// Beginnings of lines by which a patch names files.
+#[rustfmt::skip]
 const PATCHED: [&str; 8] = [
-    "*** Begin Patch",
-    "*** Update File:",
-    "*** Add File:",
-    "*** Delete File:",
-    "*** Move to:",
-    "diff --git ",
-    "***Begin Patch",
+    "*** Begin Patch", "*** Update File:", "*** Add File:", "*** Delete File:", "*** Move to:", "diff --git ", "***Begin Patch",
     "Index: ",
 ];
 
@@ -60,6 +61,10 @@ pub(super) fn read_path(text: &str) -> Result<NormalPath, Denial> {
     budget::check_depth(text)?;
     if text.chars().any(|character| character.is_control() || character == '\\') {
         return invalid("File path holds a control character or a backslash");
+    }
+    let shown = text.trim_start_matches(|char: char| char.is_whitespace() || char == '\u{feff}');
+    if shown.len() < text.len() && shown.starts_with(['/', '~']) || text.matches(SEVERAL).nth(PARTS_MAX).is_some() {
+        return invalid("File path has blanks in front, or may be several paths");
     }
     if text.contains("://") {
         return invalid("File path is a URL");

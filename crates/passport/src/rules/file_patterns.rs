@@ -4,6 +4,7 @@ use super::super::fields::Malformed;
 use super::super::glob::{self, Case, GlobIndex, Wildcards};
 use super::super::look_alike::plain_spelling;
 use super::super::path::{NormalPath, PathSet, Purpose};
+use super::super::shell_glob::ShellGlob;
 
 /// Patterns of paths. Those without wildcards and slashes match anywhere in the text.
 #[derive(Debug)]
@@ -11,6 +12,8 @@ pub(super) struct Patterns {
     entries: Vec<String>,
     words: GlobIndex,
     places: PathSet,
+    /// The entries that begin at the root or a home, below which a whole folder may lie.
+    pub(super) rooted: PathSet,
 }
 
 impl Patterns {
@@ -27,7 +30,9 @@ impl Patterns {
         // A glob may find a name that holds a word, wherever it lies.
         let holding = entries.iter().enumerate().filter(is_word).map(|(_, word)| format!("**/*{word}*"));
         let places = PathSet::new(entries.iter().cloned().chain(holding).collect(), Purpose::Block, path)?;
-        Ok(Self { entries, words, places })
+        let rooted = entries.iter().filter(|entry| entry.starts_with(['/', '~'])).cloned().collect();
+        let rooted = PathSet::new(rooted, Purpose::Block, path)?;
+        Ok(Self { entries, words, places, rooted })
     }
 
     /// Returns the pattern that blocks a path.
@@ -36,13 +41,46 @@ impl Patterns {
         self.places.find(path).or_else(word)
     }
 
-    /// Returns whether a glob that is a whole path could find a path that a pattern blocks.
+    /// Returns whether a glob that is a whole path could find a path that a pattern blocks. A pattern that is relative may be found at any place.
     pub(super) fn may_be_found_at(&self, glob: &str) -> bool {
-        self.places.may_be_found_at(glob)
+        self.places.may_be_found_at(glob) || self.places.may_be_found_at(glob.trim_start_matches('/'))
+    }
+
+    /// Returns whether a glob of a search below some folders asks for a path that a pattern blocks: the glob could find such a path, and has
+    /// letters of its name. What finds all names, or all of an extension, asks for none.
+    pub(super) fn is_asked_for_by(&self, glob: &str, folders: &[String]) -> bool {
+        let lower = glob.to_lowercase();
+        let depth = if glob.contains('/') { "" } else { "/**" };
+        let mut globs = folders.iter().map(|folder| format!("{folder}{depth}/{glob}")).chain([glob.to_owned()]);
+        let names = || self.entries.iter().flat_map(|entry| entry.split('/'));
+        let says = |component: &str| {
+            let pattern = ShellGlob::new(component);
+            let is_open = pattern.is_anything() || pattern.is_kind();
+            let says = |name: &str| {
+                let name = name.to_lowercase();
+                let found = if glob::has_wildcards(&name) { name.replace('?', "*") } else { format!("*{name}*") };
+                pieces(&name).any(|name| pieces(component).any(|piece| overlaps(piece, name))) && pattern.meets(&found)
+            };
+            !is_open && names().any(says)
+        };
+        self.find(&NormalPath::new(glob), glob).is_some() || lower.split('/').any(says) && globs.any(|glob| self.may_be_found_at(&glob))
     }
 
     /// Returns how many patterns a component of a path may be compared with.
     pub(super) fn weight(&self) -> usize {
         self.words.weight() + self.places.weight()
     }
+}
+
+/// Returns the texts between the wildcards of a component.
+fn pieces(component: &str) -> impl Iterator<Item = &str> {
+    component.split(['*', '?', '[', ']']).filter(|piece| !piece.is_empty())
+}
+
+/// Returns whether two texts may share letters in one name: one holds the other, or ends as the other begins.
+fn overlaps(left: &str, right: &str) -> bool {
+    let ends_as = |left: &str, right: &str| {
+        right.char_indices().filter_map(|(at, char)| right.get(..at + char.len_utf8())).any(|front| left.ends_with(front))
+    };
+    left.contains(right) || right.contains(left) || ends_as(left, right) || ends_as(right, left)
 }

@@ -2,10 +2,11 @@
 
 use bash_commands::grammar::Access;
 use bash_commands::{Below, FileOperand, FileUse};
+use tollgate_json::Text;
 
 use super::super::denial::{Denial, Report, report};
 use super::super::pack::Pack;
-use super::{Limits, Rules, left_behind};
+use super::{Limits, RuleCall, Rules, left_behind};
 
 /// The passport's rules for files, for commands that open some by redirections.
 #[derive(Debug, Clone, Copy)]
@@ -52,9 +53,17 @@ impl FileRules<'_> {
         packs.iter().try_for_each(|pack| self.limits.rules(*pack).try_for_each(|rules| rules?.check_operand(path, is_glob)))
     }
 
-    /// Checks a path that a tool changes and may show: it may not be blocked for reading.
-    pub(super) fn check_shown(&self, path: &str) -> Result<(), Denial> {
-        self.limits.rules(Pack::FileRead).try_for_each(|rules| rules?.check_unblocked(path, false))
+    /// Checks a path that a tool may show, and may write: it may not be blocked.
+    pub(super) fn check_unblocked(&self, path: &str, writes: bool) -> Result<(), Denial> {
+        let packs: &[Pack] = if writes { &[Pack::FileRead, Pack::FileWrite] } else { &[Pack::FileRead] };
+        packs.iter().try_for_each(|pack| self.limits.rules(*pack).try_for_each(|rules| rules?.check_unblocked(path, false)))
+    }
+
+    /// Checks the methods that a call names beside an address.
+    pub(super) fn check_methods(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
+        let named = call.arguments.named(&["method", "http_method", "request_method", "verb", "http_verb"]);
+        let mut methods = named.into_iter().filter_map(|(_, value)| value.as_text().and_then(Text::into_str));
+        methods.try_for_each(|method| self.limits.rules(Pack::WebFetch).try_for_each(|rules| rules?.check_method(&method)))
     }
 
     /// Checks that nothing blocked lies below a folder that a tool takes as a whole.

@@ -11,6 +11,7 @@ mod mcp_arguments;
 #[path = "mcp_effects.rs"]
 mod mcp_effects;
 pub(super) use mcp_arguments::is_scheme;
+pub(super) use mcp_effects::takes_whole;
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -148,7 +149,7 @@ fn is_place_by_name(name: &str) -> bool {
 
 /// Returns whether a text is the path of a secret. What is longer than any path, whatever of it is left out, is none; what goes up more often than
 /// is followed, or has more components than are looked at, may be one.
-fn names_secret(text: &str) -> bool {
+pub(super) fn names_secret(text: &str) -> bool {
     let components = text.split('/').filter(|component| !matches!(*component, "" | "."));
     let bytes: usize = components.map(|component| component.len() + 1).sum();
     // Where there are blanks it is a list of paths rather than one.
@@ -156,7 +157,7 @@ fn names_secret(text: &str) -> bool {
     count_parents(text) > CLIMBS_MAX || bytes <= PATH_BYTES_MAX && (is_too_deep() || secrets::is_secret(&NormalPath::new(text)))
 }
 
-fn secret() -> Denial {
+pub(super) fn secret() -> Denial {
     Denial::new("oap.blocked_pattern", "An argument names a file that matches default sensitive read pattern")
 }
 

@@ -76,6 +76,10 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
     let named = if given.iter().any(is_named) { Err(secret()) } else { Ok(()) };
     report(to, "secrets", named.and_then(|()| check_secrets(call)));
     report(to, "private network", check_said(&sorted.said));
+    let is_address = |given: &Given<'_>| given.text.contains("://") || given.said == Said::Url;
+    if given.iter().any(is_address) {
+        report(to, "allowed_methods", call.files.check_methods(call));
+    }
 }
 
 /// Takes what the limits of a written file say of its size alone.
@@ -197,10 +201,19 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
         }
         // A server may take what is behind its own scheme for a path.
         Some(scheme) if is_scheme(scheme) && count_parents(&decoded(text)) > 0 => report(to, "path", read_path(text).map(drop)),
-        Some(scheme) if is_scheme(scheme) => report(to, "private network", check_said(&[Cow::Borrowed(text)])),
+        Some(scheme) if is_scheme(scheme) => {
+            report(to, "private network", check_said(&[Cow::Borrowed(text)]));
+            report(to, "path", check_behind(call, text, effects));
+        }
         // It may be a command line, of which each word is judged where every reader takes the same words.
         Some(_) if given.said == Said::Unknown && text.contains(' ') && text.bytes().all(is_plain) => {
-            text.split(' ').for_each(|word| check_text(call, &Given { said: Said::Unknown, text: Cow::Borrowed(word) }, effects, to));
+            for word in text.split(' ').filter(|word| !word.is_empty()) {
+                check_text(call, &Given { said: Said::Unknown, text: Cow::Borrowed(word) }, effects, to);
+                // The line may hand it to the address, with what lies below it.
+                let is_place = !word.contains("://") && !word.starts_with('-');
+                let sent = || call.files.check_unblocked(word, effects.writes).and_then(|()| call.files.check_whole(word, Below::Sent));
+                report(to, "path", if is_place { sent() } else { Ok(()) });
+            }
         }
         // Readers differ in where such an address leads.
         Some(_) => call.files.check_address(text, to),
@@ -221,6 +234,19 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
     }
 }
 
+/// Checks what stands behind the scheme of a server's own, which may be a path to the server.
+fn check_behind(call: &RuleCall<'_>, text: &str, effects: &Effects<'_>) -> Result<(), Denial> {
+    let text = decoded(text);
+    let path = text.split_once("://").map_or(text.as_str(), |(_, path)| path).split(['?', '#']).next().unwrap_or_default();
+    if names_secret(path) {
+        return Err(secret());
+    }
+    let rooted = format!("/{path}");
+    [path, &rooted].iter().try_for_each(|path| call.files.check_unblocked(path, effects.writes))?;
+    let is_of_system = ["/etc/", "/proc/", "/root/", "/sys/"].iter().any(|folder| rooted.starts_with(folder));
+    if is_of_system { call.files.check_path(&rooted, false, effects.writes) } else { Ok(()) }
+}
+
 /// Returns whether a text is a scheme of an address.
 pub(in super::super) fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -238,33 +264,36 @@ fn is_address_without_slashes(text: &str) -> bool {
 fn check_place(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
     if said == Said::Id && text.starts_with('/') && !text.contains(['*', '?', '[', '{', '\\']) && !text.split('/').any(|part| part == "..")
     {
-        return if names_secret(text) { Err(secret()) } else { call.files.check_shown(text) };
+        return if names_secret(text) { Err(secret()) } else { call.files.check_unblocked(text, effects.writes) };
     }
-    let has_blank = text.contains(char::is_whitespace);
     if said.is_place() && text.contains('\n') {
         return text.lines().map(str::trim).filter(|line| !is_remark(line)).try_for_each(|line| check_line(call, line, said, effects));
     }
+    let has_blank = text.contains(char::is_whitespace);
     // What stands behind the comma of such an address is data: pictures often begin with a slash there.
     let is_data = text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")) && text.contains(";base64,") && !has_blank;
-    if said.is_place() && !is_data {
+    if said.is_place() && !is_data || has_blank {
         return check_line(call, text, said, effects);
     }
-    if has_blank {
-        return check_path(call, text, said, effects);
-    }
-    if let Some(rest) = text.strip_prefix('-') {
-        let attached = rest.find(['/', '~']).or_else(|| rest.find("..")).and_then(|at| rest.get(at..)).filter(|_| !rest.contains('='));
-        let values = rest.split(['=', ',', ':']).skip(1).chain(attached);
-        values.filter(|value| !value.is_empty()).try_for_each(|value| check_path(call, value, Said::File, effects))?;
-    } else if let Some((scheme, path)) = text.split_once(':').filter(|(_, path)| begins(path))
-        && is_scheme(scheme)
-    {
-        check_path(call, path, Said::File, effects)?;
-    } else if let Some((_, path)) = text.split_once('=').filter(|(_, path)| begins(path)) {
-        // It may be a variable of a program as well.
-        call.files.check_shown(path)?;
+    if !is_data {
+        check_values(call, text, effects)?;
     }
     check_path(call, text, said, effects)
+}
+
+/// Checks the values in a word under a name that no table has: those of an option, and those that begin as a path.
+fn check_values(call: &RuleCall<'_>, text: &str, effects: &Effects<'_>) -> Result<(), Denial> {
+    let option = text.strip_prefix('-');
+    let attached = option.and_then(|rest| rest.get(rest.find(['/', '~']).or_else(|| rest.find(".."))?..)).filter(|_| !text.contains('='));
+    // It may be a variable of a program as well.
+    let is_variable = |name: &str| !name.contains(|char: char| char.is_ascii_lowercase());
+    let shown = text.split_once('=').filter(|(name, value)| is_variable(name) && begins(value));
+    if let Some((_, value)) = shown {
+        return call.files.check_unblocked(value, false);
+    }
+    let values = text.split(['=', ',', ':', '&']).skip(1).map(|value| value.trim_matches(AROUND)).chain(attached);
+    let mut values = values.filter(|value| !value.is_empty() && (option.is_some() || begins(value)));
+    values.try_for_each(|value| check_path(call, value, Said::File, effects))
 }
 
 /// Returns whether a part of a text begins as a path at the root, a home or the folder above.
@@ -274,20 +303,22 @@ fn begins(path: &str) -> bool {
 
 /// Returns whether a line is a remark in a program rather than a path.
 fn is_remark(line: &str) -> bool {
-    line.starts_with("/*") || line.starts_with("// ") || matches!(line, "" | "//" | "/")
+    ["/* ", "/** ", "// "].iter().any(|sign| line.starts_with(sign)) || matches!(line, "" | "//" | "/" | "/*" | "/**" | "*/")
 }
 
-/// Checks a line under the name of a place: as a path, and each part that begins at the root or a home.
+/// Checks a line: as a path, and each part that begins at the root or a home. No word with a slash may be a blocked place.
 fn check_line(call: &RuleCall<'_>, line: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
     // Words under a name that is not only that of files may be of a language or of a program.
     let is_words = said != Said::File && line.contains(char::is_whitespace);
     let begins = |part: &&str| part.len() > 1 && begins(part);
     let is_deep = |part: &&str| !is_words || part.get(1..).is_some_and(|rest| rest.contains('/'));
-    let bare =
-        |part| if is_words { str::trim(part) } else { part.trim_matches(|char: char| char.is_whitespace() || AROUND.contains(&char)) };
-    let parts = line.split(|char| matches!(char, ',' | ':' | ';' | '|') || char == '=' && !is_words).skip(1);
+    let is_around = |char: char| char.is_whitespace() || AROUND.contains(&char) || said == Said::Unknown && "()[]<>,;.".contains(char);
+    let bare = |part| if is_words && said != Said::Unknown { str::trim(part) } else { part.trim_matches(is_around) };
+    let parts = line.split(|char| matches!(char, ',' | ':' | ';' | '|') || char == '=' && (!is_words || said == Said::Unknown)).skip(1);
     let mut places = parts.chain(line.split_whitespace().skip(1)).map(bare).filter(begins).filter(is_deep);
     places.try_for_each(|place| check_path(call, place, said, effects))?;
+    let mut words = line.split_whitespace().map(bare).filter(|word| is_words && word.contains('/'));
+    words.try_for_each(|word| call.files.check_unblocked(word, effects.writes))?;
     check_path(call, line, said, effects)
 }
 
@@ -318,7 +349,7 @@ fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>
     let is_taken = effects.takes_whole && !effects.destinations.contains_key(text) && (begins || said.is_place());
     let check_taken = || if is_taken { call.files.check_whole(text, Below::Moves) } else { Ok(()) };
     if said.may_be_url() && !begins && !text.contains(['/', '\\', '.']) {
-        return check_taken();
+        return call.files.check_unblocked(text, effects.writes).and_then(|()| check_taken());
     }
     let is_glob = || text.contains(['*', '?', '[', '{']) && !budget::is_text(text);
     let expansions = if is_glob() { bash_commands::braces(text) } else { Vec::new() };
@@ -339,6 +370,8 @@ fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>
     // Without a slash it is a version or a name as well.
     if begins || text.contains('/') || said == Said::File {
         call.files.check_path(text, is_glob(), effects.writes)?;
+    } else {
+        call.files.check_unblocked(text, effects.writes)?;
     }
     check_taken()
 }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use tollgate_json::{Text, Value};
 
 use super::super::super::argument_names::fold;
+use super::super::super::said::Said;
 use super::super::RuleCall;
 
 /// TABLE: first words of names of tools that change nothing, unless another word says otherwise.
@@ -16,14 +17,21 @@ const READING: [&str; 15] =
 const READERS: [&str; 5] = ["directory_tree", "git_status", "git_diff", "git_log", "git_show"];
 
 /// TABLE: words of names of tools that change something.
-const WRITING: &str = "add append apply archive compress copy create delete edit insert merge mkdir modify move overwrite patch push put remove \
+const WRITING: &str = "add append apply archive compress copy cp create delete edit insert merge mkdir modify move mv overwrite patch push put remove \
      rename replace rm rmdir save set store touch trash truncate unlink update upload upsert write zip";
 
 /// TABLE: words of names of tools that take a folder with all that lies in it.
-const WHOLE: &str = "archive compress copy delete move remove rename rm rmdir trash unlink zip";
+const WHOLE: &str = "backup cp mirror mv pack rm rmdir sync tar zip";
+
+/// TABLE: beginnings of such words.
+const WHOLE_BEGINS: [&str; 12] =
+    ["archiv", "compress", "copy", "delete", "erase", "move", "purge", "remove", "rename", "trash", "unlink", "upload"];
 
 /// TABLE: words among these by which nothing comes to another place.
-const ENDING: &str = "archive compress delete remove rm rmdir trash unlink zip";
+const ENDING: &str = "archive backup compress delete erase mirror pack purge remove rm rmdir sync tar trash unlink upload zip";
+
+/// TABLE: words of names of arguments that say where a tool writes what it reads.
+const OUTPUT: [&str; 8] = ["dest", "destination", "download", "out", "output", "response", "save", "write"];
 
 /// TABLE: names of arguments that say where something comes to, of which nothing is taken.
 const DESTINATIONS: [&str; 10] =
@@ -54,12 +62,22 @@ pub(super) fn effects<'c>(call: &RuleCall<'c>) -> Effects<'c> {
     let words = words_of(tool);
     let has = |table: &str| words.iter().any(|word| table.split_ascii_whitespace().any(|known| known == word));
     let reads = words.first().is_some_and(|first| READING.contains(&first.as_str())) || READERS.contains(&words.join("_").as_str());
-    let takes_whole = has(WHOLE);
+    let takes_whole = takes_whole(tool);
     let comes = takes_whole && !has(ENDING);
     let named = if comes { call.arguments.named(&DESTINATIONS) } else { Vec::new() };
     let destinations = counted(named.into_iter().map(|(_, value)| value).take(DESTINATIONS.len()));
     let elsewhere = counted(elsewhere(call, &words).into_iter().take(ELSEWHERE_MAX));
-    Effects { writes: !reads || has(WRITING), takes_whole, destinations, elsewhere }
+    let is_output = |key: &str| Said::under(key).is_place() && words_of(key).iter().any(|word| OUTPUT.contains(&word.as_str()));
+    let writes = !reads || has(WRITING) || call.arguments.has_name(is_output);
+    Effects { writes, takes_whole, destinations, elsewhere }
+}
+
+/// Returns whether a tool takes what lies below a folder with it, as its name tells.
+pub(in super::super) fn takes_whole(tool: &str) -> bool {
+    let is_whole = |word: &String| {
+        WHOLE.split_ascii_whitespace().any(|known| known == word) || WHOLE_BEGINS.iter().any(|begin| word.starts_with(begin))
+    };
+    words_of(tool).iter().any(is_whole)
 }
 
 /// Returns the texts among values, with how often each is there.

@@ -93,6 +93,11 @@ trait Rules: std::fmt::Debug + Send + Sync {
     /// Reports the checks of an address that a program is given; only packs for the web have some.
     fn check_address(&self, _url: &str, _to: &mut dyn Report) {}
 
+    /// Checks the method of a request; only packs for fetching have something to say.
+    fn check_method(&self, _method: &str) -> Result<(), Denial> {
+        Ok(())
+    }
+
     /// Checks a file that a program is given by an argument; only packs for files have something to say.
     fn check_operand(&self, _path: &str, _is_glob: bool) -> Result<(), Denial> {
         Ok(())

@@ -65,7 +65,8 @@ pub(super) fn check_file(call: &RuleCall<'_>, text: &str) -> Result<(), Denial> 
         _ => {
             check_path(call, text)?;
             let pieces = text.match_indices(BEFORE).filter_map(|(at, _)| text.get(at + 1..)?.split(BEHIND).next());
-            pieces.filter(|piece| begins_path(piece) || is_secret(piece)).try_for_each(|piece| check_path(call, piece))
+            let words = text.split_whitespace().skip(1).filter(|word| word.trim_start_matches('/').contains('/'));
+            pieces.chain(words).filter(|piece| begins_path(piece) || is_secret(piece)).try_for_each(|piece| check_path(call, piece))
         }
     }
 }
@@ -102,7 +103,7 @@ fn check_spelled(call: &RuleCall<'_>, path: &str) -> Result<(), Denial> {
         return Err(Denial::new("oap.blocked_pattern", "Message sends a file that matches default sensitive read pattern"));
     }
     if is_words && !path.contains(['/', '.']) {
-        return call.files.check_shown(path);
+        return call.files.check_unblocked(path, false);
     }
     expansions.iter().filter(|place| *place != path).try_for_each(|place| call.files.check_path(place, true, false))?;
     call.files.check_path(path, is_glob, false)

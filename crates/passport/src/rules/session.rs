@@ -8,6 +8,7 @@ use super::super::argument_names::{are_alike, fold};
 use super::super::argument_role::ArgumentRole;
 use super::super::arguments::Arguments;
 use super::super::names::NameSet;
+use super::super::said::is_written_out;
 use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, report, unknown_argument};
 
 /// Names for how long a session may run, each with how many seconds one of it is.
@@ -54,14 +55,19 @@ impl SessionLimits {
             }
             // A kind is a word.
             let is_kind = |text: &str| !text.trim().is_empty() && !text.trim().contains(char::is_whitespace) && !allowed.contains(text);
-            if sorted.unknown.iter().any(|text| is_kind(text)) { Err(unknown_argument("the kind of an agent")) } else { Ok(()) }
+            if sorted.unknown.iter().any(|text| is_kind(text) || is_written_out(text)) {
+                Err(unknown_argument("the kind of an agent"))
+            } else {
+                Ok(())
+            }
         })
     }
 
     fn check_duration(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
         check_limit(&self.max_session_duration, |_| {
             for session in sessions(call) {
-                if session.largest(DURATIONS)?.is_none() {
+                // To some hosts 0 is no limit.
+                if session.largest(DURATIONS)?.is_none_or(|asked| asked == Amount::of_bytes(0)) {
                     return Err(Denial::new("oap.missing_required_context", "Session context must include requested_duration"));
                 }
             }
@@ -89,11 +95,14 @@ fn has_unknown_time(call: &RuleCall<'_>, key: &str, value: Value<'_>) -> bool {
         Shape::Number => true,
         _ => value.as_text().and_then(Text::into_str).is_some_and(|text| {
             let text = text.trim();
-            text.starts_with(|first: char| first.is_ascii_digit() || matches!(first, '+' | '.')) || text.starts_with("PT")
+            text.starts_with(|first: char| first.is_ascii_digit() || matches!(first, '+' | '.'))
+                || text.starts_with("PT")
+                || is_written_out(text)
         }),
     };
+    let says_time = || fold(key).is_none_or(|name| ["time", "limit", "duration", "deadline", "ttl"].iter().any(|part| name.contains(part)));
     let mut members = value.members().filter_map(|(key, value)| Some((key.as_text()?.into_str()?, value)));
-    !is_known && is_time(value)
+    !is_known && (is_time(value) || !value.is_null() && says_time())
         || value.items().any(|item| has_unknown_time(call, key, item))
         || members.any(|(key, value)| has_unknown_time(call, &key, value))
 }

@@ -12,6 +12,7 @@ use super::super::arguments::{Sorted, text};
 use super::super::destination::{DomainSet, Host};
 use super::super::names::NameSet;
 use super::super::said::leads_to_private;
+use super::mcp::{names_secret, secret};
 use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report, unknown_argument};
 
 /// The only action of a browser that needs a URL.
@@ -94,6 +95,13 @@ impl Rules for WebLimits {
         self.check_url(url, to);
     }
 
+    fn check_method(&self, method: &str) -> Result<(), Denial> {
+        match (&self.kind, method_of(method)) {
+            (Kind::Fetch { allowed_methods }, Some(method)) => check_method(allowed_methods, &[method]),
+            _ => Ok(()),
+        }
+    }
+
     fn faults(&self) -> Vec<&Malformed> {
         let of_kind = match &self.kind {
             Kind::Fetch { allowed_methods } => [allowed_methods.malformed(), None],
@@ -130,12 +138,25 @@ impl Rules for WebLimits {
         if !sorted.unknown.iter().all(|text| is_plain(text)) {
             report(to, "unknown arguments", Err(unknown_argument("a file, a script or the body of a request")));
         }
+        report(to, "files", sorted.unknown.iter().try_for_each(|text| check_file(call, text)));
         match &self.kind {
             Kind::Fetch { allowed_methods } => report(to, "allowed_methods", check_methods(allowed_methods, &sorted)),
             Kind::Browser { allowed_actions, blocked_actions } => {
                 report(to, "actions", actions.and_then(|actions| check_actions(allowed_actions, blocked_actions, &actions)));
             }
         }
+    }
+}
+
+/// Checks a text under a name that no table has, which may be a file that is uploaded or saved: it may be no secret and no blocked place.
+fn check_file(call: &RuleCall<'_>, text: &str) -> Result<(), Denial> {
+    let may_be_file = text.contains(['/', '.', '_']) && !text.contains("://");
+    if may_be_file && names_secret(text) {
+        Err(secret())
+    } else if may_be_file {
+        call.files.check_unblocked(text, true)
+    } else {
+        Ok(())
     }
 }
 
@@ -192,6 +213,10 @@ fn check_methods(allowed: &Field<NameSet>, sorted: &Sorted<'_>) -> Result<(), De
     if methods.is_empty() {
         methods.push("GET".to_owned());
     }
+    check_method(allowed, &methods)
+}
+
+fn check_method(allowed: &Field<NameSet>, methods: &[String]) -> Result<(), Denial> {
     let denial = || Err(Denial::new("oap.method_not_allowed", "HTTP method is not allowed"));
     check_limit(allowed, |allowed| if methods.iter().all(|method| allowed.contains(method)) { Ok(()) } else { denial() })
 }
