@@ -37,8 +37,8 @@ const HOSTS: &str = "addr addrs addresses bootstrapserver bootstrapservers broke
 /// TABLE: last words of names of hosts.
 const LAST_OF_HOST: &str = "broker host hostname ip server";
 
-/// TABLE: ends of names of files and folders, without case and punctuation and without the sign of several.
-const END_OF_FILE: &str = "attachment dir directory directorie file filename folder path";
+/// TABLE: ends of names of files and folders, without case and punctuation, the sign of several, and `name` behind them.
+const END_OF_FILE: &str = "attachment dir directory directorie file folder path";
 
 /// TABLE: last words of names of URLs.
 const LAST_OF_URL: &str = "href link uri url webhook";
@@ -61,7 +61,9 @@ impl Said {
         let last = last_word(key).to_ascii_lowercase();
         let is_last =
             |words: &str| words.split_ascii_whitespace().any(|word| last.strip_prefix(word).is_some_and(|rest| matches!(rest, "" | "s")));
-        let ends = |words: &str| words.split_ascii_whitespace().any(|word| name.trim_end_matches('s').ends_with(word));
+        let stem = name.trim_end_matches('s');
+        let stem = stem.strip_suffix("name").unwrap_or(stem);
+        let ends = |words: &str| words.split_ascii_whitespace().any(|word| stem.ends_with(word));
         match () {
             () if is_host_name(&name) || is_last(LAST_OF_HOST) => Self::Host,
             () if is_place(&name) && is_of_file || ends(END_OF_FILE) && !ends("profile xpath jsonpath") => Self::File,
@@ -311,8 +313,8 @@ fn is_one_number(host: &str) -> bool {
 
 /// Returns whether a text is a list or an object that is written out, of which some tools read what stands in it.
 pub(super) fn is_written_out(text: &str) -> bool {
-    let text = text.trim();
-    text.starts_with(['[', '{']) && text.ends_with([']', '}'])
+    let text = text.trim_matches(|char: char| char.is_whitespace() || char == '\u{feff}');
+    text.starts_with(['[', '{']) && (text.ends_with([']', '}']) || text.contains(['"', '\'']))
 }
 
 /// Returns whether edits that are written out in a text, or in a list of texts, may name files of their own. A text that is no JSON cannot be told.

@@ -318,7 +318,10 @@ fn check_line(call: &RuleCall<'_>, line: &str, said: Said, effects: &Effects<'_>
     let mut places = parts.chain(line.split_whitespace().skip(1)).map(bare).filter(begins).filter(is_deep);
     places.try_for_each(|place| check_path(call, place, said, effects))?;
     let mut words = line.split_whitespace().map(bare).filter(|word| is_words && word.contains('/'));
-    words.try_for_each(|word| call.files.check_unblocked(word, effects.writes))?;
+    words.try_for_each(|word| match count_parents(word) {
+        0 => call.files.check_unblocked(word, effects.writes),
+        _ => check_path(call, word, said, effects),
+    })?;
     check_path(call, line, said, effects)
 }
 
