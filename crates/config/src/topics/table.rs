@@ -211,7 +211,7 @@ mod tests {
 
     use super::*;
     use crate::topics::{
-        PartitionCounts, Surroundings, TopicFault, TopicWishes, check_partitions, check_settings, defaults, page, plan, to_create,
+        PartitionCounts, Surroundings, TopicFault, TopicWishes, check_partitions, check_settings, defaults, plan, tables, to_create,
     };
     use tollgate_core::settings::{Collector, parse};
 
@@ -279,9 +279,9 @@ mod tests {
 
     #[test]
     fn one_more_entry_is_one_more_row_of_the_page() {
-        let rows = |specs| page(specs).lines().filter(|line| line.starts_with("| `kafka.topics.")).count();
+        let rows = |specs| tables(specs).lines().filter(|line| line.starts_with("| `kafka.topics.")).count();
         assert_eq!((rows(TOPICS), rows(more::TOPICS)), (TOPICS.len(), TOPICS.len() + 1));
-        let page = page(more::TOPICS);
+        let page = tables(more::TOPICS);
         assert!(page.contains("| `kafka.topics.extra` | `tollgate.extra` |") && page.contains("deleted after 8 days"), "{page}");
     }
 
