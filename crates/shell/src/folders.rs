@@ -65,12 +65,12 @@ impl Walk<'_> {
     /// Walks a loop. If it goes to another folder, each turn may begin in the folder in which one before it has ended.
     pub(super) fn looping(&mut self, command: &Command, walk: impl FnOnce(&mut Self)) {
         let moves = self.directories.moves();
-        let is_told = may_move(std::slice::from_ref(command));
-        if is_told {
+        let is_known = may_move(std::slice::from_ref(command));
+        if is_known {
             self.directories.lose();
         }
         walk(self);
-        if self.directories.moves() != moves && !is_told {
+        if self.directories.moves() != moves && !is_known {
             self.doubt(Construct::Directory, 0);
         }
         self.directories.lose_since(moves);

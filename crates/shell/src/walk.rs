@@ -217,20 +217,26 @@ impl<'a> Walk<'a> {
         written
     }
 
-    /// Notes a command, and walks what it starts.
-    pub(super) fn run(&mut self, words: Vec<Argument>) {
-        let Some(first) = words.first() else { return };
-        let at = first.at;
-        let Some(program) = first.as_known().map(str::to_owned) else {
-            return self.doubt(Construct::Program, at);
+    /// Notes a command as reached: its program, its place among those that are reached, and its words. Nothing is returned for a program that is
+    /// not known, which is a doubt.
+    fn reach(&mut self, words: Vec<Argument>) -> Option<(String, usize, Rc<[Argument]>)> {
+        let first = words.first()?;
+        let program = first.as_known().map(str::to_owned);
+        let Some(program) = program.filter(|_| !self.is_over()) else {
+            let construct = if first.as_known().is_none() { Construct::Program } else { Construct::TooMuch };
+            self.doubt(construct, first.at);
+            return None;
         };
-        if self.is_over() {
-            return self.doubt(Construct::TooMuch, at);
-        }
         self.spend(words.iter().map(|word| word.text.len() + WORD_BYTES).sum());
-        let index = self.reached.len();
         let words: Rc<[Argument]> = words.into();
         self.reached.push(Reached { words: Rc::clone(&words), ways: self.ways.clone(), is_proven: true, texts: Vec::new() });
+        Some((program, self.reached.len() - 1, words))
+    }
+
+    /// Notes a command, and walks what it starts.
+    pub(super) fn run(&mut self, words: Vec<Argument>) {
+        let Some((program, index, words)) = self.reach(words) else { return };
+        let at = words.first().map_or(0, |first| first.at);
         let filled = self.allow.and_then(|allow| allow.filled(&words));
         let given = filled.as_ref().map(|_| words.len()).or_else(|| self.given(&program, &words));
         let Some(given) = given else {
