@@ -212,10 +212,6 @@ impl FileLimits {
         let said = |key: &str| fold(key).is_some_and(|name| is_path(&name) || UNWRITTEN_ARGUMENTS.split(' ').any(|known| known == name));
         check_limit(&self.max_file_size, |_| self.check_bytes(call.arguments.text_bytes(said)))
     }
-
-    fn check_bytes(&self, bytes: usize) -> Result<(), Denial> {
-        check_amount(&self.max_file_size, || Ok(Some(Amount::of_bytes(bytes))), OVER).map_err(too_large)
-    }
 }
 
 const FOUND: &str = "A glob could find a blocked path";
@@ -228,6 +224,10 @@ fn too_large(denial: Denial) -> Denial {
 }
 
 impl Rules for FileLimits {
+    fn check_bytes(&self, bytes: usize) -> Result<(), Denial> {
+        check_amount(&self.max_file_size, || Ok(Some(Amount::of_bytes(bytes))), OVER).map_err(too_large)
+    }
+
     /// Reports the same checks as for a tool with this path. Where sizes are limited and the command does not tell the size of what it
     /// writes, the write is denied.
     fn check_redirect(&self, path: &str, bytes: Option<usize>, to: &mut dyn Report) {

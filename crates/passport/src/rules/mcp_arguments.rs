@@ -13,7 +13,7 @@ use crate::argument_names::fold;
 use crate::argument_role::ArgumentRole;
 use crate::arguments::Sorted;
 use crate::climbs::count_parents;
-use crate::denial::{Denial, Outcome, Report, report};
+use crate::denial::{Denial, Report, report};
 use crate::look_alike::{has_encoded, plain_spelling};
 use crate::pack::Pack;
 use crate::said::Said;
@@ -82,26 +82,12 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
     }
 }
 
-/// Takes what the limits of a written file say of its size alone.
-struct Sizes<'r>(&'r mut dyn Report);
-
-impl Report for Sizes<'_> {
-    fn outcome(&mut self, check: &'static str, outcome: Outcome) {
-        if check == "max_file_size" {
-            self.0.outcome(check, outcome);
-        }
-    }
-}
-
 /// Reports whether the texts of a call are more than a file may hold: any of them may be written, but for the names of places and what is replaced.
 fn check_size(call: &RuleCall<'_>, to: &mut dyn Report) {
     let is_left_out = |key: &str| Said::under(key).is_place() || fold(key).is_some_and(|name| name.starts_with("old"));
     let bytes = call.arguments.text_bytes(is_left_out);
     for rules in call.files.limits.rules(Pack::FileWrite) {
-        match rules {
-            Ok(rules) => rules.check_redirect(".", Some(bytes), &mut Sizes(to)),
-            Err(denial) => report(to, "max_file_size", Err(denial)),
-        }
+        report(to, "max_file_size", rules.and_then(|rules| rules.check_bytes(bytes)));
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) fn effects<'c>(call: &RuleCall<'c>) -> Effects<'c> {
     let words = words_of(tool);
     let has = |table: &str| words.iter().any(|word| table.split_ascii_whitespace().any(|known| known == word));
     let reads = words.first().is_some_and(|first| READING.contains(&first.as_str())) || READERS.contains(&words.join("_").as_str());
-    let takes_whole = takes_whole(tool);
+    let takes_whole = are_whole(&words);
     let comes = takes_whole && !has(ENDING);
     let named = if comes { call.arguments.named(&DESTINATIONS) } else { Vec::new() };
     let destinations = counted(named.into_iter().map(|(_, value)| value).take(DESTINATIONS.len()));
@@ -74,10 +74,14 @@ pub(super) fn effects<'c>(call: &RuleCall<'c>) -> Effects<'c> {
 
 /// Returns whether a tool takes what lies below a folder with it, as its name tells.
 pub(in super::super) fn takes_whole(tool: &str) -> bool {
+    are_whole(&words_of(tool))
+}
+
+fn are_whole(words: &[String]) -> bool {
     let is_whole = |word: &String| {
         WHOLE.split_ascii_whitespace().any(|known| known == word) || WHOLE_BEGINS.iter().any(|begin| word.starts_with(begin))
     };
-    words_of(tool).iter().any(is_whole)
+    words.iter().any(is_whole)
 }
 
 /// Returns the texts among values, with how often each is there.

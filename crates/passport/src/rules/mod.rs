@@ -118,6 +118,11 @@ trait Rules: std::fmt::Debug + Send + Sync {
         Ok(())
     }
 
+    /// Checks that so many bytes may be written to a file; only packs for files that are written have something to say.
+    fn check_bytes(&self, _bytes: usize) -> Result<(), Denial> {
+        Ok(())
+    }
+
     /// Checks that no folder above a blocked path is found below a folder by some patterns; only packs for files have something to say.
     fn check_whole_below(&self, _folder: &str, _patterns: &[String]) -> Result<(), Denial> {
         Ok(())
