@@ -139,6 +139,11 @@ const MESSAGE_TOOLS: &[Names] = &[
     ),
     // Each of their parts is judged by its own name.
     (Body, "blocks attachments"),
+    // They say by which server a message goes.
+    (
+        Refused,
+        "smtp_host smtp_server smtp_url smtp_port relay server endpoint api_url api_base base_url target_url queue_url topic_arn proxy proxy_url",
+    ),
 ];
 
 /// TABLE: tools that start agents.
@@ -153,6 +158,8 @@ const SESSION_TOOLS: &[Names] = &[
         "prompt task goal context instruction instructions message name model query tools toolsets isolation effort run_in_background background \
          resume max_turns max_steps max_iterations max_tokens temperature",
     ),
+    // They name the program that the agent is.
+    (Refused, "acp_command acp_args command args argv program executable binary env environment mcp_servers"),
 ];
 
 /// A table of names.
@@ -295,6 +302,11 @@ impl<'c> ArgumentNames<'c> {
     /// Returns whether a text that a tool of an MCP server is given under the name of a thing may lead to a host, as `git@HOST:PATH` does.
     pub(super) fn may_be_remote(&self, name: &str, said: &str) -> bool {
         self.pack == Pack::Mcp && THINGS.contains(&name) && said.contains('@') && !said.trim().contains(char::is_whitespace)
+    }
+
+    /// Returns whether the tool fetches what a text names: a common host has a tool of this name that reads its addresses out of the prompt.
+    pub(super) fn fetches(&self, name: &str) -> bool {
+        self.pack == Pack::WebFetch && self.tool == "web_fetch" && name == "prompt"
     }
 
     /// Returns the role of an argument with a folded name, and its name as messages show it. `None` for a name that no table has.

@@ -23,8 +23,8 @@ pub(super) fn plain_spelling(text: &str) -> Option<String> {
 pub(super) fn folded(text: &str) -> String {
     let visible: String = text.chars().filter(|character| !is_invisible(*character)).collect();
     let folded = ComposingNormalizerBorrowed::new_nfkc().normalize(&visible).to_lowercase();
-    // A dotless i, one that lowering has left with a dot above it, and the only letter that folds to two of ASCII.
-    folded.replace('\u{131}', "i").replace("i\u{307}", "i").replace('\u{df}', "ss")
+    // A dotless i, one that lowering has left with a dot above it, the only letter that folds to two of ASCII, and the sigma at the end of a word.
+    folded.replace('\u{131}', "i").replace("i\u{307}", "i").replace('\u{df}', "ss").replace('\u{3c2}', "\u{3c3}")
 }
 
 /// Returns a component without a stream, and without dots and blanks at its end.
@@ -108,6 +108,7 @@ mod tests {
         for text in [".git.", ".git ", ".git::$INDEX_ALLOCATION", ".g\u{131}t", ".G\u{130}T", ".git\u{3000}"] {
             assert_eq!(plain_spelling(text).as_deref(), Some(".git"), "{text:?}");
         }
+        assert_eq!(plain_spelling("\u{3a3}\u{391}\u{3a3}"), plain_spelling("\u{3c3}\u{3b1}\u{3c3}"), "a sigma at the end of a word");
         assert_eq!([plain_spelling(".."), plain_spelling("./.../a")], [None, None]);
         assert_eq!(plain_spelling("na\u{ef}ve").as_deref(), Some("na\u{ef}ve"));
     }

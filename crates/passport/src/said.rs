@@ -41,7 +41,7 @@ const LAST_OF_HOST: &str = "broker host hostname ip server";
 const END_OF_FILE: &str = "attachment dir directory directorie file folder path";
 
 /// TABLE: last words of names of URLs.
-const LAST_OF_URL: &str = "href link uri url webhook";
+const LAST_OF_URL: &str = "href link proxy uri url webhook";
 
 /// TABLE: last words of names of what may be a path or a URL.
 const LAST_OF_PLACE: &str = "destination dest dst from source src to";

@@ -178,7 +178,8 @@ impl Parts {
         }
     }
 
-    /// Takes what stands behind `MEDIA:` in a text: a common host attaches it, as a word or with the rest of its line.
+    /// Takes what stands behind `MEDIA:` in a text: a common host attaches it. A name may have blanks, so that the file may be any beginning of the
+    /// line that ends with an extension.
     fn media(&mut self, text: &str) {
         const SIGN: &str = "media:";
         let lower = text.to_ascii_lowercase();
@@ -191,16 +192,21 @@ impl Parts {
             let rest = text.get(at + sign.len()..).unwrap_or_default();
             // What is longer is no path.
             let end = rest.char_indices().nth(PATH_BYTES_MAX + 2).map_or(rest.len(), |(end, _)| end);
-            let rest = rest.get(..end).unwrap_or_default().lines().next().unwrap_or_default().trim();
-            let word = rest.split_whitespace().next().unwrap_or_default().trim_matches(['`', '"', '\'', '<']);
-            let word = word.trim_end_matches(['>', ')', ']', ',', ';', '!', '.']);
+            let is_before = |char: char| char.is_whitespace() || "`\"'<".contains(char);
+            let is_behind = |char: char| char.is_whitespace() || "`\"'>)],;!.".contains(char);
+            let rest = rest.get(..end).unwrap_or_default().trim_start_matches(is_before);
+            let line = rest.lines().next().unwrap_or_default();
+            let word = line.split_whitespace().next().unwrap_or_default().trim_end_matches(is_behind);
             self.is_over |= is_sign && word.len() > PATH_BYTES_MAX;
             if word.len() <= PATH_BYTES_MAX && (is_sign || begins_path(word) || is_secret(word)) {
                 self.file(word, true);
                 self.addressed(Said::Place, word);
             }
-            let line = rest.trim_matches(['`', '"', '\'']);
-            self.file(line, line.len() <= PATH_BYTES_MAX && begins_path(line));
+            let blanks = line.match_indices(char::is_whitespace).map(|(at, _)| at).chain([line.len()]);
+            for named in blanks.skip(1).filter_map(|at| Some(line.get(..at)?.trim_end_matches(is_behind))).filter(|_| begins_path(line)) {
+                let has_extension = named.rsplit(char::is_whitespace).next().is_some_and(|last| last.contains('.'));
+                self.file(named, named.len() <= PATH_BYTES_MAX && (has_extension || named.len() == line.trim_end_matches(is_behind).len()));
+            }
         }
     }
 

@@ -105,8 +105,9 @@ impl FileLimits {
             expansions.iter().filter(|_| text.contains('{')).for_each(|place| self.check_named(&NormalPath::new(place), place, reads, to));
         }
         self.check_named(path, text, reads, to);
-        // A tool may take several paths in a text.
-        for part in text.split(SEVERAL).skip(1).map(str::trim) {
+        // A tool may take several paths in a text. A name may have blanks too, and what stands behind a blank is a path if a slash says so.
+        let behind_blanks = text.split_whitespace().skip(1).filter(|part| part.contains('/'));
+        for part in text.split(SEVERAL).skip(1).map(str::trim).chain(behind_blanks) {
             self.check_blocked(&NormalPath::new(part), part, reads, to);
         }
         if let Some(spelling) = plain_spelling(text) {
@@ -209,8 +210,9 @@ impl FileLimits {
     fn check_size(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
         check_amount(&self.max_file_size, || call.arguments.number("content_length"), OVER).map_err(too_large)?;
         let is_path = |name: &str| call.names.role(name).is_some_and(|(role, _)| matches!(role, ArgumentRole::Folder | ArgumentRole::Path));
-        let said = |key: &str| fold(key).is_some_and(|name| is_path(&name) || UNWRITTEN_ARGUMENTS.split(' ').any(|known| known == name));
-        check_limit(&self.max_file_size, |_| self.check_bytes(call.arguments.text_bytes(said)))
+        let said =
+            |key: &str, _: &str| fold(key).is_some_and(|name| is_path(&name) || UNWRITTEN_ARGUMENTS.split(' ').any(|known| known == name));
+        check_limit(&self.max_file_size, |_| self.check_bytes(call.arguments.written_bytes(said)))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The passport's rules for files, for commands and tools that open files beside what they are about.
 
+use std::borrow::Cow;
+
 use bash_commands::grammar::Access;
 use bash_commands::{Below, FileOperand, FileUse};
 use tollgate_json::Text;
@@ -7,6 +9,19 @@ use tollgate_json::Text;
 use super::super::denial::{Denial, Report, report};
 use super::super::pack::Pack;
 use super::{Limits, RuleCall, Rules, left_behind};
+
+/// TABLE: names of the methods of requests.
+const METHOD_NAMES: [&str; 9] = [
+    "method",
+    "methods",
+    "method_override",
+    "http_method",
+    "http_verb",
+    "request_method",
+    "verb",
+    "x_http_method_override",
+    "x_method_override",
+];
 
 /// The passport's rules for files, for commands that open some by redirections.
 #[derive(Debug, Clone, Copy)]
@@ -59,11 +74,17 @@ impl FileRules<'_> {
         packs.iter().try_for_each(|pack| self.limits.rules(*pack).try_for_each(|rules| rules?.check_unblocked(path, false)))
     }
 
-    /// Checks the methods that a call names beside an address.
-    pub(super) fn check_methods(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
-        let named = call.arguments.named(&["method", "http_method", "request_method", "verb", "http_verb"]);
-        let mut methods = named.into_iter().filter_map(|(_, value)| value.as_text().and_then(Text::into_str));
-        methods.try_for_each(|method| self.limits.rules(Pack::WebFetch).try_for_each(|rules| rules?.check_method(&method)))
+    /// Checks the methods that a call names beside an address: under the names of methods at any depth, and as a word in capitals among the texts
+    /// that it says.
+    pub(super) fn check_methods<'t>(&self, call: &RuleCall<'_>, said: impl Iterator<Item = &'t str>) -> Result<(), Denial> {
+        let mut open: Vec<_> = call.arguments.named(&METHOD_NAMES).into_iter().map(|(_, value)| value).collect();
+        let mut methods: Vec<Cow<'_, str>> =
+            said.filter(|text| text.bytes().all(|byte| byte.is_ascii_uppercase())).map(Cow::Borrowed).collect();
+        while let Some(value) = open.pop() {
+            methods.extend(value.as_text().and_then(Text::into_str));
+            open.extend(value.items().chain(value.members().map(|(_, value)| value)));
+        }
+        methods.iter().try_for_each(|method| self.limits.rules(Pack::WebFetch).try_for_each(|rules| rules?.check_method(method)))
     }
 
     /// Checks that nothing blocked lies below a folder that a tool takes as a whole.

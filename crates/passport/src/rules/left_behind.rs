@@ -69,10 +69,11 @@ pub(super) fn has_extension(pattern: &str) -> bool {
     end.split('[').next().is_some_and(|front| front.contains('.')) || end.rsplit(']').next().is_some_and(|end| end.contains('.'))
 }
 
-/// Returns whether an entry ends with the name of a file: one with an extension, or `.env`.
+/// Returns whether an entry ends with the name of a file: one with an extension, or `.env`. A version is no extension (`v1.0`).
 fn names_file(entry: &str) -> bool {
     let last = entry.rsplit('/').next().unwrap_or_default();
-    last == ".env" || last.trim_start_matches('.').contains('.') && !last.ends_with(['.', '*'])
+    let extension = last.trim_start_matches('.').rsplit_once('.').map_or("", |(_, extension)| extension);
+    last == ".env" || extension.contains(|char: char| char.is_alphabetic()) && !last.ends_with('*')
 }
 
 /// Returns whether a blocked place lies below a path, or may do so. Nobody looks in repositories for files by a name with an extension.

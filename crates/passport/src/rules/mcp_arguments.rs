@@ -78,14 +78,17 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
     report(to, "private network", check_said(&sorted.said));
     let is_address = |given: &Given<'_>| given.text.contains("://") || given.said == Said::Url;
     if given.iter().any(is_address) {
-        report(to, "allowed_methods", call.files.check_methods(call));
+        let said = given.iter().filter(|given| given.said == Said::Unknown).map(|given| given.text.trim());
+        report(to, "allowed_methods", call.files.check_methods(call, said));
     }
 }
 
-/// Reports whether the texts of a call are more than a file may hold: any of them may be written, but for the names of places and what is replaced.
+/// Reports whether the arguments of a call are more than a file may hold: any of them may be written, but for the names of places, which have a
+/// line and are no longer than a path, and what is replaced.
 fn check_size(call: &RuleCall<'_>, to: &mut dyn Report) {
-    let is_left_out = |key: &str| Said::under(key).is_place() || fold(key).is_some_and(|name| name.starts_with("old"));
-    let bytes = call.arguments.text_bytes(is_left_out);
+    let is_place = |key: &str, text: &str| Said::under(key).is_place() && text.len() <= PATH_BYTES_MAX && !text.contains(['\n', '\r']);
+    let is_left_out = |key: &str, text: &str| is_place(key, text) || fold(key).is_some_and(|name| name.starts_with("old"));
+    let bytes = call.arguments.written_bytes(is_left_out);
     for rules in call.files.limits.rules(Pack::FileWrite) {
         report(to, "max_file_size", rules.and_then(|rules| rules.check_bytes(bytes)));
     }
@@ -204,7 +207,7 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
         // Readers differ in where such an address leads.
         Some(_) => call.files.check_address(text, to),
         None if is_address_without_slashes(text) => call.files.check_address(text, to),
-        None if given.said.is_place() && has_encoded(text) && !text.contains(char::is_whitespace) => {
+        None if given.said.is_place() && has_encoded(text) => {
             const MESSAGE: &str = "An argument has percent signs that stand for letters, dots or slashes; write these";
             report(to, "arguments", Err(Denial::new("oap.invalid_tool_arguments", MESSAGE)));
         }
@@ -215,9 +218,27 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
             let found = given.said.addresses_in(text).into_iter().chain(Said::Unknown.addresses_in(attached.unwrap_or_default()));
             let said: Vec<Cow<'_, str>> = found.map(Cow::Owned).collect();
             report(to, "private network", check_said(&said));
-            report(to, "path", check_place(call, text, given.said, effects));
+            report(to, "path", check_place(call, text, given.said, effects).and_then(|()| check_pieces(call, text, effects)));
         }
     }
+}
+
+/// Checks every piece of a text that may be a path to some reader: what stands between blanks and other signs (`HEAD:private/a`, `--body .env`,
+/// `sqlite:private/x.db`). No piece may be a secret or a blocked place. A word of letters alone, such as `credentials`, is more likely no file.
+fn check_pieces(call: &RuleCall<'_>, text: &str, effects: &Effects<'_>) -> Result<(), Denial> {
+    let is_between = |char: char| char.is_whitespace() || "'\"`,;:|=&@?#()[]{}<>".contains(char);
+    let pieces = || {
+        text.split(is_between)
+            .map(|piece| piece.trim_end_matches('.'))
+            .filter(|piece| (piece.len() < text.len() || piece.contains('\\')) && piece.len() <= PATH_BYTES_MAX)
+    };
+    let is_path = |piece: &&str| piece.contains(['/', '\\', '.']);
+    let paths: Vec<Cow<'_, str>> = pieces().filter(is_path).map(|piece| piece.replace('\\', "/").into()).collect();
+    budget::check_places(paths.iter(), call.files.limits.weight())?;
+    if pieces().filter(|piece| piece.contains(['/', '.', '_'])).any(secrets::secret_word) || paths.iter().any(|path| names_secret(path)) {
+        return Err(secret());
+    }
+    paths.iter().try_for_each(|path| call.files.check_unblocked(path, effects.writes))
 }
 
 /// Checks what stands behind the scheme of a server's own, which may be a path to the server.

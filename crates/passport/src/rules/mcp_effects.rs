@@ -21,14 +21,17 @@ const WRITING: &str = "add append apply archive compress copy cp create delete e
      rename replace rm rmdir save set store touch trash truncate unlink update upload upsert write zip";
 
 /// TABLE: words of names of tools that take a folder with all that lies in it.
-const WHOLE: &str = "backup cp mirror mv pack rm rmdir sync tar zip";
+const WHOLE: &str = "backup chmod chown clean cp deploy duplicate mirror mv pack publish rm rmdir share sync tar wipe zip";
 
 /// TABLE: beginnings of such words.
-const WHOLE_BEGINS: [&str; 12] =
-    ["archiv", "compress", "copy", "delete", "erase", "move", "purge", "remove", "rename", "trash", "unlink", "upload"];
+const WHOLE_BEGINS: [&str; 18] = [
+    "archiv", "clear", "compress", "copy", "delete", "destroy", "empt", "erase", "export", "move", "purge", "relocat", "remove", "rename",
+    "transfer", "trash", "unlink", "upload",
+];
 
 /// TABLE: words among these by which nothing comes to another place.
-const ENDING: &str = "archive backup compress delete erase mirror pack purge remove rm rmdir sync tar trash unlink upload zip";
+const ENDING: &str = "archive backup chmod chown clean clear compress delete deploy destroy empty erase mirror pack publish purge remove rm \
+     rmdir share sync tar trash unlink upload wipe zip";
 
 /// TABLE: words of names of arguments that say where a tool writes what it reads.
 const OUTPUT: [&str; 8] = ["dest", "destination", "download", "out", "output", "response", "save", "write"];

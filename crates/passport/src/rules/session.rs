@@ -113,6 +113,7 @@ impl Rules for SessionLimits {
     }
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
+        report(to, "arguments", call.sorted().map(drop));
         report(to, "allowed_session_types", self.check_type(call));
         report(to, "max_session_duration", self.check_duration(call));
     }
