@@ -43,7 +43,13 @@ impl Walk<'_> {
         let path = text.split_once("://").map_or("", |(_, rest)| rest);
         let path = path.split('#').next().unwrap_or_default();
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
-        let file = path.split_once('/').map_or("", |(_, path)| path).rsplit('/').next().unwrap_or_default();
+        let folders = path.split_once('/').map_or("", |(_, path)| path);
+        // Behind a slash at the end `wget` takes a name of its own, and newer versions of `curl` the name in front.
+        let file = match folders.rsplit_once('/').map_or(folders, |(_, file)| file) {
+            "" if name == "wget" => "index.html",
+            "" => folders.trim_end_matches('/').rsplit('/').next().unwrap_or_default(),
+            file => file,
+        };
         let with_query = format!("{file}?{query}");
         for path in [file, with_query.as_str()].into_iter().filter(|path| !path.starts_with('?') && !path.is_empty()) {
             self.operand(FileOperand::new(path.to_owned(), Access::Write));

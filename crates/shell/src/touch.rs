@@ -54,6 +54,9 @@ impl Walk<'_> {
         let is_shown = !self.is_read_on && tables::only_names(name, arguments);
         self.note_found(name, arguments, &touches, is_shown);
         searched_besides(name, arguments, &touches).into_iter().for_each(|folder| self.search(searched(folder)));
+        if tables::works_here(name, arguments) {
+            self.operand(FileOperand { below: Below::Unsaid, ..FileOperand::new(".".to_owned(), Access::Read) });
+        }
         for touch in touches {
             match touch {
                 // All of them go at the end.

@@ -43,10 +43,11 @@ pub fn quoted_option(operand: &Argument) -> bool {
     })
 }
 
-/// As [`plain_option`], where the words of a script need no `--` in front. `yarn` itself looks for its file of settings among them, which may name
-/// what it runs, and reads as its own what stands in front of a `--`.
+/// As [`plain_option`], where the words of a script need no `--` in front. `yarn` itself looks for its file of settings among them, and old versions
+/// of `pnpm` for their settings: these may name what is run. What stands in front of a `--` some read as their own.
 pub fn forwarded(operand: &Argument) -> bool {
-    plain_option(operand) && operand.text != "--" && !operand.text.starts_with("--use-yarnrc")
+    let is_setting = ["--use-yarnrc", "--config", "--script-shell"].iter().any(|option| operand.text.starts_with(option));
+    plain_option(operand) && operand.text != "--" && !is_setting
 }
 
 /// Accepts what is written out, or found by a glob below a folder that is: no option and no file of arguments (`@file`).

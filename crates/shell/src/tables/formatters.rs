@@ -24,6 +24,9 @@ const ROWS: [(&str, &str, &str); 6] = [
     ),
 ];
 
+/// TABLE: those of these options that take no value.
+const FLAGS: &str = "-q --quiet -v --verbose -r --no-cache --statistics --preview --exit-zero --strict --pretty --ignore-unknown -u -s -e";
+
 fn row(program: &str) -> Option<&'static (&'static str, &'static str, &'static str)> {
     ROWS.iter().find(|(names, ..)| names.split(' ').any(|name| name == program))
 }
@@ -44,7 +47,12 @@ pub(super) fn of_formatter(program: &str, arguments: &[Argument]) -> Vec<Touch> 
     let Some((_, needed, harmless)) = row(program) else { return Vec::new() };
     let is_in = |table: &str, text: &str| table.split(' ').any(|word| word == text);
     let texts = || arguments.iter().map(|argument| argument.text.as_str()).enumerate();
-    let is_needed = |(index, text): (usize, &str)| is_in(needed, text) && (index == 0 || text.starts_with('-'));
+    // Behind another option it may be the value of that.
+    let is_value = |index: usize| {
+        let before = index.checked_sub(1).and_then(|at| arguments.get(at)).map_or("", |before| before.text.as_str());
+        before.starts_with('-') && !before.contains('=') && !is_in(FLAGS, before) && !is_in(needed, before)
+    };
+    let is_needed = |(index, text): (usize, &str)| is_in(needed, text) && (index == 0 || text.starts_with('-') && !is_value(index));
     let is_harmless = |text: &str| is_in(harmless, text.split('=').next().unwrap_or(text)) || is_in(needed, text);
     let is_doubtful = |(_, text): &(usize, &str)| text.starts_with('-') && !is_harmless(text);
     let checks = (needed.is_empty() || texts().any(is_needed)) && !texts().any(|word| is_doubtful(&word));
@@ -54,6 +62,15 @@ pub(super) fn of_formatter(program: &str, arguments: &[Argument]) -> Vec<Touch> 
         let path = text.split_once('=').map(|(_, path)| path).or_else(|| text.get(2..).filter(|_| !text.starts_with("--")))?;
         (!path.is_empty()).then(|| Touch::File { index, path: path.to_owned(), access: Access::Write })
     }));
+    // Some take the name of a format with the file that they write behind a colon.
+    let reports = touched.iter().filter_map(|touch| match touch {
+        Touch::File { index, path, .. } => {
+            Some(Touch::File { index: *index, path: path.split_once(':')?.1.to_owned(), access: Access::Write })
+        }
+        Touch::Pattern(_) => None,
+    });
+    let reports: Vec<Touch> = reports.collect();
+    touched.extend(reports);
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     touched.retain(|touch| !matches!(touch, Touch::File { index, path, .. } if is_number(path) || *index == 0 && program == "ruff"));
     touched

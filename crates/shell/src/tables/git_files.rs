@@ -77,6 +77,7 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
         if !is_name || is_folder {
             touched.extend(file(arguments, index, access));
         }
+        touched.extend(file(arguments, index, Access::Write).filter(|_| is_folder && subcommand == "push"));
         if !OF_REFSPECS.contains(&subcommand) {
             touched.extend(behind_colons(index, text));
         }
@@ -194,7 +195,7 @@ pub(super) fn changes_all(arguments: &[Argument]) -> bool {
     let is_any = |text: &str| text.starts_with("--pathspec-f") || is_pattern(text) || excludes(text);
     let is_listed = behind.iter().any(|argument| is_any(&argument.text));
     match arguments.get(at).map_or("", |argument| argument.text.as_str()) {
-        "clean" => (is_whole || is_listed) && !has('n', &["--dry-run"]),
+        "clean" => (is_whole || is_listed) && !is_given(arguments, &["n", "dry-run"]),
         "reset" => has('-', &["--hard", "--merge"]),
         "checkout" => has('f', &["--force"]) || is_listed,
         "switch" => has('f', &["--force", "--discard-changes"]),
@@ -202,6 +203,11 @@ pub(super) fn changes_all(arguments: &[Argument]) -> bool {
         "rm" | "restore" => is_listed,
         _ => false,
     }
+}
+
+/// Returns whether one of these options is surely given: the table knows all options, and tells them from values and from what stands behind `--`.
+pub(super) fn is_given(arguments: &[Argument], names: &[&str]) -> bool {
+    scan_subcommand("git", arguments).is_some_and(|scan| scan.has(names))
 }
 
 /// Returns whether an operand says which paths are left out: `:!x`, `:^x`, `:(exclude)x`.
@@ -223,13 +229,10 @@ pub(super) fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '[', '\\'])
 }
 
-/// The files of which `git log -L` shows lines: `1,5:FILE`, `:NAME:FILE`.
+/// The files of which `git log -L` shows lines: `1,5:FILE`, `:NAME:FILE`. A name may have colons too.
 fn lines_of(scan: &Scan) -> impl Iterator<Item = Touch> {
     let ranges = scan.given.iter().zip(&scan.places).filter(|((name, _), _)| *name == "L");
-    ranges.filter_map(|((_, value), place)| {
-        let path = value.as_ref()?.text.rsplit_once(':')?.1.to_owned();
-        Some(Touch::File { index: *place, path, access: Access::Read })
-    })
+    ranges.filter_map(|((_, value), place)| Some(behind_colons(*place, &value.as_ref()?.text))).flatten()
 }
 
 /// Returns the path behind the words and signs that `git` takes in front of it: `:(top)x`, `:!x`, `:/x`.

@@ -77,8 +77,8 @@ pub(super) fn sent(program: &str, arguments: &[Argument]) -> Option<Vec<Below>> 
     let others = others(program, arguments);
     let below = |index: usize| match arguments.get(index) {
         _ if read.contains(&index) => Below::Moves,
-        Some(argument) if is_mount(program, arguments, index) && !others.contains(&index) => {
-            if is_only_read(&argument.text) {
+        Some(_) if is_mount(program, arguments, index) && !others.contains(&index) => {
+            if is_only_read(arguments, index) {
                 Below::Moves
             } else {
                 Below::Given
@@ -107,8 +107,11 @@ fn is_flag(option: &str) -> bool {
 
 /// Returns whether a mount says that it is only read: `FROM:TO:ro`, `type=bind,src=FROM,readonly`. `U` and `chown` change the owner of its files, and
 /// quotes may hide a comma.
-fn is_only_read(mount: &str) -> bool {
-    let is_bind = mount.contains("type=");
+fn is_only_read(arguments: &[Argument], index: usize) -> bool {
+    let text = |index: usize| arguments.get(index).map_or("", |argument| argument.text.as_str());
+    let mount = text(index);
+    let is_bind =
+        mount.starts_with("--mount=") || !mount.starts_with('-') && index.checked_sub(1).is_some_and(|before| text(before) == "--mount");
     let settings = if is_bind { mount } else { mount.splitn(3, ':').nth(2).unwrap_or_default() };
     let mut words = settings.split(',');
     let says_more =

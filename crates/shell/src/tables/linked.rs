@@ -1,7 +1,7 @@
 //! Files that programs touch by other names than their operands: `ln`, `cp` and `mv`, and the folders that builders enter.
 
 use super::archives::extracted_to;
-use super::touches::Touch;
+use super::touches::{Touch, scan_of};
 use super::trees::has;
 use crate::argument::Argument;
 use crate::grammar::Access;
@@ -12,9 +12,10 @@ pub(super) fn hidden_targets(arguments: &[Argument]) -> impl Iterator<Item = Tou
     kinds.map(|(index, path)| Touch::File { index, path: path.to_owned(), access: Access::Write })
 }
 
-/// Returns whether `ln` makes links that hold the paths as they are written, and not as they are seen from the working folder.
+/// Returns whether `ln` may make links that hold the paths as they are written, and not as they are seen from the working folder.
 pub(super) fn is_symbolic(arguments: &[Argument]) -> bool {
-    has(arguments, &['s'], "symbolic") && !has(arguments, &['r'], "relative")
+    let is_relative = || scan_of("ln", arguments).is_some_and(|scan| scan.has(&["r", "relative"]));
+    has(arguments, &['s'], "symbolic") && !is_relative()
 }
 
 /// Follows the relative paths that symbolic links hold from the folders in which the links may lie: the last operand, or the folder in which that
@@ -66,19 +67,21 @@ pub(super) fn placed(arguments: &[Argument], operands: &[usize], target: Option<
     let keeps_folders = has("--parents");
     let is_letter = |text: &str| text.starts_with('-') && !text.starts_with("--") && text.contains('T');
     let merges = has("--no-target-directory") || arguments.iter().any(|argument| is_letter(&argument.text));
-    let written = |index: &usize| {
-        let source = arguments.get(*index)?.text.trim_end_matches('/');
-        let name = if keeps_folders { source } else { source.rsplit('/').next().unwrap_or(source) };
-        let path = match name {
-            // What lies in the source goes into the folder itself.
-            "" | "." | ".." | "~" => folder.1.clone(),
-            _ if merges => folder.1.clone(),
-            name => format!("{}/{name}", folder.1.trim_end_matches('/')),
-        };
-        let is_open = arguments.get(folder.0).is_some_and(|argument| argument.as_known().is_none());
-        Some(Touch::File { index: if is_open { folder.0 } else { *index }, path, access: Access::Write })
+    let is_open = arguments.get(folder.0).is_some_and(|argument| argument.as_known().is_none());
+    let below = |name: &str| match name {
+        // What lies in the source goes into the folder itself.
+        "" | "." | ".." | "~" => folder.1.clone(),
+        name => format!("{}/{name}", folder.1.trim_end_matches('/')),
     };
-    sources.iter().filter_map(written).collect()
+    // What looks like an option may be a value or an operand, so that the name alone counts always.
+    let written = |index: &usize| {
+        let source = arguments.get(*index).map_or("", |argument| argument.text.trim_end_matches('/'));
+        let name = source.rsplit('/').next().unwrap_or(source);
+        let paths = [Some(below(name)), keeps_folders.then(|| below(source)), merges.then(|| folder.1.clone())];
+        let index = if is_open { folder.0 } else { *index };
+        paths.into_iter().flatten().map(move |path| Touch::File { index, path, access: Access::Write })
+    };
+    sources.iter().flat_map(written).collect()
 }
 
 /// What `tar` writes, if it does not only list: the archive, or else the members that are named. Where its letters take other values too, any of

@@ -67,7 +67,7 @@ pub use reading::{
 pub use texts::{git_subcommand, gives, reads_names, texts};
 pub use touches::{Touch, touched};
 pub use trees::{trees, trees_of_entry};
-pub use words::{is_unsaid_at, is_worded, others};
+pub use words::{is_unsaid_at, is_worded, others, works_here};
 
 /// What is known of a program.
 #[derive(Debug)]
@@ -95,7 +95,16 @@ impl Program {
 
     /// Returns whether the value of an option is a file or folder.
     fn has_files(&self) -> bool {
-        self.options.has_files || self.subcommands.iter().any(|subcommand| subcommand.options.has_files)
+        self.all_options().any(|options| options.has_files)
+    }
+
+    /// Returns whether it works in a folder, which an option may name: the folder at hand without the option.
+    fn has_folder(&self) -> bool {
+        self.runs.is_some() && self.all_options().any(|options| options.words.iter().any(|word| word.contains("=BELOW")))
+    }
+
+    fn all_options(&self) -> impl Iterator<Item = &Options> {
+        std::iter::once(&self.options).chain(self.subcommands.iter().map(|subcommand| &subcommand.options))
     }
 }
 
@@ -153,8 +162,11 @@ pub enum Operands {
     },
     /// Words of these, or options of these with any value; where `NAME` is among them, any word that is no option.
     Of(&'static str),
-    /// What is handed on to a script, options too.
-    Forwarded,
+    /// What is handed on to a script, options too: where `named`, what stands behind options of the program and the script's name.
+    Forwarded {
+        /// Whether the script's name stands in front.
+        named: bool,
+    },
     /// What two functions accept: the first operand, and each of the others.
     Each(Check, Check),
     /// What a function accepts of them. It gets all operands in order, and returns the place of the first that it refuses.
@@ -207,6 +219,9 @@ pub enum Value {
     Format,
     /// `STRATEGY`: how `git` merges, where files stay in their folders.
     Strategy,
+    /// `PACKAGES`: what selects packages of a workspace: names, folders, globs of them. Folders are held to the rules of files by
+    /// [`touched`].
+    Packages,
     /// `REPOSITORY`: `OWNER/NAME` on the usual host.
     Repository,
     /// `CMAKE`: a setting of `cmake`, with its value.

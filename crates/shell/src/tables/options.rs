@@ -131,6 +131,7 @@ fn value_kind(word: &str) -> Value {
         "STRATEGY" => Value::Strategy,
         "TRIPLE" => Value::Triple,
         "WRITTEN" => Value::Written,
+        "PACKAGES" => Value::Packages,
         "REPOSITORY" => Value::Repository,
         "CMAKE" => Value::Cmake,
         _ => Value::Text,

@@ -90,11 +90,7 @@ fn prints_settings(program: &str, texts: &[&str], words: &[&str]) -> bool {
         "jq" | "gojq" | "jaq" => reads_environment(filter(texts)),
         "gh" => filters_of_gh(texts).any(|filter| filter.contains(UNKNOWN) || reads_environment(filter)),
         "yq" => words.iter().any(|text| text.contains("strenv") || text.contains("envsubst") || reads_environment(text)),
-        _ if (words.contains(&"exec") || starts_others(program))
-            && words.iter().any(|word| may_be(word, "env") || may_be(word, "printenv")) =>
-        {
-            true
-        }
+        _ if (words.contains(&"exec") || starts_others(program)) && words.iter().any(|word| shows_environment(word)) => true,
         "docker" | "podman" | "nerdctl" => inspects(texts, words) || shows_project(texts, words.strip_prefix(&["compose"])),
         "docker-compose" | "podman-compose" => shows_project(texts, Some(words)),
         "kubectl" | "oc" => gets_secrets(texts, words),
@@ -108,6 +104,15 @@ fn prints_settings(program: &str, texts: &[&str], words: &[&str]) -> bool {
         "terraform" | "tofu" => words.split_first().is_some_and(|(first, rest)| *first == "output" && !rest.is_empty()),
         _ => false,
     }
+}
+
+/// Returns whether a word of what another program starts may be a program or a script that shows the environment.
+fn shows_environment(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let commands = || word.split([';', '|', '&', '\n']).map(str::trim);
+    may_be(name, "env")
+        || may_be(name, "printenv")
+        || commands().any(|command| is_in("set export declare typeset", command) || command == "export -p")
 }
 
 /// Returns whether a program starts what it is given, in a way that no table reads.

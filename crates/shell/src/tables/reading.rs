@@ -43,12 +43,13 @@ pub fn read(program: &str, arguments: &[Argument]) -> Reading {
     reader.is_met = false;
     let options = &subcommand.options;
     let style = match (table.style, subcommand.operands) {
-        // What stands behind the command is the command's.
-        (Style::Gnu, Operands::Command { .. }) => Style::First,
+        // What stands behind the command or script is the command's.
+        (Style::Gnu, Operands::Command { .. } | Operands::Forwarded { named: true }) => Style::First,
         (style, _) => style,
     };
     // Of what is handed on nothing is the program's own.
-    let operands = if matches!(subcommand.operands, Operands::Forwarded) { Vec::new() } else { reader.options(options, style)? };
+    let is_all = matches!(subcommand.operands, Operands::Forwarded { named: false });
+    let operands = if is_all { Vec::new() } else { reader.options(options, style)? };
     reader.operands(&operands, subcommand.operands)?;
     reader.needs(options)?;
     Ok(reader.started)
@@ -359,10 +360,11 @@ impl<'a> Reader<'a> {
                 self.started.push(Started::Command(command));
                 Ok(())
             }
-            Operands::Forwarded => {
-                let is_end = |word: &Argument| word.as_known() == Some("--");
-                let rest = all.iter().copied().skip(usize::from(all.first().is_some_and(|at| self.accepts(*at, is_end))));
-                self.refuse(rest.into_iter().find(|at| !self.accepts(*at, checks::forwarded)))
+            Operands::Forwarded { named } => {
+                let mut rest = all.into_iter().peekable();
+                let script = rest.next_if(|_| named).filter(|at| !self.accepts(*at, checks::plain));
+                let _end = rest.next_if(|at| self.accepts(*at, |word| word.as_known() == Some("--")));
+                self.refuse(script.or_else(|| rest.find(|at| !self.accepts(*at, checks::forwarded))))
             }
             Operands::Of(words) => self.refuse(all.iter().copied().find(|at| !self.accepts(*at, |operand| is_of(words, operand)))),
             Operands::Each(first, rest) => {

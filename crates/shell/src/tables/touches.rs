@@ -16,7 +16,7 @@ use super::reading::{Scan, scan};
 use super::texts::{git_subcommand, gives_script};
 use super::trees::has;
 use super::words::{of_values, of_words};
-use super::{Operands, Options, Style, table};
+use super::{Operands, Options, Style, is_known, table};
 use crate::argument::Argument;
 use crate::grammar::Access;
 
@@ -76,7 +76,7 @@ const ROWS: &[(&str, Kind)] = &[
 ];
 
 /// TABLE: long options whose value is a file that is read, whatever the program.
-const FILE_OPTIONS: [&str; 15] = [
+const FILE_OPTIONS: [&str; 17] = [
     "--arg-file",
     "--contents",
     "--exclude-from",
@@ -84,11 +84,13 @@ const FILE_OPTIONS: [&str; 15] = [
     "--file",
     "--filename",
     "--files0-from",
+    "--format-file",
     "--from-file",
     "--ignore-revs-file",
     "--in",
     "--pathspec-from-file",
     "--reference",
+    "--sysroot",
     "--template",
     "--values",
     "--kubeconfig",
@@ -282,6 +284,8 @@ fn is_mode(program: &str, text: &str) -> bool {
             let is_symbolic = text.bytes().all(|byte| b"ugoa+-=rwxXst,".contains(&byte)) && text.contains(['+', '-', '=']);
             is_symbolic || !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
         }
+        // A mode that begins with a dash is no operand.
+        "chattr" => text.starts_with(['+', '=']),
         _ => !text.contains(['/', '*', '?', '[']),
     }
 }
@@ -381,7 +385,9 @@ fn files_of_options(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some((index, value.to_owned()))));
         match of_file_option(program, name) {
             Some(access) => value.or_else(|| next(1)).into_iter().for_each(|(at, path)| note_as(at, path, access)),
-            None if program == "openssl" && value.is_some() => value.into_iter().for_each(|(at, path)| note(at, path)),
+            None if (program == "openssl" || !is_known(program)) && value.is_some() => {
+                value.into_iter().for_each(|(at, path)| note(at, path))
+            }
             _ if text.starts_with('-') && !text.starts_with("--") => {
                 if let Some((at, letter)) = text.char_indices().skip(1).find(|(_, letter)| letters.contains(*letter)) {
                     let value = text.get(at + letter.len_utf8()..).unwrap_or_default();

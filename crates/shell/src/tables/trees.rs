@@ -1,10 +1,10 @@
 //! What happens to what lies below the files that programs are given: folders that are copied, moved, linked to, taken away or changed as a whole.
 
 use super::archives::{extracted_to, unzipped_to};
-use super::git_files::{changes_all, git_operands, is_pattern};
+use super::git_files::{changes_all, git_operands, is_given, is_pattern};
 use super::handed::{Copied, copied, is_taker, sent};
 use super::touches::{operands, targets};
-use super::words::{entered, handed_on, is_unsaid};
+use super::words::{downloaded, entered, handed_on, is_unsaid};
 use super::{git_subcommand, is_known};
 use crate::argument::Argument;
 use crate::files::Below;
@@ -54,7 +54,11 @@ pub fn trees_of_entry(program: &str, arguments: &[Argument], is_listed: bool) ->
     if !below.is_empty() || program == "git" || program.ends_with("tar") || is_listed || !is_known(program) {
         return below;
     }
-    sent(program, arguments).unwrap_or_else(|| vec![Below::Unsaid; arguments.len()])
+    let mut below = sent(program, arguments).unwrap_or_else(|| vec![Below::Unsaid; arguments.len()]);
+    if let Some(place) = downloaded(program, arguments).and_then(|at| below.get_mut(at)) {
+        *place = Below::Fills;
+    }
+    below
 }
 
 /// Where something comes from elsewhere, nobody knows the names that come.
@@ -99,10 +103,9 @@ fn of_git(arguments: &[Argument]) -> Vec<Below> {
     let behind = arguments.get(at + 1..).unwrap_or_default();
     let subcommand = arguments.get(at).map_or("", |argument| argument.text.as_str());
     let operands = git_operands(arguments);
-    let has_word = |word: &str| behind.iter().any(|argument| argument.text == word);
     let end = arguments.iter().position(|argument| argument.text == "--");
     let text = |index: usize| arguments.get(index).map_or("", |argument| argument.text.as_str());
-    // A name with an extension is that of one file.
+    // A name with an extension is rather that of one file.
     let is_file = |text: &str| text.rsplit('/').next().is_some_and(|name| name.trim_start_matches('.').contains('.')) && !is_pattern(text);
     let is_path = |text: &str| text.ends_with('/') || text.starts_with([':', '.']) || is_pattern(text);
     // The first operand of `git checkout` may be a branch.
@@ -114,16 +117,18 @@ fn of_git(arguments: &[Argument]) -> Vec<Below> {
             return vec![Below::Changes; arguments.len()];
         }
         // A pattern finds names at any depth, and names in a list may be any.
-        "rm" if !has_word("--cached") && (has(behind, &['r'], "") || changes_all(arguments)) => {
+        "rm" if !is_given(arguments, &["cached"]) && (has(behind, &['r'], "") || changes_all(arguments)) => {
             &|index| index >= at && !is_file(text(index))
         }
-        "restore" if has(behind, &['S'], "staged") && !has(behind, &['W'], "worktree") => return Vec::new(),
+        "restore" if is_given(arguments, &["S", "staged"]) && !has(behind, &['W'], "worktree") => return Vec::new(),
         "clean" | "restore" | "stash" => &|index| index >= at && !is_file(text(index)),
         "checkout" => &|index| index >= at && !is_file(text(index)) && !is_branch(index),
         "reset" | "switch" => &|index| index == at,
         _ => return Vec::new(),
     };
-    (0..arguments.len()).map(|index| if is_tracked(index) { Below::Tracked } else { Below::Stays }).collect()
+    // A branch or a file may be a folder all the same, and then what is known to lie below it is changed.
+    let others = |index: usize| if operands.contains(&index) { Below::Moves } else { Below::Stays };
+    (0..arguments.len()).map(|index| if is_tracked(index) { Below::Tracked } else { others(index) }).collect()
 }
 
 /// Returns how often an argument of `git clean` forces it.
@@ -172,13 +177,13 @@ mod tests {
             ("git mv a b", vec![Moves, Moves, Moves]),
             ("git clean -fd", vec![Tracked, Tracked]),
             ("git clean -ffd", vec![Changes, Changes]),
-            ("git checkout main", vec![Tracked, Stays]),
-            ("git checkout -- a.py", vec![Tracked, Tracked, Stays]),
-            ("git restore src a.py", vec![Tracked, Tracked, Stays]),
+            ("git checkout main", vec![Tracked, Moves]),
+            ("git checkout -- a.py", vec![Tracked, Tracked, Moves]),
+            ("git restore src a.py", vec![Tracked, Tracked, Moves]),
             ("git restore --staged .", vec![]),
-            ("git switch -f main", vec![Tracked, Stays, Stays]),
+            ("git switch -f main", vec![Tracked, Stays, Moves]),
             ("git checkout src/", vec![Tracked, Tracked]),
-            ("git checkout main -- src", vec![Tracked, Stays, Tracked, Tracked]),
+            ("git checkout main -- src", vec![Tracked, Moves, Tracked, Tracked]),
             ("git checkout -- src", vec![Tracked, Tracked, Tracked]),
             ("git rm -r --cached a", vec![]),
             ("git log a", vec![]),

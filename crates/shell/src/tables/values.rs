@@ -59,10 +59,15 @@ pub fn holds(kind: Value, value: &Argument) -> bool {
         Value::Triple => value.as_known().is_some_and(|text| is_code(text) && !text.ends_with(".json")),
         Value::Format => value.as_known().is_some_and(|text| !shows_signature(text)),
         Value::Strategy => value.as_known().is_some_and(is_strategy),
+        Value::Packages => value.as_known().is_some_and(is_selector),
         Value::Repository => value.as_known().is_some_and(is_repository),
         Value::Cmake => value.as_known().is_some_and(is_cmake_setting),
         Value::Text | Value::Next | Value::Word | Value::Shell | Value::Sed => false,
     }
+}
+
+fn is_selector(text: &str) -> bool {
+    !text.starts_with('-') && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"@/._-*{}[]!^".contains(&byte))
 }
 
 /// Returns whether a text is known and is no address, no option and no file of arguments (`@file`).

@@ -55,11 +55,13 @@ const READ_BY_SENDERS: [&str; 12] = [
 pub(super) fn read_by_senders(program: &str, arguments: &[Argument]) -> Vec<usize> {
     let is_option = |text: &str| READ_BY_SENDERS.contains(&text);
     let is_value = |index: usize| index.checked_sub(1).and_then(|at| arguments.get(at)).is_some_and(|before| is_option(&before.text));
+    // What makes such a file writes where it is told to.
+    let may_write = || arguments.iter().any(|argument| ["config", "dump", "generate"].contains(&argument.text.as_str()));
     let is_read = |(index, argument): (usize, &Argument)| {
         let is_attached = argument.text.split_once('=').is_some_and(|(option, _)| is_option(option));
         (is_attached || is_value(index)).then_some(index)
     };
-    if is_sender(program) { arguments.iter().enumerate().filter_map(is_read).collect() } else { Vec::new() }
+    if is_sender(program) && !may_write() { arguments.iter().enumerate().filter_map(is_read).collect() } else { Vec::new() }
 }
 
 /// Returns whether a program takes files by its words where its table does not know them.
@@ -119,7 +121,8 @@ pub(super) fn of_words(name: &str, arguments: &[Argument], is_listed: bool) -> V
     };
     let is_package = |index: usize| {
         let before = index.checked_sub(1).and_then(|at| arguments.get(at)).map_or("", |word| word.text.as_str());
-        matches!(before, "-e" | "--editable" | "-pl" | "--filter" | "--workspace")
+        let is_attached = |word: &Argument| word.text.starts_with("--filter=") || word.text.starts_with("--workspace=");
+        matches!(before, "-e" | "--editable" | "-pl" | "--filter" | "--workspace") || arguments.get(index).is_some_and(is_attached)
     };
     let runs = runs(name).is_some();
     let words = words(arguments);
@@ -130,10 +133,14 @@ pub(super) fn of_words(name: &str, arguments: &[Argument], is_listed: bool) -> V
     let is_written = |index: usize| MAKERS.contains(&name) || name == "dotnet" || targets.contains(&index) || is_package(index);
     // A single name is a target's, unless files are rewritten.
     let is_target = is_target && access == Access::Read;
-    let is_file =
-        |text: &str| !text.is_empty() && (!runs || is_plain(text) || SCRIPTED.contains(&name)) && (!is_target || text.contains(['/', '.']));
+    // What stands behind is handed on to what is run.
+    let end = handed_on(name, arguments).unwrap_or(arguments.len());
+    let is_file = |text: &str, at: usize| {
+        let is_name = is_target && at < end && words.binary_search(&at).is_ok() && !text.contains(['/', '.']);
+        !text.is_empty() && (!runs || is_plain(text) || SCRIPTED.contains(&name)) && !is_name
+    };
     let has_subcommand = program(name).is_some_and(|program| !program.subcommands.is_empty());
-    let subcommand = words.first().filter(|_| has_subcommand);
+    let subcommand = words.iter().find(|index| !is_package(**index)).filter(|_| has_subcommand);
     let counts = |index: usize, argument: &Argument| Some(&index) != subcommand && !(runs && argument.computed);
     let mut touched = Vec::new();
     let others = others(name, arguments);
@@ -151,23 +158,44 @@ pub(super) fn of_words(name: &str, arguments: &[Argument], is_listed: bool) -> V
             None => continue,
         };
         let is_named = is_package(index);
-        let files = pieces(text).filter(|piece| is_file(piece) || is_named && !piece.is_empty());
+        let files = pieces(if is_named { folder_of_package(text) } else { text })
+            .filter(|piece| is_file(piece, index) || is_named && !piece.is_empty());
         for piece in files {
             touched.push(Touch::File { index, path: piece.to_owned(), access });
             touched.extend(is_written(index).then(|| Touch::File { index, path: piece.to_owned(), access: Access::Write }));
         }
         touched.extend((text.matches(':').count() > COLONS_MAX).then(|| Touch::Pattern(HIDDEN_ONES.to_owned())));
     }
-    touched.extend(cloned_by_gh(name, arguments));
+    touched.extend(written_by_gh(name, arguments));
     touched
 }
 
-/// The folder that `gh repo clone OWNER/NAME` makes.
-fn cloned_by_gh(name: &str, arguments: &[Argument]) -> Option<Touch> {
-    let [repo, clone, repository, ..] = arguments else { return None };
-    let is_clone = name == "gh" && repo.text == "repo" && clone.text == "clone";
-    let path = repository.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default().trim_end_matches(".git");
-    is_clone.then(|| Touch::File { index: 2, path: path.to_owned(), access: Access::Write })
+/// Returns the folder in what selects a package: `./x...`, `...^{x}`, `!./x`, `x[extra]`.
+fn folder_of_package(text: &str) -> &str {
+    let text = text.trim_start_matches('!');
+    let text = text.strip_prefix("...").unwrap_or(text).trim_start_matches(['^', '{']);
+    text.split(['}', '[', '^']).next().unwrap_or_default().trim_end_matches("...")
+}
+
+/// What `gh` writes without a path for it: the folder that `gh repo clone OWNER/NAME` makes, and what is downloaded into the folder at hand.
+fn written_by_gh(name: &str, arguments: &[Argument]) -> Option<Touch> {
+    let [first, second, ..] = arguments else { return None };
+    let (index, path) = match (name, first.text.as_str(), second.text.as_str()) {
+        ("gh", "repo", "clone") => {
+            let address = arguments.get(2)?.text.trim_end_matches('/');
+            (2, address.rsplit('/').next().unwrap_or_default().trim_end_matches(".git"))
+        }
+        _ => (downloaded(name, arguments)?, "."),
+    };
+    Some(Touch::File { index, path: path.to_owned(), access: Access::Write })
+}
+
+/// Returns the place of the last word where `gh` downloads files of any name into the folder at hand: `gh run download`, `gh release download`.
+pub(super) fn downloaded(name: &str, arguments: &[Argument]) -> Option<usize> {
+    let [first, second, rest @ ..] = arguments else { return None };
+    let is_download = name == "gh" && matches!(first.text.as_str(), "release" | "run") && second.text == "download";
+    let names_folder = rest.iter().any(|argument| argument.text.starts_with("-D") || argument.text.starts_with("--dir"));
+    (is_download && !names_folder).then(|| arguments.len().saturating_sub(1))
 }
 
 /// The most colons of a word behind which a path is looked for. More stand in no list of folders, and could hide one.
@@ -178,12 +206,13 @@ const COLONS_MAX: usize = 32;
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let is_address = text.contains("://");
     let colons = if is_address { 0 } else { COLONS_MAX };
+    let is_mount = text.split(',').any(|setting| ["type=", "source=", "src="].iter().any(|name| setting.starts_with(name)));
     // Some programs read such a list as CSV, with quotes around its parts.
     let settings = text
         .split(',')
         .map(|setting| setting.trim_matches('"'))
         .filter(move |setting| !is_address && setting.contains('='))
-        .filter(|setting| !is_inside(setting));
+        .filter(move |setting| !is_mount || !is_inside(setting));
     let values = settings.filter_map(|setting| setting.rsplit_once('=')).map(|(_, value)| value);
     let places = text.splitn(colons + 1, ':').enumerate().filter(|(at, piece)| *at == 0 || !piece.starts_with('/')).map(|(_, piece)| piece);
     let listed = text.split(',').filter(move |piece| !is_address && text.contains(',') && !piece.contains('='));
@@ -194,42 +223,91 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
         .map(|piece| piece.trim_start_matches(['@', '<']))
 }
 
-/// Returns whether a setting names a place in a container, or no place.
+/// Returns whether a setting of a mount names a place in a container, or no place.
 fn is_inside(setting: &str) -> bool {
     let name = setting.split('=').next().unwrap_or_default().trim_start_matches('-');
     matches!(name, "dst" | "destination" | "target" | "workdir" | "type" | "name" | "format" | "label")
 }
 
-/// TABLE: options of `gh` whose value is a text.
-const TEXTS_OF_GH: [&str; 9] = ["--body", "-b", "--title", "-t", "--notes", "-n", "--comment", "-c", "--message"];
+/// TABLE: subcommands of `gh`, with the options whose value is a text, and those before which they may stand: options without a value.
+const TEXTS_OF_GH: [(&str, &str, &str); 4] = [
+    ("pr issue", "create edit comment review merge", "--body -b --title -t --subject"),
+    ("pr issue", "close reopen", "--comment -c"),
+    ("release", "create edit", "--notes -n --title -t"),
+    ("discussion", "create comment", "--body -b --title -t"),
+];
+const FLAGS_OF_GH: &str = "--admin --approve --auto --delete-branch --draft --fill --generate-notes --latest --no-maintainer-edit --prerelease --request-changes \
+     --squash --verify-tag --web";
+
+/// TABLE: options of `kubectl` in front of its subcommand that take a value.
+const VALUES_OF_KUBECTL: &str = "-n --namespace --context --cluster --user --kubeconfig -s --server";
 
 /// TABLE: options of `docker` and its like that take no value, and those whose value is no file of this machine.
 pub(super) const FLAGS_OF_CONTAINERS: &str =
     "-i -t -d -it -ti --rm --interactive --tty --detach --init --privileged --read-only --no-deps -T --no-TTY --quiet -q";
 const VALUES_OF_CONTAINERS: &str = "-w --workdir -u --user --name --network --hostname -h -p --publish -e --env --memory -m --cpus --gpus --platform --restart --pull --label -l";
 
-/// TABLE: options of `docker build` whose value is no file of this machine.
-const VALUES_OF_BUILDS: [&str; 7] = ["-t", "--tag", "--target", "--platform", "--label", "--build-arg", "--progress"];
+/// TABLE: those of these that `docker exec` takes.
+const VALUES_OF_EXEC: &str = "-w --workdir -u --user -e --env";
+
+/// TABLE: options of `docker build` whose value is no file of this machine, and those without a value.
+const VALUES_OF_BUILDS: &str = "-t --tag --target --platform --label --build-arg --progress";
+const FLAGS_WITH_BUILDS: &str = "--no-cache --pull --push --load --quiet -q --rm --force-rm";
+
+fn is_in(table: &str, word: &str) -> bool {
+    table.split_ascii_whitespace().any(|known| known == word)
+}
 
 /// Returns the places of arguments that are no files of this machine: texts, and what stands in a container. Behind an argument that may be none
 /// or several, nobody knows the places.
 #[must_use]
 pub fn others(program: &str, arguments: &[Argument]) -> Vec<usize> {
-    let texts = || arguments.iter().map(|argument| argument.text.as_str()).enumerate();
     let known = arguments.iter().position(|argument| argument.many).unwrap_or(arguments.len());
-    match program {
-        "gh" => texts().filter(|(at, text)| *at < known && TEXTS_OF_GH.contains(text)).map(|(at, _)| at + 1).collect(),
-        // `kubectl` takes options of its own in front of the dashes.
-        "kubectl" => {
-            let is_exec = texts().take_while(|(_, text)| *text != "--").any(|(_, text)| text == "exec");
-            let end = texts().find(|(_, text)| *text == "--").map(|(at, _)| at).filter(|_| is_exec);
-            end.map_or_else(Vec::new, |end| (end + 1..arguments.len()).collect())
-        }
-        "docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose" => {
-            in_container(arguments).into_iter().filter(|at| *at <= known).collect()
-        }
-        _ => Vec::new(),
+    let found = match program {
+        "gh" => texts_of_gh(arguments),
+        "kubectl" => in_pod(arguments),
+        "docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose" => in_container(arguments),
+        _ => return Vec::new(),
+    };
+    found.into_iter().filter(|at| *at <= known).collect()
+}
+
+/// Returns the places of the values of some options, which are read one after the other: an option in the place of a value is none. Behind an option
+/// of which nobody knows whether it takes a value, the next argument may be that.
+fn values(arguments: &[Argument], from: usize, valued: &str, flags: &str) -> Vec<usize> {
+    let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
+    let (mut found, mut at) = (Vec::new(), from);
+    while at < arguments.len() && text(at) != "--" {
+        let (option, attached) = text(at).split_once('=').map_or((text(at), false), |(option, _)| (option, true));
+        let is_valued = is_in(valued, option);
+        let takes_next = !attached && option.starts_with('-') && !is_in(flags, option);
+        found.extend((is_valued && attached).then_some(at));
+        found.extend((is_valued && !attached).then_some(at + 1));
+        // Where that is an option itself, it may count for either.
+        let next = text(at + 1);
+        at += if takes_next && (is_valued || next.starts_with('-')) { 2 } else { 1 };
     }
+    found
+}
+
+fn texts_of_gh(arguments: &[Argument]) -> Vec<usize> {
+    let [group, subcommand, ..] = arguments else { return Vec::new() };
+    let row = TEXTS_OF_GH.iter().find(|(groups, subcommands, _)| is_in(groups, &group.text) && is_in(subcommands, &subcommand.text));
+    row.map_or_else(Vec::new, |(_, _, texts)| values(arguments, 2, texts, FLAGS_OF_GH))
+}
+
+/// Returns the places of what `kubectl exec` gives a container. `kubectl` takes options of its own in front of the dashes.
+fn in_pod(arguments: &[Argument]) -> Vec<usize> {
+    let mut rest = arguments.iter().map(|argument| argument.text.as_str());
+    let subcommand = loop {
+        match rest.next() {
+            Some(option) if is_in(VALUES_OF_KUBECTL, option) => drop(rest.next()),
+            Some(option) if option.starts_with("--") && option.contains('=') => {}
+            other => break other,
+        }
+    };
+    let end = arguments.iter().position(|argument| argument.text == "--").filter(|_| subcommand == Some("exec"));
+    end.map_or_else(Vec::new, |end| (end + 1..arguments.len()).collect())
 }
 
 /// Returns the places of what `docker run` and `docker exec` give a container: the words behind its name or image, and values of
@@ -237,29 +315,25 @@ pub fn others(program: &str, arguments: &[Argument]) -> Vec<usize> {
 fn in_container(arguments: &[Argument]) -> Vec<usize> {
     let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
     if text(0) == "build" || text(0) == "buildx" && text(1) == "build" {
-        let value = |at: usize| match text(at).split_once('=') {
-            Some((option, _)) => VALUES_OF_BUILDS.contains(&option).then_some(at),
-            None => VALUES_OF_BUILDS.contains(&text(at)).then_some(at + 1),
-        };
-        return (0..arguments.len()).filter_map(value).collect();
+        return values(arguments, 1, VALUES_OF_BUILDS, FLAGS_WITH_BUILDS);
     }
     let Some(subcommand) = (0..arguments.len().min(2)).find(|at| matches!(text(*at), "run" | "exec")) else { return Vec::new() };
     if subcommand == 1 && !matches!(text(0), "compose" | "container") {
         return Vec::new();
     }
-    let is_in = |table: &str, option: &str| table.split(' ').any(|word| word == option);
+    let valued = if text(subcommand) == "exec" { VALUES_OF_EXEC } else { VALUES_OF_CONTAINERS };
     let (mut others, mut at) = (Vec::new(), subcommand + 1);
     while text(at).starts_with('-') && text(at) != "--" {
         let option = text(at);
         match option {
             _ if is_in(FLAGS_OF_CONTAINERS, option) => at += 1,
-            _ if is_in(VALUES_OF_CONTAINERS, option) => {
+            _ if is_in(valued, option) => {
                 others.push(at + 1);
                 at += 2;
             }
             "-v" | "--volume" | "--mount" | "--env-file" | "-f" | "--file" => at += 2,
             _ if option.starts_with("--") && option.contains('=') => {
-                let is_known = option.split_once('=').is_some_and(|(option, _)| is_in(VALUES_OF_CONTAINERS, option));
+                let is_known = option.split_once('=').is_some_and(|(option, _)| is_in(valued, option));
                 others.extend(is_known.then_some(at));
                 at += 1;
             }
@@ -299,6 +373,12 @@ fn scanned(program: &str, arguments: &[Argument]) -> Option<Scan> {
 pub(super) fn entered(program: &str, arguments: &[Argument]) -> Vec<usize> {
     let has_files = table(program).is_some_and(Program::has_files);
     has_files.then(|| scanned(program, arguments)).flatten().map(|scan| scan.entered).unwrap_or_default()
+}
+
+/// Returns whether a program that builds works in the folder at hand, and may write there: no option names another folder.
+#[must_use]
+pub fn works_here(program: &str, arguments: &[Argument]) -> bool {
+    table(program).is_some_and(Program::has_folder) && entered(program, arguments).is_empty()
 }
 
 /// Returns whether a program's table does not know what it does with the file at this place, which an entry of the list allows all the same.
