@@ -39,6 +39,7 @@ const COMMAND_TOOLS: &[Names] = &[
          command_line program source data host container image sudo root elevated privileged run_as as_root with_escalated_permissions require_escalated dangerously_disable_sandbox \
          disable_sandbox no_sandbox unsandboxed",
     ),
+    (ArgumentRole::RefusedBut("use_default"), "sandbox_permissions"),
 ];
 
 /// TABLE: tools that read or write files.
@@ -229,9 +230,12 @@ pub(super) fn is_web_search(tool: &str) -> bool {
     ["web_search", "image_search"].contains(&tool) || WEB_SEARCHES.contains(&tool)
 }
 
+/// The arguments of a tool that hosts and a configuration add, by their folded names: the role, and the name as a configuration writes it.
+type Added = BTreeMap<String, (ArgumentRole, String)>;
+
 /// The names of arguments that hosts and a configuration add, by tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolArguments(BTreeMap<String, BTreeMap<String, ArgumentRole>>);
+pub struct ToolArguments(BTreeMap<String, Added>);
 
 impl Default for ToolArguments {
     fn default() -> Self {
@@ -243,14 +247,13 @@ impl ToolArguments {
     /// Returns the roles that the tools of hosts have, and those that a configuration gives to arguments, each with its tool and its name.
     #[must_use]
     pub fn new<'t>(hosts: Option<&[AgentHost]>, arguments: impl IntoIterator<Item = (&'t str, &'t str, ArgumentRole)>) -> Self {
-        let mut tools = BTreeMap::<String, BTreeMap<String, ArgumentRole>>::new();
-        let mut add = |tool: &str, name: &str, role| {
-            if let Some(name) = fold(name) {
-                tools.entry(tool.to_owned()).or_default().insert(name, role);
+        let mut tools = BTreeMap::<String, Added>::new();
+        let known = arguments_of(hosts).map(|known| -> (&'t str, &'t str, ArgumentRole) { known });
+        for (tool, name, role) in known.chain(arguments) {
+            if let Some(folded) = fold(name) {
+                tools.entry(tool.to_owned()).or_default().insert(folded, (role, format!("{tool}.{name}")));
             }
-        };
-        arguments_of(hosts).for_each(|(tool, name, role)| add(tool, name, role));
-        arguments.into_iter().for_each(|(tool, name, role)| add(tool, name, role));
+        }
         Self(tools)
     }
 }
@@ -260,7 +263,7 @@ impl ToolArguments {
 pub(super) struct ArgumentNames<'c> {
     pack: Pack,
     tool: &'c str,
-    added: Option<&'c BTreeMap<String, ArgumentRole>>,
+    added: Option<&'c Added>,
 }
 
 impl<'c> ArgumentNames<'c> {
@@ -310,9 +313,9 @@ impl<'c> ArgumentNames<'c> {
     }
 
     /// Returns the role of an argument with a folded name, and its name as messages show it. `None` for a name that no table has.
-    pub(super) fn role(&self, folded: &str) -> Option<(ArgumentRole, &'static str)> {
-        if let Some(role) = self.added.and_then(|added| added.get(folded)) {
-            return Some((*role, "of tool_arguments"));
+    pub(super) fn role(&self, folded: &str) -> Option<(ArgumentRole, &'c str)> {
+        if let Some((role, name)) = self.added.and_then(|added| added.get(folded)) {
+            return Some((*role, name));
         }
         let is_search = || fold(self.tool).is_some_and(|tool| TEXT_SEARCHES.contains(&tool.as_str()));
         match folded {

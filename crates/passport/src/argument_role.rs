@@ -1,11 +1,15 @@
 //! What the arguments of tools are: a path, a URL, a command or a text.
 
+use tollgate_json::{Shape, Text, Value};
+
 /// What an argument is to its tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArgumentRole {
     /// A command line.
     Command,
+    /// A command line, or a list of words of which a program is started without a shell.
+    Words,
     /// The folder in which a command runs.
     Folder,
     /// The language of a command, which has to be a shell's.
@@ -36,6 +40,8 @@ pub enum ArgumentRole {
     Text,
     /// Something that changes what a call does in ways that cannot be judged. A call that has it is denied.
     Refused,
+    /// Something of this kind that has a value with which the call does what it does without the argument.
+    RefusedBut(&'static str),
 }
 
 impl ArgumentRole {
@@ -55,8 +61,28 @@ impl ArgumentRole {
         ("text", Self::Text),
     ];
 
+    /// Returns whether an argument with the role and this value is refused.
+    pub(super) fn refuses(self, value: Value<'_>) -> bool {
+        match self {
+            Self::Refused => holds(value),
+            Self::RefusedBut(harmless) => holds(value) && !value.as_text().and_then(Text::into_str).is_some_and(|text| text == harmless),
+            _ => false,
+        }
+    }
+
     /// Returns whether all that lies in an argument with the role is of the role, whatever the names below say.
     pub(super) fn holds_its_kind(self) -> bool {
         matches!(self, Self::Url | Self::Host | Self::Recipient | Self::Channel | Self::SessionType | Self::Folder | Self::Method)
     }
+}
+
+/// Returns whether a value is neither null, false nor empty.
+pub(super) fn holds(value: Value<'_>) -> bool {
+    let is_empty = match value.shape() {
+        Shape::String => value.source().is_empty(),
+        Shape::Array => value.items().next().is_none(),
+        Shape::Object => value.members().next().is_none(),
+        _ => value.is_null() || value.as_bool() == Some(false),
+    };
+    !is_empty
 }

@@ -8,10 +8,11 @@ use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
 use super::argument_bounds::{check_braces, check_pieces, check_size};
 use super::argument_names::{ArgumentNames, are_alike, fold, is_place};
-use super::argument_role::ArgumentRole;
+use super::argument_role::{ArgumentRole, holds};
 use super::denial::Denial;
 use super::fields::Amount;
 use super::said::{Said, is_written_out, names_places};
+use super::words::line_of;
 
 /// The code of the denial for arguments of another form.
 const INVALID: &str = "oap.invalid_tool_arguments";
@@ -55,7 +56,7 @@ impl<'v> Arguments<'v> {
     /// # Errors
     /// A denial for names that are one name in different spellings, for a name with characters beyond ASCII, and for a value of a type that
     /// its role cannot have.
-    pub(super) fn sorted(&self, names: &ArgumentNames<'_>) -> Result<Sorted<'v>, Denial> {
+    pub(super) fn sorted(&self, names: &ArgumentNames<'v>) -> Result<Sorted<'v>, Denial> {
         let mut sorted = Sorted::default();
         if let Some(root) = self.0 {
             sorted.members(root, None, names)?;
@@ -149,8 +150,8 @@ impl<'v> Arguments<'v> {
 /// The arguments of a call by what they are to its tool.
 #[derive(Debug, Default)]
 pub(super) struct Sorted<'v> {
-    /// Texts of arguments that have a role, in the order of the call.
-    texts: Vec<(ArgumentRole, Cow<'v, str>)>,
+    /// Texts of arguments that have a role, with the names of the tables, in the order of the call.
+    texts: Vec<(ArgumentRole, &'v str, Cow<'v, str>)>,
     /// Texts under names that no table has.
     pub(super) unknown: Vec<Cow<'v, str>>,
     /// Texts that a tool of an MCP server is given under names that say what they are, and names of members that stand there.
@@ -162,7 +163,7 @@ pub(super) struct Sorted<'v> {
     /// Names that no table has. They may be data themselves, such as the files of a patch.
     pub(super) unknown_names: Vec<Cow<'v, str>>,
     /// An argument that cannot be judged, by the name of the table.
-    pub(super) refused: Option<&'static str>,
+    pub(super) refused: Option<&'v str>,
     /// Whether there is a body of a request.
     pub(super) has_body: bool,
 }
@@ -170,17 +171,22 @@ pub(super) struct Sorted<'v> {
 impl<'v> Sorted<'v> {
     /// Returns the texts with a role.
     pub(super) fn of(&self, role: ArgumentRole) -> impl Iterator<Item = &Cow<'v, str>> {
-        self.texts.iter().filter(move |(other, _)| *other == role).map(|(_, text)| text)
+        self.named(role).map(|(_, text)| text)
+    }
+
+    /// Returns the texts with a role, each with the name of its argument in the table.
+    pub(super) fn named(&self, role: ArgumentRole) -> impl Iterator<Item = (&'v str, &Cow<'v, str>)> {
+        self.texts.iter().filter(move |(other, ..)| *other == role).map(|(_, name, text)| (*name, text))
     }
 
     /// Returns the texts that may name places.
     pub(super) fn places(&self) -> impl Iterator<Item = &Cow<'v, str>> + Clone {
         let is_path = |role: ArgumentRole| matches!(role, ArgumentRole::Path | ArgumentRole::Pattern);
-        let paths = self.texts.iter().filter(move |(role, _)| is_path(*role)).map(|(_, text)| text);
+        let paths = self.texts.iter().filter(move |(role, ..)| is_path(*role)).map(|(.., text)| text);
         paths.chain(&self.unknown).chain(&self.unknown_names).chain(self.placed.iter().map(|(_, text)| text))
     }
 
-    fn members(&mut self, object: Value<'v>, outer: Option<(ArgumentRole, &'static str)>, names: &ArgumentNames<'_>) -> Result<(), Denial> {
+    fn members(&mut self, object: Value<'v>, outer: Option<(ArgumentRole, &'v str)>, names: &ArgumentNames<'v>) -> Result<(), Denial> {
         let mut seen = HashMap::new();
         for (key, value) in object.members().filter(|(_, value)| !value.is_null()) {
             let key =
@@ -219,7 +225,9 @@ impl<'v> Sorted<'v> {
                 }
                 Some(role @ (ArgumentRole::Headers, _)) if value.is_object() => self.members(value, Some(role), names)?,
                 Some((ArgumentRole::Headers, name)) => self.refused = self.refused.or(Some(name)),
-                Some((ArgumentRole::Refused, name)) => self.refused = self.refused.or_else(|| holds(value).then_some(name)),
+                Some((role @ (ArgumentRole::Refused | ArgumentRole::RefusedBut(_)), name)) => {
+                    self.refused = self.refused.or_else(|| role.refuses(value).then_some(name));
+                }
                 Some((ArgumentRole::Body, name)) => {
                     self.has_body |= holds(value);
                     self.inner(value, (ArgumentRole::Body, name), names)?;
@@ -237,14 +245,15 @@ impl<'v> Sorted<'v> {
     }
 
     /// Takes the name of a member that no table has, which may be data itself under a name with a role.
-    fn member_name(&mut self, key: Cow<'v, str>, outer: (ArgumentRole, &'static str), names: &ArgumentNames<'_>) {
+    fn member_name(&mut self, key: Cow<'v, str>, outer: (ArgumentRole, &'v str), names: &ArgumentNames<'v>) {
         let is_begun = key.starts_with(['/', '~', '\\']) || key.contains("://");
         match outer {
             (ArgumentRole::Text, _) if is_begun || names.is_of_server() && key.contains(['/', '\\']) => self.unknown.push(key),
             // Edits may be named by the files that they change.
             (ArgumentRole::Text, "edits") => self.unknown_names.push(key),
-            (ArgumentRole::Text | ArgumentRole::Body | ArgumentRole::Route | ArgumentRole::Headers | ArgumentRole::Refused, _) => {}
-            (role, _) => self.texts.push((role, key)),
+            (ArgumentRole::Text | ArgumentRole::Body | ArgumentRole::Route | ArgumentRole::Headers, _) => {}
+            (ArgumentRole::Refused | ArgumentRole::RefusedBut(_), _) => {}
+            (role, name) => self.texts.push((role, name, key)),
         }
     }
 
@@ -256,10 +265,15 @@ impl<'v> Sorted<'v> {
     }
 
     /// Takes the value of an argument that has a role: a text, or texts in lists and objects.
-    fn valued(&mut self, value: Value<'v>, role: (ArgumentRole, &'static str), names: &ArgumentNames<'_>) -> Result<(), Denial> {
+    fn valued(&mut self, value: Value<'v>, role: (ArgumentRole, &'v str), names: &ArgumentNames<'v>) -> Result<(), Denial> {
         // A list of words is not read as a line by every tool.
-        let is_line = matches!(role.0, ArgumentRole::Command);
+        let is_line = matches!(role.0, ArgumentRole::Command | ArgumentRole::Words);
         match value.shape() {
+            Shape::Array if role.0 == ArgumentRole::Words => {
+                let words = value.items().map(|word| text(role.1, word, "an array of strings")).collect::<Result<Vec<_>, _>>()?;
+                self.texts.push((ArgumentRole::Command, role.1, Cow::Owned(line_of(&words))));
+                Ok(())
+            }
             Shape::Array if !is_line => value.items().try_for_each(|item| self.valued(item, role, names)),
             Shape::Object if !is_line => self.members(value, Some(role), names),
             _ => {
@@ -270,14 +284,14 @@ impl<'v> Sorted<'v> {
                 let text = number.map_or_else(|| text(role.1, value, expected), Ok)?;
                 let is_name = role.0 == ArgumentRole::Path || role.0.holds_its_kind();
                 self.refused = self.refused.or_else(|| (is_name && is_written_out(&text)).then_some(role.1));
-                self.texts.push((role.0, text));
+                self.texts.push((if is_line { ArgumentRole::Command } else { role.0 }, role.1, text));
                 Ok(())
             }
         }
     }
 
     /// Looks for arguments with roles of their own in a value that has no text for its role.
-    fn inner(&mut self, value: Value<'v>, role: (ArgumentRole, &'static str), names: &ArgumentNames<'_>) -> Result<(), Denial> {
+    fn inner(&mut self, value: Value<'v>, role: (ArgumentRole, &'v str), names: &ArgumentNames<'v>) -> Result<(), Denial> {
         match value.shape() {
             Shape::Array => value.items().try_for_each(|item| self.inner(item, role, names)),
             Shape::Object => self.members(value, Some(role), names),
@@ -317,7 +331,7 @@ impl<'v> Sorted<'v> {
     }
 
     /// Takes the value of an argument whose name no table has. Numbers and truth values name nothing.
-    fn unnamed(&mut self, value: Value<'v>, said: Said, names: &ArgumentNames<'_>) -> Result<(), Denial> {
+    fn unnamed(&mut self, value: Value<'v>, said: Said, names: &ArgumentNames<'v>) -> Result<(), Denial> {
         let is_judged = names.is_of_server() && (said.is_place() || matches!(said, Said::Id | Said::Number));
         match value.shape() {
             Shape::Array => value.items().try_for_each(|item| self.unnamed(item, said, names)),
@@ -368,7 +382,7 @@ impl<'v> Sorted<'v> {
 fn check_name<'v>(
     own: Option<&str>,
     value: Value<'v>,
-    names: &ArgumentNames<'_>,
+    names: &ArgumentNames<'v>,
     seen: &mut HashMap<String, &'v [u8]>,
 ) -> Result<(), Denial> {
     let Some(folded) = own else {
@@ -401,17 +415,6 @@ fn may_lead_away(route: &str) -> bool {
 
 fn has_control(text: &str) -> bool {
     text.chars().any(|char| char.is_control() && char != '\t')
-}
-
-/// Returns whether a value is neither null, false nor empty.
-fn holds(value: Value<'_>) -> bool {
-    let is_empty = match value.shape() {
-        Shape::String => value.source().is_empty(),
-        Shape::Array => value.items().next().is_none(),
-        Shape::Object => value.members().next().is_none(),
-        _ => value.is_null() || value.as_bool() == Some(false),
-    };
-    !is_empty
 }
 
 /// Returns the text of an argument, whose name messages show.

@@ -5,7 +5,7 @@
 
 use super::argument_role::ArgumentRole;
 use super::pack::{NO_CAPABILITY, Pack};
-use ArgumentRole::{Command, Folder, Pattern, Refused, Text};
+use ArgumentRole::{Command, Folder, Pattern, Refused, Text, Words};
 
 const COMMAND: &str = Pack::Command.capability();
 const READ: &str = Pack::FileRead.capability();
@@ -43,12 +43,7 @@ pub const HOSTS: [AgentHost; 8] = [
             (NO_CAPABILITY, &["TodoWrite", "BashOutput", "KillShell", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"]),
         ],
         common: &[],
-        arguments: &[
-            ("Bash", "dangerouslyDisableSandbox", Refused),
-            ("Bash", "run_in_background", Text),
-            ("WebSearch", "allowed_domains", Text),
-            ("WebSearch", "blocked_domains", Text),
-        ],
+        arguments: &[("Bash", "run_in_background", Text), ("WebSearch", "allowed_domains", Text), ("WebSearch", "blocked_domains", Text)],
     },
     AgentHost {
         name: "codex",
@@ -63,8 +58,7 @@ pub const HOSTS: [AgentHost; 8] = [
             APPLY_PATCH,
             APPLY_PATCH_INPUT,
             ("exec_command", "cmd", Command),
-            ("exec_command", "sandbox_permissions", Refused),
-            ("shell_command", "sandbox_permissions", Refused),
+            ("shell", "command", Words),
             ("grep_files", "pattern", Text),
         ],
     },
@@ -100,7 +94,6 @@ pub const HOSTS: [AgentHost; 8] = [
         ],
         common: &["view", "grep", "glob", "create", "edit"],
         arguments: &[
-            ("Bash", "dangerouslyDisableSandbox", Refused),
             ("Bash", "run_in_background", Text),
             // What the shells of POSIX take for one word may be two commands to PowerShell, which has other quotes.
             ("powershell", "command", Refused),
@@ -214,7 +207,8 @@ mod tests {
         }
         for host in HOSTS {
             assert!(host.tools().all(|(_, capability)| capability == NO_CAPABILITY || Pack::of(capability).is_some()), "{}", host.name);
-            let known = |tool: &str| host.capability(tool).is_some();
+            let is_common = |tool: &str| DEFAULT_TOOL_CAPABILITIES.iter().any(|(known, _)| *known == tool);
+            let known = |tool: &str| host.capability(tool).is_some() || is_common(tool);
             assert!(host.common.iter().all(|tool| known(tool)) && host.arguments.iter().all(|(tool, ..)| known(tool)), "{}", host.name);
         }
     }

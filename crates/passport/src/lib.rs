@@ -29,6 +29,7 @@ mod schema;
 mod shell_glob;
 mod tool_input;
 mod unknown;
+mod words;
 
 pub use argument_names::ToolArguments;
 pub use argument_role::ArgumentRole;
