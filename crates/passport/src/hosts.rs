@@ -12,6 +12,7 @@ const READ: &str = Pack::FileRead.capability();
 const WRITE: &str = Pack::FileWrite.capability();
 const FETCH: &str = Pack::WebFetch.capability();
 const SESSION: &str = Pack::Session.capability();
+const MCP: &str = Pack::Mcp.capability();
 
 /// A host of agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,11 +37,29 @@ pub const HOSTS: [AgentHost; 8] = [
         name: "claude-code",
         tools: &[
             (COMMAND, &["Bash"]),
-            (READ, &["Read", "Glob", "Grep", "LS"]),
+            (READ, &["Read", "Glob", "Grep", "LS", "LSP"]),
             (WRITE, &["Write", "Edit", "MultiEdit", "NotebookEdit"]),
             (FETCH, &["WebFetch", "WebSearch"]),
             (SESSION, &["Task", "Agent"]),
-            (NO_CAPABILITY, &["TodoWrite", "BashOutput", "KillShell", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"]),
+            (MCP, &RESOURCE_TOOLS),
+            (
+                NO_CAPABILITY,
+                &[
+                    "TodoWrite",
+                    "TaskCreate",
+                    "TaskUpdate",
+                    "TaskList",
+                    "TaskGet",
+                    "TaskOutput",
+                    "TaskStop",
+                    "BashOutput",
+                    "KillShell",
+                    "ToolSearch",
+                    "AskUserQuestion",
+                    "EnterPlanMode",
+                    "ExitPlanMode",
+                ],
+            ),
         ],
         common: &[],
         arguments: &[("Bash", "run_in_background", Text), ("WebSearch", "allowed_domains", Text), ("WebSearch", "blocked_domains", Text)],
@@ -78,8 +97,9 @@ pub const HOSTS: [AgentHost; 8] = [
         name: "cursor",
         tools: &[
             (COMMAND, &["run_terminal_cmd", "Shell"]),
-            (READ, &["list_dir", "grep_search", "file_search", "codebase_search", "Read"]),
-            (WRITE, &["edit_file", "search_replace", "delete_file"]),
+            (READ, &["list_dir", "grep_search", "file_search", "glob_file_search", "codebase_search", "read_lints", "Read", "Grep"]),
+            (WRITE, &["edit_file", "search_replace", "delete_file", "Write", "StrReplace", "Delete"]),
+            (NO_CAPABILITY, &["todo_write", "fetch_rules"]),
         ],
         common: &[],
         arguments: &[("file_search", "query", Pattern)],
@@ -105,8 +125,9 @@ pub const HOSTS: [AgentHost; 8] = [
         name: "vscode",
         tools: &[
             (COMMAND, &["run_in_terminal"]),
-            (READ, &["list_dir", "grep_search", "file_search"]),
+            (READ, &["list_dir", "grep_search", "file_search", "get_errors"]),
             (WRITE, &["editFiles", "create_file", "create_directory", "replace_string_in_file", "apply_patch"]),
+            (NO_CAPABILITY, &["manage_todo_list"]),
         ],
         common: &[],
         arguments: &[
@@ -145,6 +166,9 @@ pub const HOSTS: [AgentHost; 8] = [
         ],
     },
 ];
+
+/// Tools of hosts that list or read resources of MCP servers. They name the server, and no tool of it.
+pub(super) const RESOURCE_TOOLS: [&str; 2] = ["ListMcpResourcesTool", "ReadMcpResourceTool"];
 
 /// Tools of hosts that search the web.
 pub(super) const WEB_SEARCHES: [&str; 2] = ["WebSearch", "google_web_search"];

@@ -27,7 +27,7 @@ use super::{
 const UNWRITTEN_ARGUMENTS: &str = "oldstr oldstring oldtext encoding mode description reason command language contenttype mimetype newline";
 
 /// Tools that make or take away a file and show nothing of it. All others that write may show what they change, or copy it.
-const WRITERS: [&str; 7] = ["write_file", "Write", "create_file", "create", "create_directory", "delete_file", "file_delete"];
+const WRITERS: [&str; 8] = ["write_file", "Write", "create_file", "create", "create_directory", "delete_file", "file_delete", "Delete"];
 
 #[derive(Debug)]
 pub(super) struct FileLimits {

@@ -9,10 +9,10 @@ use super::{Denial, RuleCall, SEVERAL_FOLDERS};
 
 /// Tools that use the working directory if they are given none.
 const DIRECTORY_TOOLS: &str = "ls LS search_files Grep Glob grep glob grep_search grep_files file_search codebase_search list_dir list_directory \
-     search_file_content";
+     search_file_content glob_file_search read_lints get_errors";
 
 /// Tools that show the names that they find, and nothing of the files.
-const NAME_TOOLS: [&str; 3] = ["Glob", "file_search", "glob"];
+const NAME_TOOLS: [&str; 4] = ["Glob", "file_search", "glob", "glob_file_search"];
 
 /// Returns whether a tool uses the working directory if it is given none.
 fn needs_no_path(call: &RuleCall<'_>) -> bool {

@@ -20,6 +20,7 @@ use tollgate_json::Text;
 
 use super::super::climbs::{CLIMBS_MAX, count_parents};
 use super::super::fields::without;
+use super::super::hosts::RESOURCE_TOOLS;
 use super::super::names::NameSet;
 use super::super::path::NormalPath;
 use super::budget;
@@ -174,8 +175,13 @@ fn names<'c>(call: &RuleCall<'c>) -> Result<Names<'c>, Denial> {
         let (servers, tools) = cuts.map(|(server, tool)| (Cow::Borrowed(server), Cow::Borrowed(tool))).unzip();
         return Ok(Names { servers, tools });
     }
+    let given = call.arguments.text("server")?;
+    if RESOURCE_TOOLS.contains(&call.tool_name) {
+        let servers = given.iter().map(|given| server(given).into()).collect();
+        return Ok(Names { servers, tools: vec![call.tool_name.into()] });
+    }
     let missing = || Denial::new("oap.missing_required_context", "MCP context must include server and tool");
-    let given = call.arguments.text("server")?.ok_or_else(missing)?;
+    let given = given.ok_or_else(missing)?;
     let tool = call.arguments.text("tool")?.ok_or_else(missing)?;
     Ok(Names { servers: vec![server(&given).into()], tools: vec![tool] })
 }
@@ -188,7 +194,7 @@ fn near(allowed: &Field<NameSet>, readings: &[Cow<'_, str>], list: &str, to: &mu
     }
 }
 
-/// Checks the readings of a name: the first one has to be allowed, and none may be blocked.
+/// Checks the readings of a name: the first reading has to be allowed, and no reading may be blocked.
 fn check(
     allowed: &Field<NameSet>,
     blocked: &Field<NameSet>,
@@ -202,7 +208,8 @@ fn check(
     })?;
     // Gateways take names apart.
     let is_blocked = |blocked: &NameSet, name: &str| blocked.blocks(name) || name.split(['/', ':', '.']).any(|part| blocked.blocks(part));
-    check_limit(blocked, |blocked| match readings.iter().any(|name| is_blocked(blocked, name)) {
+    // A call that names no server is about all servers.
+    check_limit(blocked, |blocked| match readings.is_empty() || readings.iter().any(|name| is_blocked(blocked, name)) {
         true => Err(Denial::new(code, format!("{what} is blocked"))),
         false => Ok(()),
     })
