@@ -2,8 +2,6 @@
 //!
 //! A missing list does not restrict, an empty one allows nothing. Secrets are never read, whatever the lists say.
 
-use std::borrow::Cow;
-
 use bash_commands::Below;
 
 use super::super::argument_names::fold;
@@ -13,8 +11,8 @@ use super::super::look_alike::plain_spelling;
 use super::super::path::{NormalPath, PathSet, Purpose};
 use super::budget;
 use super::extensions::Extensions;
-use super::file_arguments::{names_looked_for, read_arguments, shows_names};
-use super::file_path::{SEVERAL, check_pattern, is_patch, read_path};
+use super::file_arguments::{NOT_LISTED, Origin, read_arguments};
+use super::file_path::{SEVERAL, is_patch, read_path};
 use super::file_patterns::Patterns;
 use super::left_behind::{self, BUILT};
 use super::mcp::takes_whole;
@@ -28,6 +26,9 @@ const UNWRITTEN_ARGUMENTS: &str = "oldstr oldstring oldtext encoding mode descri
 
 /// Tools that make or take away a file and show nothing of it. All others that write may show what they change, or copy it.
 const WRITERS: [&str; 8] = ["write_file", "Write", "create_file", "create", "create_directory", "delete_file", "file_delete", "Delete"];
+
+#[path = "file_searches.rs"]
+mod searches;
 
 #[derive(Debug)]
 pub(super) struct FileLimits {
@@ -67,10 +68,11 @@ impl FileLimits {
     }
 
     /// Reports the checks of a path. A working folder has no extension that counts.
-    fn check_path(&self, text: &str, reads: bool, is_folder: bool, to: &mut dyn Report) {
+    fn check_path(&self, text: &str, origin: Origin<'_>, reads: bool, is_folder: bool, to: &mut dyn Report) {
         match read_path(text) {
             Ok(path) => {
-                report(to, "allowed_paths", self.check_allowed(&path));
+                let explained = |denial: Denial| if denial.message == NOT_LISTED { origin.not_listed(text) } else { denial };
+                report(to, "allowed_paths", self.check_allowed(&path).map_err(explained));
                 if is_folder { self.check_blocked(&path, text, reads, to) } else { self.check_place(&path, text, reads, to) }
             }
             Err(denial) => report(to, "path", Err(denial)),
@@ -78,9 +80,11 @@ impl FileLimits {
     }
 
     /// Reports the checks of a path, which is seen from the working folder if the call tells that. What is blocked is so from any folder.
-    fn check_seen(&self, text: &str, folder: Option<&str>, reads: bool, to: &mut dyn Report) {
-        let Some(folder) = folder.filter(|_| !text.starts_with(['/', '~'])) else { return self.check_path(text, reads, false, to) };
-        self.check_path(&format!("{folder}/{text}"), reads, false, to);
+    fn check_seen(&self, text: &str, origin: Origin<'_>, folder: Option<&str>, reads: bool, to: &mut dyn Report) {
+        let Some(folder) = folder.filter(|_| !text.starts_with(['/', '~'])) else {
+            return self.check_path(text, origin, reads, false, to);
+        };
+        self.check_path(&format!("{folder}/{text}"), origin, reads, false, to);
         match read_path(text) {
             Ok(path) => self.check_place(&path, text, reads, to),
             Err(denial) => report(to, "path", Err(denial)),
@@ -157,22 +161,6 @@ impl FileLimits {
         })
     }
 
-    /// Checks that none of the expansions of a pattern of names asks for a blocked path below these folders by its name. What a search finds by
-    /// itself below its folder is not seen, and neither is what every name is looked for with. A pattern that leaves names out asks for none.
-    fn check_looks_for(&self, expansions: &[String], folders: &[String]) -> Result<(), Denial> {
-        check_limit(&self.blocked_paths, |blocked| {
-            let is_in = |folder: &String, glob: &str| {
-                let depth = if glob.contains('/') { "" } else { "/**" };
-                blocked.may_be_found_at(&format!("{folder}{depth}/{glob}"))
-            };
-            let asks =
-                |glob: &String| !glob.starts_with('!') && blocked.is_asked_for_by(glob) && folders.iter().any(|folder| is_in(folder, glob));
-            deny_if(expansions.iter().any(asks), "oap.path_blocked", FOUND)
-        })?;
-        let asks = |patterns: &Patterns| expansions.iter().any(|glob| !glob.starts_with('!') && patterns.is_asked_for_by(glob, folders));
-        check_limit(&self.blocked_patterns, |patterns| deny_if(asks(patterns), "oap.blocked_pattern", MATCHED))
-    }
-
     /// Judges a text under a name that is not known: as a path, if it can be one.
     fn check_unknown(&self, text: &str, reads: bool, to: &mut dyn Report) {
         let has_blank = text.chars().any(|char| char.is_whitespace() || char.is_control());
@@ -184,7 +172,7 @@ impl FileLimits {
             (false, false) if !is_secret() => report(to, "blocked_paths", self.check_blocked_paths(&NormalPath::new(text))),
             (false, _) if !is_secret() => {}
             (true, true) => report(to, "unknown arguments", Err(unknown_argument("the name of a file"))),
-            _ => self.check_path(text, reads, false, to),
+            _ => self.check_path(text, Origin::Unknown, reads, false, to),
         }
     }
 
@@ -203,7 +191,7 @@ impl FileLimits {
         }
         check_limit(&self.allowed_paths, |allowed| match allowed.find(path) {
             Some(_) => Ok(()),
-            None => denial("File path is not in allowed list"),
+            None => denial(NOT_LISTED),
         })
     }
 
@@ -340,33 +328,23 @@ impl Rules for FileLimits {
                     return report(to, "budget", Err(denial));
                 }
                 let folder = sorted.of(ArgumentRole::Folder).next();
-                folder.into_iter().for_each(|folder| self.check_path(folder, reads, true, to));
-                paths.iter().for_each(|path| self.check_seen(path, folder.map(|folder| &**folder), reads, to));
-                let seen = |path: &Cow<'_, str>| match folder.filter(|_| !path.starts_with(['/', '~'])) {
+                let named = sorted.named(ArgumentRole::Folder).next();
+                named.into_iter().for_each(|(name, folder)| self.check_path(folder, Origin::Argument(name), reads, true, to));
+                paths.iter().for_each(|(origin, path)| self.check_seen(path, *origin, folder.map(|folder| &**folder), reads, to));
+                let seen = |path: &str| match folder.filter(|_| !path.starts_with(['/', '~'])) {
                     Some(folder) => format!("{folder}/{path}"),
-                    None => path.to_string(),
+                    None => path.to_owned(),
                 };
-                let folders: Vec<String> = paths.iter().map(seen).collect();
+                let folders: Vec<String> = paths.iter().map(|(_, path)| seen(path)).collect();
                 if reads && !self.is_read {
-                    let mut places = paths.iter().map(|path| &**path).chain(folders.iter().map(String::as_str));
+                    let mut places = paths.iter().map(|(_, path)| &**path).chain(folders.iter().map(String::as_str));
                     report(to, "blocked for reading", places.try_for_each(|path| call.files.check_unblocked(path, false)));
                 }
                 if takes_whole(call.tool_name) {
                     let whole = folders.iter().try_for_each(|folder| call.files.check_whole(folder, Below::Moves));
                     report(to, "what lies below", whole);
                 }
-                let names = names_looked_for(call);
-                for pattern in sorted.of(ArgumentRole::Pattern).chain(&names) {
-                    // Hosts take several patterns in a text.
-                    let parts =
-                        |text: String| text.split([',', ' ']).filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>();
-                    let expansions: Vec<String> = bash_commands::braces(pattern).into_iter().flat_map(parts).collect();
-                    let checked =
-                        budget::check_glob(&expansions, pattern).and_then(|()| check_pattern(pattern, &expansions, shows_names(call)));
-                    let checked = checked.and_then(|()| self.check_looks_for(&expansions, &folders));
-                    let endings = || expansions.iter().try_for_each(|glob| self.extensions.check_ending(NormalPath::new(glob).name()));
-                    report(to, "pattern", checked.and_then(|()| endings()));
-                }
+                self.check_searches(call, &sorted, &folders, to);
                 sorted.unknown.iter().chain(&sorted.unknown_names).for_each(|text| self.check_unknown(text, reads, to));
             }
             Err(denial) => report(to, "path", Err(denial)),

@@ -31,17 +31,69 @@ pub(super) fn names_looked_for<'c>(call: &RuleCall<'c>) -> Option<Cow<'c, str>> 
     call.arguments.text("pattern").ok().flatten().filter(|_| is_names)
 }
 
+/// The message for a path that is in no allowed list.
+pub(super) const NOT_LISTED: &str = "File path is not in allowed list";
+
+/// Where a call has a path.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Origin<'c> {
+    /// In the argument of this name in the table.
+    Argument(&'c str),
+    /// In an argument that no table has.
+    Unknown,
+    /// Nowhere: a search without a path works in the working folder.
+    Omitted,
+}
+
+impl Origin<'_> {
+    /// Returns the denial of a path that is not in the list, with what to send instead of a relative path.
+    pub(super) fn not_listed(self, text: &str) -> Denial {
+        const SEND: &str = "the call does not tell its working folder; send the folder as `cwd`, or a path from the root";
+        let place = match self {
+            Origin::Argument(name) => format!("argument '{name}'"),
+            Origin::Unknown => "an argument that the tool is not known to have".to_owned(),
+            Origin::Omitted => "the working folder, since the call names no path".to_owned(),
+        };
+        let message = match self {
+            _ if text.starts_with(['/', '~']) => place,
+            Origin::Omitted => format!("the call names no path, and {SEND}"),
+            _ => format!("{place} is relative, and {SEND}"),
+        };
+        Denial::new("oap.path_not_allowed", format!("{NOT_LISTED}: {message}"))
+    }
+}
+
+/// Returns the expansions of a pattern from the root, each as its literal folder and the rest of the pattern below it, which may be empty. `None`
+/// for another pattern, for several patterns in a text, and for a tool that shows more than names: a host may see such a pattern from a folder.
+pub(super) fn rooted(call: &RuleCall<'_>, pattern: &str) -> Option<Vec<(String, String)>> {
+    let expansions = Some(bash_commands::braces(pattern)).filter(|_| shows_names(call))?;
+    let split = |expansion: &String| {
+        let at = expansion.find(['*', '?', '[', ']', '{', '}']).map_or(expansion.len(), |wild| front(expansion, wild));
+        let (head, rest) = expansion.split_at_checked(at)?;
+        (expansion.starts_with('/') && !expansion.contains([',', ' '])).then(|| (head.to_owned(), rest.to_owned()))
+    };
+    expansions.iter().map(split).collect()
+}
+
+/// Returns where the component that holds a place of a text begins.
+fn front(text: &str, place: usize) -> usize {
+    text.get(..place).and_then(|front| front.rfind('/')).map_or(0, |slash| slash + 1)
+}
+
 /// Reads the arguments, with the working directory as the path of a tool that needs no path.
-pub(super) fn read_arguments<'c>(call: &RuleCall<'c>, is_read: bool) -> Result<(Sorted<'c>, Vec<Cow<'c, str>>), Denial> {
+pub(super) fn read_arguments<'c>(call: &RuleCall<'c>, is_read: bool) -> Result<(Sorted<'c>, Vec<(Origin<'c>, Cow<'c, str>)>), Denial> {
     let sorted = call.sorted()?;
-    let paths: Vec<_> = sorted.of(ArgumentRole::Path).cloned().collect();
+    let paths: Vec<_> = sorted.named(ArgumentRole::Path).map(|(name, path)| (Origin::Argument(name), path.clone())).collect();
     let folders = sorted.of(ArgumentRole::Folder).count();
     if folders > 1 {
         return Err(Denial::new("oap.invalid_tool_arguments", SEVERAL_FOLDERS));
     }
-    match paths.is_empty() {
+    // A call whose patterns begin at the root names its folders there.
+    let is_other = |pattern: &Cow<'_, str>| rooted(call, pattern).is_none();
+    let names_folders = sorted.of(ArgumentRole::Pattern).next().is_some() && !sorted.of(ArgumentRole::Pattern).any(is_other);
+    match paths.is_empty() && !names_folders {
         false => Ok((sorted, paths)),
-        true if folders == 1 || needs_no_path(call) => Ok((sorted, vec![".".into()])),
+        true if folders == 1 || needs_no_path(call) => Ok((sorted, vec![(Origin::Omitted, ".".into())])),
         true => {
             let what = if is_read { "File read context must include file_path" } else { "File write context must include file_path" };
             Err(Denial::new("oap.missing_file_path", what))

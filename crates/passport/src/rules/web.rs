@@ -51,6 +51,14 @@ impl WebLimits {
         Self { allowed_domains: domains("allowed_domains"), blocked_domains: domains("blocked_domains"), kind }
     }
 
+    /// Returns the message for a domain that is not in the list, which says whose list that is.
+    fn not_listed(&self) -> &'static str {
+        match self.kind {
+            Kind::Fetch { .. } => "Domain is not in allowed list of web.fetch",
+            Kind::Browser { .. } => "Domain is not in allowed list of web.browser",
+        }
+    }
+
     /// Judges a text under a name that is not known: as a URL or a host, if it can be one.
     fn check_unknown(&self, text: &str, to: &mut dyn Report) {
         let text = text.trim();
@@ -84,7 +92,7 @@ impl WebLimits {
             check_limit(&self.blocked_domains, |blocked| deny(blocked.contains(&host), "oap.domain_blocked", "Domain is blocked"));
         report(to, "blocked_domains", blocked);
         let allowed = check_limit(&self.allowed_domains, |allowed| {
-            deny(!allowed.contains(&host), "oap.domain_not_allowed", "Domain is not in allowed list")
+            deny(!allowed.contains(&host), "oap.domain_not_allowed", self.not_listed())
         });
         report(to, "allowed_domains", allowed);
     }
