@@ -107,7 +107,7 @@ fn a_call_is_explained_check_by_check() {
     assert!(text.contains("commands in this line:\n  cat a\n  rm -rf /\ndenied by"), "{text}");
     let text = check(&[PERMISSIVE, "--format", "text", "--explain", "read_file", r#"{"path": "/app/.env"}"#], "");
     assert!(
-        text.stdout.contains("denied by data.file.read.v1: oap.blocked_pattern: File path matches default sensitive read pattern\n"),
+        text.stdout.contains("denied by data.file.read.v1: oap.blocked_pattern: File path matches default sensitive read pattern: .env*\n"),
         "{}",
         text.stdout
     );

@@ -139,7 +139,7 @@ fn check_words(checked: &Checked) -> Result<(), Denial> {
         return Err(Denial::new("oap.blocked_pattern", MESSAGE));
     }
     let mut is_secret = checked.patterns.iter().any(|pattern| pattern.len() > PATH_BYTES_MAX || secrets::secret_pattern(pattern));
-    let (mut is_other_name, mut is_too_long) = (false, false);
+    let (mut secret, mut is_other_name, mut is_too_long) = (None, false, false);
     checked.each_word(&mut |word, is_glob| {
         // No glob is as long as a text.
         is_secret |= is_glob && (budget::is_text(word) || secrets::secret_glob(word));
@@ -148,7 +148,8 @@ fn check_words(checked: &Checked) -> Result<(), Denial> {
             if is_too_long {
                 return;
             }
-            is_secret |= secrets::secret_word(piece) || plain_spelling(piece).is_some_and(|spelling| secrets::secret_word(&spelling));
+            let spelled = || plain_spelling(piece).and_then(|spelling| secrets::secret_of_word(&spelling));
+            secret = secret.or_else(|| secrets::secret_of_word(piece)).or_else(spelled);
             is_other_name |= secrets::other_name_word(piece);
         }
     });
@@ -157,13 +158,13 @@ fn check_words(checked: &Checked) -> Result<(), Denial> {
             format!("Command has a word of more than {PATH_BYTES_MAX} bytes, which may be a path; split it by blanks or punctuation");
         return Err(Denial::new("oap.context_too_large", message));
     }
-    match (is_secret, is_other_name) {
+    match (is_secret || secret.is_some(), is_other_name) {
         (true, _) if checked.patterns.iter().any(|pattern| pattern == HIDDEN_ONES) => {
             const MESSAGE: &str = "Command shows or changes hidden files that a program finds, and secrets may be among them; have it look for \
                  names, as grep --include='*.py' and find -name '*.py' do";
             Err(Denial::new("oap.blocked_pattern", MESSAGE))
         }
-        (true, _) => Err(Denial::new("oap.blocked_pattern", "Command names a file that matches default sensitive read pattern")),
+        (true, _) => Err(secrets::denial("Command names a file that", secret)),
         (_, true) => Err(Denial::new("oap.path_not_allowed", "Command names a place by another name, such as one below /proc or ~user")),
         _ => Ok(()),
     }

@@ -104,7 +104,7 @@ impl FileLimits {
                 report(to, "allowed_paths", self.check_allowed(&NormalPath::new(expansion)));
             }
             let is_secret = reads && expansions.iter().any(|text| secrets::secret_glob(text));
-            let denial = || Denial::new("oap.blocked_pattern", "File path is a glob that matches default sensitive read pattern");
+            let denial = || secrets::denial("File path is a glob that", None);
             report(to, "globs", if is_secret { Err(denial()) } else { self.check_finds(&expansions) });
             expansions.iter().filter(|_| text.contains('{')).for_each(|place| self.check_named(&NormalPath::new(place), place, reads, to));
         }
@@ -128,8 +128,8 @@ impl FileLimits {
     /// Reports whether a path is in a place of secrets or in a blocked one.
     fn check_blocked(&self, path: &NormalPath, text: &str, reads: bool, to: &mut dyn Report) {
         if reads {
-            let denial = || Denial::new("oap.blocked_pattern", "File path matches default sensitive read pattern");
-            report(to, "secrets", if secrets::is_secret(path) { Err(denial()) } else { Ok(()) });
+            let secret = secrets::secret_of(path);
+            report(to, "secrets", secret.map_or(Ok(()), |secret| Err(secrets::denial("File path", Some(secret)))));
         }
         report(to, "blocked_paths", self.check_blocked_paths(path));
         report(to, "blocked_patterns", self.check_blocked_patterns(path, text));

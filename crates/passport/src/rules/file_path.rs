@@ -41,12 +41,13 @@ pub(super) fn check_pattern(pattern: &str, expansions: &[String], only_names: bo
         let message = "Pattern of paths leaves the folder that the call names, or has more than `*`, `**`, `?`, `[]` and `{}`";
         return Err(Denial::new("oap.path_not_allowed", message));
     }
-    let is_secret = |text: &String| !only_names && secrets::secret_pattern(text) || secrets::secret_word(text);
     let spellings: Vec<String> = expansions.iter().filter_map(|expansion| plain_spelling(expansion)).collect();
-    if expansions.iter().chain(&spellings).any(is_secret) {
-        return Err(Denial::new("oap.blocked_pattern", "Pattern of paths matches default sensitive read pattern"));
+    let texts = || expansions.iter().chain(&spellings);
+    let secret = texts().find_map(|text| secrets::secret_of_word(text));
+    match secret.is_some() || !only_names && texts().any(|text| secrets::secret_pattern(text)) {
+        true => Err(secrets::denial("Pattern of paths", secret)),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// Reads a path that can be understood in one way only.

@@ -140,7 +140,7 @@ pub(super) fn check_secrets(call: &RuleCall<'_>) -> Result<(), Denial> {
     };
     let is_named = call.arguments.has_text(is_read);
     let expected = left_out.iter().filter(|text| is_secret(text)).count();
-    if is_named || times.get() > expected { Err(secret()) } else { Ok(()) }
+    if is_named || times.get() > expected { Err(secret("")) } else { Ok(()) }
 }
 
 /// Returns whether the name of an argument is data itself: a path from the root, a home or the folder above, or an address.
@@ -158,8 +158,9 @@ pub(super) fn names_secret(text: &str) -> bool {
     count_parents(text) > CLIMBS_MAX || bytes <= PATH_BYTES_MAX && (is_too_deep() || secrets::is_secret(&NormalPath::new(text)))
 }
 
-pub(super) fn secret() -> Denial {
-    Denial::new("oap.blocked_pattern", "An argument names a file that matches default sensitive read pattern")
+/// Returns the denial of a text that names a secret.
+pub(super) fn secret(text: &str) -> Denial {
+    secrets::denial("An argument names a file that", secrets::secret_of_word(text))
 }
 
 /// The readings of server and tool, the most likely one first. A name with several double underscores can be cut in several ways.

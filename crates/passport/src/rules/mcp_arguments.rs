@@ -65,15 +65,13 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
     effects.elsewhere.retain(|text, named| times(text) <= *named);
     given.iter().for_each(|given| check_text(call, given, &effects, to));
     // What an unknown name holds may be a command line.
-    let is_named = |given: &Given<'_>| {
-        let mut words = given.text.split_whitespace().filter(|word| word.starts_with(['/', '~']));
-        given.said == Said::Unknown && given.text.len() <= PATH_BYTES_MAX && words.any(names_secret)
-    };
+    let short = given.iter().filter(|given| given.said == Said::Unknown && given.text.len() <= PATH_BYTES_MAX);
+    let mut words = short.flat_map(|given| given.text.split_whitespace()).filter(|word| word.starts_with(['/', '~']));
     let is_place = |given: &Given<'_>| given.said.is_place() && !given.text.contains("://") || is_begun(given.text.trim());
     if effects.writes && given.iter().any(is_place) {
         check_size(call, to);
     }
-    let named = if given.iter().any(is_named) { Err(secret()) } else { Ok(()) };
+    let named = words.find(|word| names_secret(word)).map_or(Ok(()), |word| Err(secret(word)));
     report(to, "secrets", named.and_then(|()| check_secrets(call)));
     report(to, "private network", check_said(&sorted.said));
     let is_address = |given: &Given<'_>| given.text.contains("://") || given.said == Said::Url;
@@ -168,7 +166,7 @@ fn without_dots(text: Cow<'_, str>) -> Cow<'_, str> {
 fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to: &mut dyn Report) {
     let text = given.text.trim();
     if effects.elsewhere.contains_key(text) && !text.contains("://") && count_parents(text) == 0 {
-        return report(to, "secrets", if names_secret(text) { Err(secret()) } else { Ok(()) });
+        return report(to, "secrets", if names_secret(text) { Err(secret(text)) } else { Ok(()) });
     }
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" -_./:=@+~".contains(&byte);
     let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
@@ -246,7 +244,7 @@ fn check_behind(call: &RuleCall<'_>, text: &str, effects: &Effects<'_>) -> Resul
     let text = decoded(text);
     let path = text.split_once("://").map_or(text.as_str(), |(_, path)| path).split(['?', '#']).next().unwrap_or_default();
     if names_secret(path) {
-        return Err(secret());
+        return Err(secret(path));
     }
     let rooted = format!("/{path}");
     [path, &rooted].iter().try_for_each(|path| call.files.check_unblocked(path, effects.writes))?;
@@ -271,7 +269,7 @@ fn is_address_without_slashes(text: &str) -> bool {
 fn check_place(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
     if said == Said::Id && text.starts_with('/') && !text.contains(['*', '?', '[', '{', '\\']) && !text.split('/').any(|part| part == "..")
     {
-        return if names_secret(text) { Err(secret()) } else { call.files.check_unblocked(text, effects.writes) };
+        return if names_secret(text) { Err(secret(text)) } else { call.files.check_unblocked(text, effects.writes) };
     }
     if said.is_place() && text.contains('\n') {
         return text.lines().map(str::trim).filter(|line| !is_remark(line)).try_for_each(|line| check_line(call, line, said, effects));
@@ -367,7 +365,7 @@ fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>
     let finds_secret = || expansions.iter().any(|expansion| secrets::secret_glob(expansion));
     let holds_secret = |piece: &str| names_secret(piece) || piece.len() <= PATH_BYTES_MAX && secrets::secret_word(piece);
     if budget::pieces(text).any(holds_secret) || names_secret(text) || finds_secret() {
-        return Err(secret());
+        return Err(secret(text));
     }
     let is_elsewhere = begins || text.split(['/', '\\']).any(|component| component == "..");
     if is_elsewhere && (!has_blank || said == Said::File) {

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use super::super::links;
 use super::super::path::{NormalPath, PathSet, Purpose};
 use super::super::shell_glob::{ShellGlob, crossed};
+use super::Denial;
 
 /// Patterns of files that are never read, at any depth unless they start at the root.
 const SECRETS: [&str; 99] = [
@@ -139,10 +140,21 @@ static SECRET_PLACES: LazyLock<Option<PathSet>> =
 /// Names of files that show which variables a project has, and hold none of their values.
 const EXAMPLES: [&str; 4] = [".env.example", ".env.sample", ".env.template", ".env.dist"];
 
+/// Returns the pattern of the table that a path lies in.
+pub(super) fn secret_of(path: &NormalPath) -> Option<&'static str> {
+    let find = |path: &NormalPath| SECRET_PLACES.as_ref().map_or(Some("**"), |secrets| secrets.find(path));
+    if EXAMPLES.contains(&path.name()) { find(&path.folder()) } else { find(path) }
+}
+
+/// Returns the denial of what names a secret, with the pattern of the table where a name matches it, and not a glob.
+pub(super) fn denial(what: &str, secret: Option<&str>) -> Denial {
+    let pattern = secret.map(|secret| format!(": {secret}")).unwrap_or_default();
+    Denial::new("oap.blocked_pattern", format!("{what} matches default sensitive read pattern{pattern}"))
+}
+
 /// Returns whether a path lies in a place of secrets.
 pub(super) fn is_secret(path: &NormalPath) -> bool {
-    let is_in = |path: &NormalPath| SECRET_PLACES.as_ref().is_none_or(|secrets| secrets.find(path).is_some());
-    if EXAMPLES.contains(&path.name()) { is_in(&path.folder()) } else { is_in(path) }
+    secret_of(path).is_some()
 }
 
 /// Returns whether a word of a command, taken as a path, lies in a place of secrets, or holds such a path: behind or between `=`, `@`, `:`
@@ -151,7 +163,12 @@ pub(super) fn is_secret(path: &NormalPath) -> bool {
 /// Not seen is a program that finds its files itself: below a directory (`grep -r x ~`), by a list of names that is in a file, or in its
 /// settings.
 pub(super) fn secret_word(word: &str) -> bool {
-    paths_in(word).any(|path| is_secret(&NormalPath::new(path)))
+    secret_of_word(word).is_some()
+}
+
+/// Returns the pattern of the table that a word of a command lies in, or a path that it holds.
+pub(super) fn secret_of_word(word: &str) -> Option<&'static str> {
+    paths_in(word).find_map(|path| secret_of(&NormalPath::new(path)))
 }
 
 /// Returns whether a word of a command is, or holds, another name of a place: see [`links::is_other_name`].

@@ -95,12 +95,11 @@ fn check_spelled(call: &RuleCall<'_>, path: &str) -> Result<(), Denial> {
     let expansions = if is_glob { bash_commands::braces(path) } else { Vec::new() };
     budget::check_glob(&expansions, path)?;
     let spelled = plain_spelling(path);
-    let is_secret = secrets::is_secret(&normal)
-        || secrets::secret_word(path)
-        || spelled.as_deref().is_some_and(|path| secrets::is_secret(&NormalPath::new(path)))
-        || expansions.iter().any(|glob| secrets::secret_glob(glob));
-    if is_secret {
-        return Err(Denial::new("oap.blocked_pattern", "Message sends a file that matches default sensitive read pattern"));
+    let secret = secrets::secret_of(&normal)
+        .or_else(|| secrets::secret_of_word(path))
+        .or_else(|| spelled.as_deref().and_then(|path| secrets::secret_of(&NormalPath::new(path))));
+    if secret.is_some() || expansions.iter().any(|glob| secrets::secret_glob(glob)) {
+        return Err(secrets::denial("Message sends a file that", secret));
     }
     if is_words && !path.contains(['/', '.']) {
         return call.files.check_unblocked(path, false);

@@ -160,7 +160,7 @@ impl Rules for WebLimits {
 fn check_file(call: &RuleCall<'_>, text: &str) -> Result<(), Denial> {
     let may_be_file = text.contains(['/', '.', '_']) && !text.contains("://");
     if may_be_file && names_secret(text) {
-        Err(secret())
+        Err(secret(text))
     } else if may_be_file {
         call.files.check_unblocked(text, true)
     } else {
