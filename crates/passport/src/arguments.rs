@@ -234,7 +234,7 @@ impl<'v> Sorted<'v> {
                 }
                 Some(role) => self.valued(value, role, names)?,
                 None => {
-                    let said = Said::under(&key);
+                    let said = Said::of(&key, names);
                     self.unknown_names.push(key);
                     self.note_addresses(value, said);
                     self.unnamed(value, said, names)?;
@@ -332,7 +332,7 @@ impl<'v> Sorted<'v> {
 
     /// Takes the value of an argument whose name no table has. Numbers and truth values name nothing.
     fn unnamed(&mut self, value: Value<'v>, said: Said, names: &ArgumentNames<'v>) -> Result<(), Denial> {
-        let is_judged = names.is_of_server() && (said.is_place() || matches!(said, Said::Id | Said::Number));
+        let is_judged = names.is_of_server() && (said.is_place() || matches!(said, Said::Id | Said::Number | Said::Prose));
         match value.shape() {
             Shape::Array => value.items().try_for_each(|item| self.unnamed(item, said, names)),
             Shape::Object => {

@@ -26,6 +26,8 @@ pub(super) enum Said {
     Id,
     /// It is the name of a version or of a range of addresses, which look like the address of a host.
     Number,
+    /// It is the name of what is said to a server, of which several words are a text.
+    Prose,
     /// It is in no table.
     Unknown,
 }
@@ -45,6 +47,13 @@ const LAST_OF_URL: &str = "href link proxy uri url webhook";
 
 /// TABLE: last words of names of what may be a path or a URL.
 const LAST_OF_PLACE: &str = "destination dest dst from source src to";
+
+/// TABLE: last words of names of what is said, in the singular or the plural.
+const LAST_OF_PROSE: &str = "answer body caption comment content description detail explanation feedback instruction markdown message note \
+     observation prompt query queries question reason remark reply summary text";
+
+/// TABLE: parts of names that speak of a place or of what runs, so that the last word does not say all.
+const NO_PROSE: [&str; 10] = ["cmd", "code", "command", "dir", "file", "folder", "host", "path", "script", "shell"];
 
 /// TABLE: schemes that some readers take without slashes behind them.
 const BARE_SCHEMES: [&str; 12] = ["dns", "ftp", "grpc", "ldap", "np", "redis", "ssh", "ssl", "tcp", "tls", "udp", "ws"];
@@ -74,6 +83,20 @@ impl Said {
             () if is_id(key) && !is_of_file => Self::Id,
             () if has(&["version", "cidr", "subnet", "netmask"]) => Self::Number,
             () => Self::Unknown,
+        }
+    }
+
+    /// Returns what a name says of an argument of a tool. What is said to a tool of an MCP server is a text.
+    pub(super) fn of(key: &str, names: &ArgumentNames<'_>) -> Self {
+        let last = last_word(key).to_ascii_lowercase();
+        let is_last = |word: &str| last.strip_prefix(word).is_some_and(|rest| matches!(rest, "" | "s"));
+        let is_prose = || {
+            let name = fold(key).unwrap_or_default();
+            LAST_OF_PROSE.split_ascii_whitespace().any(is_last) && !NO_PROSE.iter().any(|part| name.contains(part))
+        };
+        match Self::under(key) {
+            Self::Unknown if names.is_of_server() && is_prose() => Self::Prose,
+            said => said,
         }
     }
 
@@ -192,7 +215,7 @@ impl Said {
             // It is rather the address of a mailbox.
             Self::Place if is_local && named.len() < authority.len() && !has_path && behind.is_empty() => false,
             Self::Host | Self::Place | Self::Url if is_local => true,
-            Self::Unknown if is_local => host == "localhost" || has_path,
+            Self::Unknown | Self::Prose if is_local => host == "localhost" || has_path,
             Self::File if is_local => host == "localhost",
             Self::Host if host_address(&host).is_some() => true,
             Self::Number => is_quad(&host) && has_port,

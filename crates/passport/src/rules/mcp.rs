@@ -10,6 +10,8 @@
 mod mcp_arguments;
 #[path = "mcp_effects.rs"]
 mod mcp_effects;
+#[path = "mcp_prose.rs"]
+mod mcp_prose;
 pub(super) use mcp_arguments::is_scheme;
 pub(super) use mcp_effects::takes_whole;
 

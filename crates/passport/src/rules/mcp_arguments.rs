@@ -22,6 +22,7 @@ use super::super::file_path::{PATH_BYTES_MAX, read_path};
 use super::super::web::check_said;
 use super::super::{RuleCall, budget, secrets};
 use super::mcp_effects::{Effects, effects};
+use super::mcp_prose::{check_prose, is_prose};
 use super::{check_secrets, is_place_by_name, names_secret, secret};
 
 /// The most parts of texts under names of places that are looked at: each may be a place of its own.
@@ -94,6 +95,7 @@ fn check_size(call: &RuleCall<'_>, to: &mut dyn Report) {
 
 /// Reads the texts that an argument holds: itself, or what stands in it if it is an object or a list that is written out.
 fn read_text<'t>(call: &RuleCall<'_>, said: Said, text: Cow<'t, str>, depth: usize, given: &mut Vec<Given<'t>>) {
+    let said = if said == Said::Prose && !is_prose(&text) { Said::Unknown } else { said };
     let shown = within(&text);
     if !shown.starts_with(['{', '[']) {
         return given.push(Given { said, text: if depth == 0 { text } else { text.trim().to_owned().into() } });
@@ -101,6 +103,7 @@ fn read_text<'t>(call: &RuleCall<'_>, said: Said, text: Cow<'t, str>, depth: usi
     let mut parser = Parser::new();
     match parser.parse(shown.as_bytes(), DEPTH_MAX) {
         Ok(value) if depth < WRITTEN_MAX => read_value(call, said, value, depth, given),
+        Err(_) if said == Said::Prose => given.push(Given { said, text }),
         _ => {
             let parts = shown
                 .split(|char: char| char.is_whitespace() || "{}[]\"',\\".contains(char))
@@ -146,7 +149,7 @@ fn read_value(call: &RuleCall<'_>, said: Said, value: Value<'_>, depth: usize, g
                         _ => open.push((Said::Unknown, value)),
                     }
                 }
-                _ => open.push((Said::under(&name), value)),
+                _ => open.push((Said::of(&name, &call.names), value)),
             }
         }
     }
@@ -167,6 +170,9 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
     let text = given.text.trim();
     if effects.elsewhere.contains_key(text) && !text.contains("://") && count_parents(text) == 0 {
         return report(to, "secrets", if names_secret(text) { Err(secret(text)) } else { Ok(()) });
+    }
+    if given.said == Said::Prose {
+        return report(to, "path", check_prose(call, text, effects.writes));
     }
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" -_./:=@+~".contains(&byte);
     let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
@@ -331,7 +337,7 @@ fn check_line(call: &RuleCall<'_>, line: &str, said: Said, effects: &Effects<'_>
 }
 
 /// Returns whether a text begins as a path does: at the root, a home or a drive, with a variable, or in a folder that it names.
-fn is_begun(text: &str) -> bool {
+pub(super) fn is_begun(text: &str) -> bool {
     let second = text.chars().nth(1);
     let is_home = text.starts_with('~')
         && second.is_none_or(|next| matches!(next, '/' | '\\') || next.is_alphabetic() && !text.contains(char::is_whitespace));
