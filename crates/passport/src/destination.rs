@@ -106,8 +106,8 @@ fn without_port(authority: &str) -> Result<&str, &'static str> {
     if is_port { Ok(host) } else { Err("URL holds a malformed port") }
 }
 
-/// The domains of a list: `example.com` covers its subdomains, `*.example.com` only those, and `*` everything.
-#[derive(Debug)]
+/// The domains of a list: `example.com` covers its subdomains, `*.example.com` only those, and `*` everything that is public.
+#[derive(Debug, Default)]
 pub(super) struct DomainSet {
     everything: bool,
     /// Domains that are covered with their subdomains.
@@ -115,33 +115,67 @@ pub(super) struct DomainSet {
     /// Domains of which only the subdomains are covered.
     below: HashSet<String>,
     addresses: HashSet<IpAddr>,
+    /// Ports of this machine, with its name or address as it is to be written.
+    ports: HashSet<String>,
 }
 
 impl DomainSet {
-    /// Returns the set of the domains of a list, which is at `path` in the passport.
-    pub(super) fn new(entries: &[String], path: &str) -> Result<Self, Malformed> {
-        let (mut whole, mut below, mut addresses) = (HashSet::new(), HashSet::new(), HashSet::new());
-        let mut everything = false;
+    /// Returns the set of the domains of a list of what is blocked, which is at `path` in the passport.
+    pub(super) fn blocking(entries: &[String], path: &str) -> Result<Self, Malformed> {
+        Self::read(entries, path, false)
+    }
+
+    /// Returns the set of the domains of a list of what is allowed, which is at `path` in the passport. An entry may be a port of this machine.
+    ///
+    /// # Errors
+    /// [`Malformed`] for an entry that would allow nothing, since it is of the private network.
+    pub(super) fn allowing(entries: &[String], path: &str) -> Result<Self, Malformed> {
+        Self::read(entries, path, true)
+    }
+
+    fn read(entries: &[String], path: &str, allows: bool) -> Result<Self, Malformed> {
+        let mut set = Self::default();
         for (index, entry) in entries.iter().enumerate() {
-            let malformed = || {
-                let expected = "a domain such as `example.com` or `*.example.com`, an address, or `*`";
-                Malformed::new(item_path(path, index), "something else", expected)
+            let malformed = |found| {
+                let expected = "a domain such as `example.com` or `*.example.com`, a public address, or `*`";
+                let port = if allows { ", or a port of this machine such as `localhost:3000`" } else { "" };
+                Malformed::new(item_path(path, index), found, format!("{expected}{port}"))
             };
-            let (set, domain) = match entry.strip_prefix("*.") {
+            let (names, domain) = match entry.strip_prefix("*.") {
                 _ if entry == "*" => {
-                    everything = true;
+                    set.everything = true;
                     continue;
                 }
-                Some(domain) => (&mut below, domain),
-                None => (&mut whole, entry.as_str()),
+                _ if allows && is_port_of_this_machine(entry) => {
+                    set.ports.insert(entry.to_ascii_lowercase());
+                    continue;
+                }
+                Some(domain) => (&mut set.below, domain),
+                None => (&mut set.whole, entry.as_str()),
             };
-            match Host::read(domain).or_else(|_| Host::read(&format!("[{domain}]"))).map_err(|_| malformed())? {
-                Host::Name(name) => drop(set.insert(name)),
-                Host::Address(address) if !entry.starts_with('*') => drop(addresses.insert(address)),
-                Host::Address(_) => return Err(malformed()),
+            let host = Host::read(domain).or_else(|_| Host::read(&format!("[{domain}]"))).map_err(|_| malformed("something else"))?;
+            let is_private = match &host {
+                // A domain such as `com` is no host, and has public hosts.
+                Host::Name(name) => address::is_local_name(&format!("any.{name}")),
+                Host::Address(_) => host.is_private(),
+            };
+            if allows && is_private {
+                return Err(malformed("a host of the private network, which no call may reach"));
+            }
+            match host {
+                Host::Name(name) => drop(names.insert(name)),
+                Host::Address(address) if !entry.starts_with('*') => drop(set.addresses.insert(address)),
+                Host::Address(_) => return Err(malformed("something else")),
             }
         }
-        Ok(Self { everything, whole, below, addresses })
+        Ok(set)
+    }
+
+    /// Returns whether an address of the web, of which the host has been read, leads to a port of this machine that the list names: in the same
+    /// words, but for case.
+    pub(super) fn has_port(&self, url: &str) -> bool {
+        let authority = url.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
+        !self.ports.is_empty() && authority.is_some_and(|authority| self.ports.contains(&authority.to_ascii_lowercase()))
     }
 
     pub(super) fn contains(&self, host: &Host) -> bool {
@@ -158,6 +192,12 @@ impl DomainSet {
             }
         }
     }
+}
+
+/// Returns whether an entry is a port of this machine: its name or its address, as nearly everybody writes them, and a port.
+fn is_port_of_this_machine(entry: &str) -> bool {
+    let is_port = |port: &str| port.parse::<u16>().is_ok_and(|number| number > 0 && number.to_string() == port);
+    entry.rsplit_once(':').is_some_and(|(host, port)| ["localhost", "127.0.0.1", "[::1]"].contains(&host) && is_port(port))
 }
 
 /// Returns a domain and all domains that contain it.
@@ -248,7 +288,8 @@ mod tests {
 
     #[test]
     fn domains_cover_their_subdomains() {
-        let set = |entries: &[&str]| DomainSet::new(&entries.iter().map(|entry| (*entry).to_owned()).collect::<Vec<_>>(), "p");
+        let owned = |entries: &[&str]| entries.iter().map(|entry| (*entry).to_owned()).collect::<Vec<_>>();
+        let set = |entries: &[&str]| DomainSet::blocking(&owned(entries), "p");
         let listed = set(&["Example.com", "*.github.com", "8.8.8.8", "::1"]).unwrap();
         for (url, expected) in [
             ("https://example.com", true),
@@ -267,6 +308,47 @@ mod tests {
         assert!(set(&["*"]).unwrap().contains(&Host::of_url("https://x.y").unwrap()));
         for entry in ["https://example.com", "example.com/x", "example.com:80", "a.*.com", "exämple.com", "*.8.8.8", ""] {
             assert!(set(&[entry]).is_err(), "{entry}");
+        }
+    }
+
+    #[test]
+    fn a_port_of_this_machine_is_allowed_in_its_own_words_and_nothing_else_that_is_private() {
+        let set = |entry: &str| DomainSet::allowing(&[entry.to_owned()], "p");
+        for (entry, url, expected) in [
+            ("localhost:3000", "http://localhost:3000/a", true),
+            ("localhost:3000", "https://LOCALHOST:3000", true),
+            ("localhost:3000", "http://localhost:3001/", false),
+            ("localhost:3000", "http://localhost/", false),
+            ("localhost:3000", "http://127.0.0.1:3000/", false),
+            ("localhost:3000", "http://a.localhost:3000/", false),
+            ("127.0.0.1:80", "http://127.0.0.1:80?x", true),
+            ("127.0.0.1:80", "http://127.1:80/", false),
+            ("127.0.0.1:80", "http://127.0.0.1/", false),
+            ("[::1]:8080", "http://[::1]:8080/", true),
+            ("com", "http://localhost:3000/", false),
+            ("*", "http://localhost:3000/", false),
+        ] {
+            assert_eq!(set(entry).unwrap().has_port(url), expected, "{entry} {url}");
+        }
+        for entry in [
+            "localhost",
+            "localhost:0",
+            "localhost:03000",
+            "localhost:+80",
+            "localhost:",
+            "localhost:99999",
+            "*.localhost",
+            "127.0.0.1",
+            "::1",
+            "10.0.0.1",
+            "10.0.0.1:80",
+            "169.254.169.254:80",
+            "router",
+            "db.internal:5432",
+            "*.internal",
+            "example.com:80",
+        ] {
+            assert!(set(entry).is_err(), "{entry}");
         }
     }
 }

@@ -178,14 +178,14 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
     let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     match scheme.as_deref() {
         Some("http" | "https" | "ws" | "wss") => {
-            call.files.check_address(&text.replacen("ws", "http", usize::from(text.starts_with("ws"))), to);
+            check_address(call, &text.replacen("ws", "http", usize::from(text.starts_with("ws"))), to);
             let mut others = text.split([',', ';', '|']).skip(1).filter(|other| begins(other));
             report(to, "path", others.try_for_each(|other| check_path(call, other, Said::File, effects)));
         }
         Some("file" | "jar" | "phar" | "php" | "zip") => report(to, "path", read_path(text).map(drop)),
         // What fetches for another program.
         Some(scheme) if scheme.ends_with("+https") || scheme.ends_with("+http") => {
-            call.files.check_address(text.split_once('+').map_or(text, |(_, address)| address), to);
+            check_address(call, text.split_once('+').map_or(text, |(_, address)| address), to);
         }
         // An address without a host is a path here: `unix:///run/x.sock`.
         Some(scheme) if is_scheme(scheme) && text.contains(":///") => {
@@ -209,14 +209,14 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
             }
         }
         // Readers differ in where such an address leads.
-        Some(_) => call.files.check_address(text, to),
-        None if is_address_without_slashes(text) => call.files.check_address(text, to),
+        Some(_) => check_address(call, text, to),
+        None if is_address_without_slashes(text) => check_address(call, text, to),
         None if given.said.is_place() && has_encoded(text) => {
             const MESSAGE: &str = "An argument has percent signs that stand for letters, dots or slashes; write these";
             report(to, "arguments", Err(Denial::new("oap.invalid_tool_arguments", MESSAGE)));
         }
         None => {
-            given.said.web_addresses(text).for_each(|url| call.files.check_address(&url, to));
+            given.said.web_addresses(text).for_each(|url| check_address(call, &url, to));
             // A value may be attached to the letter of its option.
             let attached = text.strip_prefix('-').and_then(|rest| rest.get(1..)).filter(|rest| !rest.contains(char::is_whitespace));
             let found = given.said.addresses_in(text).into_iter().chain(Said::Unknown.addresses_in(attached.unwrap_or_default()));
@@ -243,6 +243,12 @@ fn check_pieces(call: &RuleCall<'_>, text: &str, effects: &Effects<'_>) -> Resul
         return Err(secret());
     }
     paths.iter().try_for_each(|path| call.files.check_unblocked(path, effects.writes))
+}
+
+/// Reports the checks of an address of the web. A port of this machine that a list has is for the host's own tools.
+fn check_address(call: &RuleCall<'_>, url: &str, to: &mut dyn Report) {
+    report(to, "private network", check_said(&[Cow::Borrowed(url)]));
+    call.files.check_address(url, to);
 }
 
 /// Checks what stands behind the scheme of a server's own, which may be a path to the server.
