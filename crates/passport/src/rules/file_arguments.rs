@@ -63,10 +63,13 @@ impl Origin<'_> {
     }
 }
 
+/// The tool that shows names, and sees a pattern from the root as a path. Others see it from their folder, or do so in some hosts.
+const ROOTED_TOOL: &str = "Glob";
+
 /// Returns the expansions of a pattern from the root, each as its literal folder and the rest of the pattern below it, which may be empty. `None`
-/// for another pattern, for several patterns in a text, and for a tool that shows more than names: a host may see such a pattern from a folder.
+/// for another pattern, for several patterns in a text, and for another tool.
 pub(super) fn rooted(call: &RuleCall<'_>, pattern: &str) -> Option<Vec<(String, String)>> {
-    let expansions = Some(bash_commands::braces(pattern)).filter(|_| shows_names(call))?;
+    let expansions = Some(bash_commands::braces(pattern)).filter(|_| call.tool_name == ROOTED_TOOL)?;
     let split = |expansion: &String| {
         let at = expansion.find(['*', '?', '[', ']', '{', '}']).map_or(expansion.len(), |wild| front(expansion, wild));
         let (head, rest) = expansion.split_at_checked(at)?;
