@@ -313,6 +313,41 @@ fn limits_that_cannot_be_kept_deny_unless_they_are_ignored() {
 }
 
 #[test]
+fn denials_tell_what_to_change() {
+    const SEND: &str = "the call does not tell its working folder; send the folder as `cwd`, or a path from the root";
+    let text = passport(&json!({
+        "data.file.read": {"allowed_paths": ["/w"]}, "web.fetch": {"allowed_domains": ["example.com"]},
+        "web.browser": {"allowed_domains": ["example.com"]}, "system.command.execute": {"allowed_commands": ["git", "cat"]},
+    }));
+    let unlisted = "File path is not in allowed list";
+    let secret = "matches default sensitive read pattern: credentials";
+    for (tool, input, expected) in [
+        ("Read", json!({"filePath": "/x"}), format!("{unlisted}: argument 'file_path'")),
+        ("Read", json!({"file_path": "x"}), format!("{unlisted}: argument 'file_path' is relative, and {SEND}")),
+        ("Read", json!({"file_path": "x", "cwd": "/x"}), format!("{unlisted}: argument 'cwd'")),
+        ("Grep", json!({"pattern": "x"}), format!("{unlisted}: the call names no path, and {SEND}")),
+        ("Read", json!({"file_path": "/w/credentials/a.ts"}), format!("File path {secret}")),
+        ("Glob", json!({"pattern": "**/credentials/*", "path": "/w"}), format!("Pattern of paths {secret}")),
+        ("bash", json!({"command": "cat src/credentials/a.ts"}), format!("Command names a file that {secret}")),
+        ("mcp__x__read", json!({"path": "/w/credentials/a.ts"}), format!("An argument names a file that {secret}")),
+        ("web_fetch", json!({"url": "https://example.net"}), "Domain is not in allowed list of web.fetch".to_owned()),
+        ("browser_navigate", json!({"url": "https://example.net"}), "Domain is not in allowed list of web.browser".to_owned()),
+        (
+            "apply_patch",
+            json!({"input": "x"}),
+            "Argument 'apply_patch.input' changes what the call does, or names things of its own, and cannot be judged".to_owned(),
+        ),
+        (
+            "Skill",
+            json!({"skill": "x"}),
+            "Tool 'Skill' is not mapped to a policy pack; write in tool_capabilities which capability it needs, or none".to_owned(),
+        ),
+    ] {
+        assert_eq!(decide(&text.to_string(), tool, &input.to_string()).reasons[0].message, expected, "{tool} {input}");
+    }
+}
+
+#[test]
 fn sample_passports_keep_to_the_schema_and_do_what_they_say() {
     for name in ["restrictive", "permissive"] {
         assert_eq!(check_schema(example(name).as_bytes()).unwrap(), [], "{name}");
