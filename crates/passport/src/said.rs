@@ -53,7 +53,7 @@ const LAST_OF_PROSE: &str = "answer body caption comment content description det
      observation prompt query queries question reason remark reply summary text";
 
 /// TABLE: parts of names that speak of a place or of what runs, so that the last word does not say all.
-const NO_PROSE: [&str; 10] = ["cmd", "code", "command", "dir", "file", "folder", "host", "path", "script", "shell"];
+const NO_PROSE: [&str; 12] = ["cmd", "code", "command", "directory", "file", "folder", "host", "link", "path", "script", "shell", "url"];
 
 /// TABLE: schemes that some readers take without slashes behind them.
 const BARE_SCHEMES: [&str; 12] = ["dns", "ftp", "grpc", "ldap", "np", "redis", "ssh", "ssl", "tcp", "tls", "udp", "ws"];

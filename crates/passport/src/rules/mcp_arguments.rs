@@ -51,8 +51,11 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
     if let Err(denial) = check_braces(given.iter().map(|given| &*given.text).filter(|text| !budget::is_text(text))) {
         return report(to, "arguments", Err(denial));
     }
-    let has_parts =
-        |given: &&Given<'_>| given.said != Said::Unknown || given.text.contains("://") || given.text.trim_start().starts_with('-');
+    let has_parts = |given: &&Given<'_>| match given.said {
+        Said::Prose => false,
+        Said::Unknown => given.text.contains("://") || given.text.trim_start().starts_with('-'),
+        _ => true,
+    };
     let is_sign = |char: &char| char.is_whitespace() || matches!(char, ',' | ':' | ';' | '|' | '=');
     let parts: usize = given.iter().filter(|given| has_parts(given)).map(|given| given.text.chars().filter(is_sign).count() + 1).sum();
     if parts > PARTS_MAX {

@@ -21,7 +21,8 @@ pub(super) fn is_prose(text: &str) -> bool {
 pub(super) fn check_prose(call: &RuleCall<'_>, text: &str, writes: bool) -> Result<(), Denial> {
     let words = text.split(|char: char| char.is_whitespace() || BETWEEN.contains(char));
     let words = words.filter(|word| word.contains('/') && !word.contains("http://") && !word.contains("https://"));
-    let parts = words.flat_map(|word| word.split([':', '='])).map(|part| part.trim_end_matches(['.', '!', '?']));
+    // Behind these signs a path may begin.
+    let parts = words.flat_map(|word| word.split([':', '=', '@'])).map(|part| part.trim_end_matches(['.', '!', '?']));
     parts.filter(|part| part.contains('/')).try_for_each(|part| match part.len() <= PATH_BYTES_MAX {
         _ if names_secret(part) => Err(secret(part)),
         true if secrets::secret_word(part) => Err(secret(part)),
