@@ -11,6 +11,7 @@ use super::argument_names::{ArgumentNames, are_alike, fold, is_place};
 use super::argument_role::{ArgumentRole, holds};
 use super::denial::Denial;
 use super::fields::Amount;
+use super::requests::{is_file_sent, led_to, may_lead_away, urls_in};
 use super::said::{Said, is_written_out, names_places};
 use super::words::line_of;
 
@@ -120,30 +121,6 @@ impl<'v> Arguments<'v> {
     /// Returns whether one of the names in the arguments, at any depth, is what a function says.
     pub(super) fn has_name(&self, is_it: impl Fn(&str) -> bool) -> bool {
         self.values().any(|(name, _)| name.is_some_and(|name| is_it(&name)))
-    }
-
-    /// Returns how many bytes of the arguments may be written: of a text those that it has, of another value those that spell it. Left out are texts
-    /// of which a function says so by their names, also in lists, among the arguments and in the items of `edits`.
-    pub(super) fn written_bytes(&self, is_left_out: impl Fn(&str, &str) -> bool) -> usize {
-        type Member<'v> = (Option<Cow<'v, str>>, Value<'v>);
-        let members = |value: Value<'v>| value.members().map(|(key, value)| (key.as_text().and_then(Text::into_str), value));
-        let is_edits = |(name, value): &Member<'v>| {
-            name.as_deref().is_some_and(|name| are_alike(name, "edits"))
-                && value.shape() == Shape::Array
-                && value.items().all(|item| item.is_object())
-        };
-        let (edits, others): (Vec<Member<'v>>, Vec<_>) = self.0.into_iter().flat_map(members).partition(is_edits);
-        let given = others.into_iter().chain(edits.into_iter().flat_map(|(_, edits)| edits.items()).flat_map(members));
-        let is_written = |(name, value): &Member<'v>| {
-            let is_left = |value: Value<'v>| {
-                let text = value.as_text().and_then(Text::into_str);
-                name.as_deref().zip(text.as_deref()).is_some_and(|(name, text)| is_left_out(name, text))
-            };
-            if value.shape() == Shape::Array { !value.items().all(is_left) } else { !is_left(*value) }
-        };
-        // A text that is no Unicode counts as it is spelled.
-        let bytes = |value: Value<'v>| value.as_text().and_then(Text::into_str).map_or(value.source().len(), |text| text.len());
-        given.filter(is_written).map(|(_, value)| bytes(value)).sum()
     }
 }
 
@@ -299,19 +276,14 @@ impl<'v> Sorted<'v> {
                 let said = value.as_text().and_then(Text::into_str);
                 match (role.0, said) {
                     (ArgumentRole::Text, Some(said)) if names.fetches(role.1) => {
-                        let words = said.split_whitespace().map(|word| word.trim_matches(|char: char| "<>()[]{}\"'`,;.".contains(char)));
-                        let urls = words.filter(|word| word.contains("://")).map(|word| Cow::Owned(word.to_owned()));
-                        self.texts.extend(urls.map(|url| (ArgumentRole::Url, url)));
+                        self.texts.extend(urls_in(&said).map(|url| (ArgumentRole::Url, role.1, url.to_owned().into())));
                     }
                     (ArgumentRole::Body, Some(said)) if names.is_of_web() && is_file_sent(role.1, &said) => {
                         self.refused = self.refused.or(Some(role.1))
                     }
                     (ArgumentRole::Route, Some(said)) if said.contains("://") => self.unknown.push(said),
                     // Behind the address of a server it leads to another host.
-                    (ArgumentRole::Route, Some(said)) if may_lead_away(&said) => {
-                        let host = said.trim_start_matches(['/', '\\', '@', '.', ':']);
-                        self.unknown.push(format!("http://{host}").into());
-                    }
+                    (ArgumentRole::Route, Some(said)) if may_lead_away(&said) => self.unknown.push(led_to(&said).into()),
                     (ArgumentRole::Route, Some(said)) => self.said.extend(Said::Place.addresses_in(&said).into_iter().map(Cow::Owned)),
                     (ArgumentRole::Text, Some(said)) if names.may_be_path(role.1, &said) => self.placed.push((Said::File, said)),
                     (ArgumentRole::Text, Some(said)) if names.may_be_key(role.1, &said) => self.placed.push((Said::Id, said)),
@@ -395,22 +367,6 @@ fn check_name<'v>(
         return Err(Denial::new(INVALID, MESSAGE));
     }
     Ok(())
-}
-
-/// Returns whether the body of a request is a file: behind `@`, as `curl` takes it, or as a path among what is attached.
-fn is_file_sent(name: &str, said: &str) -> bool {
-    let begins = |text: &str| text.starts_with(['/', '~']) || text.starts_with("./") || text.starts_with("../");
-    let is_attached = matches!(name, "attachment" | "attachments" | "multipart");
-    said.trim_start().strip_prefix('@').is_some_and(|path| begins(path) || path.contains(['/', '.']))
-        || is_attached && begins(said.trim_start())
-}
-
-/// Returns whether a route may be more than a path behind the address of a server: `//host`, `@host`, `:80@host`, `.host`.
-fn may_lead_away(route: &str) -> bool {
-    let rest = route.trim().strip_prefix('/').unwrap_or(route.trim());
-    rest.starts_with(['/', '\\', '@', ':'])
-        || route.trim().starts_with('.')
-        || rest.split(['/', '?', '#']).next().is_some_and(|first| first.contains('@'))
 }
 
 fn has_control(text: &str) -> bool {

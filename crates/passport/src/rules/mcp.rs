@@ -10,6 +10,8 @@
 mod mcp_arguments;
 #[path = "mcp_effects.rs"]
 mod mcp_effects;
+#[path = "mcp_paths.rs"]
+mod mcp_paths;
 #[path = "mcp_prose.rs"]
 mod mcp_prose;
 pub(super) use mcp_arguments::is_scheme;

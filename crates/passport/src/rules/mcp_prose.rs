@@ -2,10 +2,8 @@
 
 use super::super::super::denial::Denial;
 use super::super::super::look_alike::plain_spelling;
-use super::super::file_path::PATH_BYTES_MAX;
-use super::super::{RuleCall, secrets};
-use super::mcp_arguments::is_begun;
-use super::{names_secret, secret};
+use super::super::RuleCall;
+use super::mcp_paths::{check_pieces, is_begun};
 
 /// Signs between the words of a text, and around them.
 const BETWEEN: &str = ",;|\"'`()[]{}<>";
@@ -19,14 +17,5 @@ pub(super) fn is_prose(text: &str) -> bool {
 
 /// Checks that no word with a slash names a secret or a blocked place. Addresses of the web lead to no file.
 pub(super) fn check_prose(call: &RuleCall<'_>, text: &str, writes: bool) -> Result<(), Denial> {
-    let words = text.split(|char: char| char.is_whitespace() || BETWEEN.contains(char));
-    let words = words.filter(|word| word.contains('/') && !word.contains("http://") && !word.contains("https://"));
-    // Behind these signs a path may begin.
-    let parts = words.flat_map(|word| word.split([':', '=', '@'])).map(|part| part.trim_end_matches(['.', '!', '?']));
-    parts.filter(|part| part.contains('/')).try_for_each(|part| match part.len() <= PATH_BYTES_MAX {
-        _ if names_secret(part) => Err(secret(part)),
-        true if secrets::secret_word(part) => Err(secret(part)),
-        true => call.files.check_unblocked(part, writes),
-        false => Ok(()),
-    })
+    check_pieces(call, text, |piece| piece.contains('/'), writes)
 }

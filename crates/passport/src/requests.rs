@@ -1,0 +1,28 @@
+//! What a request to the web holds beside its URL: bodies, routes, and words that a tool fetches.
+
+/// Returns whether the body of a request is a file: behind `@`, as `curl` takes it, or as a path among what is attached.
+pub(super) fn is_file_sent(name: &str, said: &str) -> bool {
+    let begins = |text: &str| text.starts_with(['/', '~']) || text.starts_with("./") || text.starts_with("../");
+    let is_attached = matches!(name, "attachment" | "attachments" | "multipart");
+    said.trim_start().strip_prefix('@').is_some_and(|path| begins(path) || path.contains(['/', '.']))
+        || is_attached && begins(said.trim_start())
+}
+
+/// Returns whether a route may be more than a path behind the address of a server: `//host`, `@host`, `:80@host`, `.host`.
+pub(super) fn may_lead_away(route: &str) -> bool {
+    let rest = route.trim().strip_prefix('/').unwrap_or(route.trim());
+    rest.starts_with(['/', '\\', '@', ':'])
+        || route.trim().starts_with('.')
+        || rest.split(['/', '?', '#']).next().is_some_and(|first| first.contains('@'))
+}
+
+/// Returns the address to which such a route leads.
+pub(super) fn led_to(route: &str) -> String {
+    format!("http://{}", route.trim_start_matches(['/', '\\', '@', '.', ':']))
+}
+
+/// Returns the URLs among the words of a text, without what stands around them.
+pub(super) fn urls_in(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split_whitespace().map(|word| word.trim_matches(|char: char| "<>()[]{}\"'`,;.".contains(char)));
+    words.filter(|word| word.contains("://"))
+}

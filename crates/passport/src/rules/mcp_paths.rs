@@ -1,0 +1,156 @@
+//! The paths in a text that a tool of an MCP server is given: a path itself, several in a line, or pieces between other signs.
+
+use std::borrow::Cow;
+
+use bash_commands::Below;
+
+use crate::climbs::count_parents;
+use crate::denial::Denial;
+use crate::look_alike::plain_spelling;
+use crate::said::Said;
+
+use super::super::file_path::{PATH_BYTES_MAX, read_path};
+use super::super::{RuleCall, budget, secrets};
+use super::mcp_effects::Effects;
+use super::{names_secret, secret};
+
+/// Characters that some readers leave out around a path.
+const AROUND: [char; 6] = ['"', '\'', '`', '@', '=', '\u{feff}'];
+
+/// Checks a text without a scheme and all paths that it may hold.
+pub(super) fn check_place(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
+    if said == Said::Id && text.starts_with('/') && !text.contains(['*', '?', '[', '{', '\\']) && !text.split('/').any(|part| part == "..")
+    {
+        return if names_secret(text) { Err(secret(text)) } else { call.files.check_unblocked(text, effects.writes) };
+    }
+    if said.is_place() && text.contains('\n') {
+        return text.lines().map(str::trim).filter(|line| !is_remark(line)).try_for_each(|line| check_line(call, line, said, effects));
+    }
+    let has_blank = text.contains(char::is_whitespace);
+    // What stands behind the comma of such an address is data: pictures often begin with a slash there.
+    let is_data = text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")) && text.contains(";base64,") && !has_blank;
+    if said.is_place() && !is_data || has_blank {
+        return check_line(call, text, said, effects);
+    }
+    if !is_data {
+        check_values(call, text, effects)?;
+    }
+    check_path(call, text, said, effects)
+}
+
+/// Checks the values in a word under a name that no table has: those of an option, and those that begin as a path.
+fn check_values(call: &RuleCall<'_>, text: &str, effects: &Effects<'_>) -> Result<(), Denial> {
+    let option = text.strip_prefix('-');
+    let attached = option.and_then(|rest| rest.get(rest.find(['/', '~']).or_else(|| rest.find(".."))?..)).filter(|_| !text.contains('='));
+    // It may be a variable of a program as well.
+    let is_variable = |name: &str| !name.contains(|char: char| char.is_ascii_lowercase());
+    let shown = text.split_once('=').filter(|(name, value)| is_variable(name) && begins(value));
+    if let Some((_, value)) = shown {
+        return call.files.check_unblocked(value, false);
+    }
+    let values = text.split(['=', ',', ':', '&']).skip(1).map(|value| value.trim_matches(AROUND)).chain(attached);
+    let mut values = values.filter(|value| !value.is_empty() && (option.is_some() || begins(value)));
+    values.try_for_each(|value| check_path(call, value, Said::File, effects))
+}
+
+/// Returns whether a part of a text begins as a path at the root, a home or the folder above.
+pub(super) fn begins(path: &str) -> bool {
+    path.starts_with(['/', '~']) || path.starts_with("../")
+}
+
+/// Returns whether a line is a remark in a program rather than a path.
+fn is_remark(line: &str) -> bool {
+    ["/* ", "/** ", "// "].iter().any(|sign| line.starts_with(sign)) || matches!(line, "" | "//" | "/" | "/*" | "/**" | "*/")
+}
+
+/// Checks a line: as a path, and each part that begins at the root or a home. No word with a slash may be a blocked place.
+fn check_line(call: &RuleCall<'_>, line: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
+    // Words under a name that is not only that of files may be of a language or of a program.
+    let is_words = said != Said::File && line.contains(char::is_whitespace);
+    let begins = |part: &&str| part.len() > 1 && begins(part);
+    let is_deep = |part: &&str| !is_words || part.get(1..).is_some_and(|rest| rest.contains('/'));
+    let is_around = |char: char| char.is_whitespace() || AROUND.contains(&char) || said == Said::Unknown && "()[]<>,;.".contains(char);
+    let bare = |part| if is_words && said != Said::Unknown { str::trim(part) } else { part.trim_matches(is_around) };
+    let parts = line.split(|char| matches!(char, ',' | ':' | ';' | '|') || char == '=' && (!is_words || said == Said::Unknown)).skip(1);
+    let mut places = parts.chain(line.split_whitespace().skip(1)).map(bare).filter(begins).filter(is_deep);
+    places.try_for_each(|place| check_path(call, place, said, effects))?;
+    let mut words = line.split_whitespace().map(bare).filter(|word| is_words && word.contains('/'));
+    words.try_for_each(|word| match count_parents(word) {
+        0 => call.files.check_unblocked(word, effects.writes),
+        _ => check_path(call, word, said, effects),
+    })?;
+    check_path(call, line, said, effects)
+}
+
+/// Checks every piece of a text that may be a path to some reader: what stands between blanks and other signs (`HEAD:private/a`, `--body .env`,
+/// `sqlite:private/x.db`), but for addresses of the web. No piece may be a secret or a blocked place. `is_path` says which pieces count: a word of
+/// letters alone, such as `credentials`, is more likely no file.
+pub(super) fn check_pieces(call: &RuleCall<'_>, text: &str, is_path: impl Fn(&str) -> bool, writes: bool) -> Result<(), Denial> {
+    let is_between = |char: char| "'\"`,;:|=&@?#()[]{}<>".contains(char);
+    let words = text.split_whitespace().filter(|word| !word.contains("http://") && !word.contains("https://"));
+    let pieces = words.flat_map(|word| word.split(is_between)).map(|piece| piece.trim_end_matches(['.', '!']));
+    let is_part = |piece: &&str| (piece.len() < text.len() || piece.contains('\\')) && piece.len() <= PATH_BYTES_MAX && is_path(piece);
+    let paths: Vec<Cow<'_, str>> = pieces.filter(is_part).map(|piece| piece.replace('\\', "/").into()).collect();
+    budget::check_places(paths.iter(), call.files.limits.weight())?;
+    let check = |path: &Cow<'_, str>| match names_secret(path) || secrets::secret_word(path) {
+        true => Err(secret(path)),
+        // The name of a key has no other sign.
+        false if path.contains(['/', '.']) => call.files.check_unblocked(path, writes),
+        false => Ok(()),
+    };
+    paths.iter().try_for_each(check)
+}
+
+/// Returns whether a text begins as a path does: at the root, a home or a drive, with a variable, or in a folder that it names.
+pub(super) fn is_begun(text: &str) -> bool {
+    let second = text.chars().nth(1);
+    let is_home = text.starts_with('~')
+        && second.is_none_or(|next| matches!(next, '/' | '\\') || next.is_alphabetic() && !text.contains(char::is_whitespace));
+    let is_drive = matches!(text.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic());
+    let is_encoded = text.get(..3).is_some_and(|first| ["%2f", "%2e", "%5c", "%7e"].contains(&first.to_ascii_lowercase().as_str()));
+    let named = text.strip_prefix('%').and_then(|rest| rest.split_once('%')).map(|(name, _)| name).filter(|name| !name.is_empty());
+    let is_name = |name: &str| name.chars().all(|char| char.is_alphanumeric() || "_()".contains(char));
+    let is_variable =
+        text.starts_with('$') && second.is_some_and(|next| next.is_alphabetic() || "{_(".contains(next)) || named.is_some_and(is_name);
+    let is_file = text.to_ascii_lowercase().contains("file:/");
+    is_home || is_drive || is_encoded || is_variable && text.contains(['/', '\\']) || is_file || text.starts_with(['/', '\\', '.'])
+}
+
+/// Checks a text that may be a path. A path below some folder may be one of the server's: it may be no secret, and no blocked place.
+pub(super) fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
+    let text = text.trim_matches(AROUND).trim();
+    let has_blank = text.contains(char::is_whitespace);
+    let begins = is_begun(text) || plain_spelling(text).is_some_and(|spelling| is_begun(&spelling));
+    let is_named = said == Said::File || said.is_place() && (text.contains('/') || !has_blank);
+    if text.is_empty() || !begins && !is_named && (has_blank || !text.contains(['/', '\\', '.'])) {
+        return Ok(());
+    }
+    let is_taken = effects.takes_whole && !effects.destinations.contains_key(text) && (begins || said.is_place());
+    let check_taken = || if is_taken { call.files.check_whole(text, Below::Moves) } else { Ok(()) };
+    if said.may_be_url() && !begins && !text.contains(['/', '\\', '.']) {
+        return call.files.check_unblocked(text, effects.writes).and_then(|()| check_taken());
+    }
+    let is_glob = || text.contains(['*', '?', '[', '{']) && !budget::is_text(text);
+    let expansions = if is_glob() { bash_commands::braces(text) } else { Vec::new() };
+    budget::check_glob(&expansions, text)?;
+    let finds_secret = || expansions.iter().any(|expansion| secrets::secret_glob(expansion));
+    let holds_secret = |piece: &str| names_secret(piece) || piece.len() <= PATH_BYTES_MAX && secrets::secret_word(piece);
+    if budget::pieces(text).any(holds_secret) || names_secret(text) || finds_secret() {
+        return Err(secret(text));
+    }
+    let is_elsewhere = begins || text.split(['/', '\\']).any(|component| component == "..");
+    if is_elsewhere && (!has_blank || said == Said::File) {
+        read_path(text)?;
+    }
+    // Several places may stand in one text.
+    let others = text.split_whitespace().filter(|word| has_blank && begins && word.starts_with(['/', '~']));
+    let expanded = expansions.iter().map(String::as_str).filter(|place| place.contains('/'));
+    others.chain(expanded).try_for_each(|place| call.files.check_path(place, false, effects.writes))?;
+    // Without a slash it is a version or a name as well.
+    if begins || text.contains('/') || said == Said::File {
+        call.files.check_path(text, is_glob(), effects.writes)?;
+    } else {
+        call.files.check_unblocked(text, effects.writes)?;
+    }
+    check_taken()
+}
