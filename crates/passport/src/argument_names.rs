@@ -224,6 +224,7 @@ fn letters(name: &str) -> impl Iterator<Item = u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ArgumentRole::Pattern;
 
     fn role(pack: Pack, tool: &str, name: &str) -> Option<ArgumentRole> {
         let added = ToolArguments::default();
