@@ -21,8 +21,15 @@ pub(super) fn check_size(text: &[u8]) -> Result<(), Denial> {
     Err(Denial::new("oap.context_too_large", format!("Tool arguments have {} bytes; at most {BYTES_MAX} are looked at", text.len())))
 }
 
-/// Refuses more braces than are looked at: each text with some stands for many.
-pub(super) fn check_braces<'t>(texts: impl Iterator<Item = &'t str>) -> Result<(), Denial> {
+/// Refuses more braces than are looked at, since each text with some stands for many, and ranges in braces (`{a..z}`).
+pub(super) fn check_braces<'t>(texts: impl Iterator<Item = &'t str> + Clone) -> Result<(), Denial> {
+    let has_range = |text: &str| {
+        let mut inner = text.split('{').skip(1).filter_map(|rest| rest.split(['{', '}']).next().filter(|inner| inner.len() < rest.len()));
+        !text.contains(char::is_whitespace) && inner.any(|inner| inner.contains("..") && !inner.contains([',', '/']))
+    };
+    if texts.clone().any(has_range) {
+        return Err(Denial::new("oap.invalid_tool_arguments", "A path or pattern has a range in braces; write the names"));
+    }
     let braces: usize = texts.map(|text| text.bytes().filter(|byte| *byte == b'{').count()).sum();
     if braces <= BRACES_MAX {
         return Ok(());

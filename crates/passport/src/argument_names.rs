@@ -103,8 +103,8 @@ impl ToolArguments {
     #[must_use]
     pub fn new<'t>(hosts: Option<&[AgentHost]>, arguments: impl IntoIterator<Item = (&'t str, &'t str, ArgumentRole)>) -> Self {
         let mut tools = BTreeMap::<String, Added>::new();
-        let known = arguments_of(hosts).map(|known| -> (&'t str, &'t str, ArgumentRole) { known });
-        for (tool, name, role) in known.chain(arguments) {
+        let known: Vec<(&str, &str, ArgumentRole)> = arguments_of(hosts).collect();
+        for (tool, name, role) in known.into_iter().chain(arguments) {
             if let Some(folded) = fold(name) {
                 tools.entry(tool.to_owned()).or_default().insert(folded, (role, format!("{tool}.{name}")));
             }

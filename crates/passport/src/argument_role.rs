@@ -65,7 +65,7 @@ impl ArgumentRole {
     pub(super) fn refuses(self, value: Value<'_>) -> bool {
         match self {
             Self::Refused => holds(value),
-            Self::RefusedBut(harmless) => holds(value) && !value.as_text().and_then(Text::into_str).is_some_and(|text| text == harmless),
+            Self::RefusedBut(harmless) => holds(value) && value.as_text().and_then(Text::into_str).is_none_or(|text| text != harmless),
             _ => false,
         }
     }

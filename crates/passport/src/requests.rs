@@ -23,6 +23,8 @@ pub(super) fn led_to(route: &str) -> String {
 
 /// Returns the URLs among the words of a text, without what stands around them.
 pub(super) fn urls_in(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split_whitespace().map(|word| word.trim_matches(|char: char| "<>()[]{}\"'`,;.".contains(char)));
+    let words = text
+        .split(|char: char| char.is_whitespace() || char == '\u{feff}')
+        .map(|word| word.trim_matches(|char: char| "<>()[]{}\"'`,;.".contains(char)));
     words.filter(|word| word.contains("://"))
 }

@@ -193,7 +193,7 @@ impl Parts {
             // What is longer is no path.
             let end = rest.char_indices().nth(PATH_BYTES_MAX + 2).map_or(rest.len(), |(end, _)| end);
             let is_before = |char: char| char.is_whitespace() || "`\"'<".contains(char);
-            let is_behind = |char: char| char.is_whitespace() || "`\"'>)],;!.".contains(char);
+            let is_behind = |char: char| char.is_whitespace() || "`\"'>)]},;!.".contains(char);
             let rest = rest.get(..end).unwrap_or_default().trim_start_matches(is_before);
             let line = rest.lines().next().unwrap_or_default();
             let word = line.split_whitespace().next().unwrap_or_default().trim_end_matches(is_behind);

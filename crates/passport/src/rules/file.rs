@@ -109,13 +109,22 @@ impl FileLimits {
             expansions.iter().filter(|_| text.contains('{')).for_each(|place| self.check_named(&NormalPath::new(place), place, reads, to));
         }
         self.check_named(path, text, reads, to);
-        // A tool may take several paths in a text. A name may have blanks too, and what stands behind a blank is a path if a slash says so.
-        let behind_blanks = text.split_whitespace().skip(1).filter(|part| part.contains('/'));
-        for part in text.split(SEVERAL).skip(1).map(str::trim).chain(behind_blanks) {
-            self.check_blocked(&NormalPath::new(part), part, reads, to);
-        }
+        self.check_parts(text, reads, to);
         if let Some(spelling) = plain_spelling(text) {
             self.check_named(&NormalPath::new(&spelling), &spelling, reads, to);
+        }
+    }
+
+    /// Reports the checks of the parts of a text that some tools take for several paths. A name may have blanks and commas too.
+    fn check_parts(&self, text: &str, reads: bool, to: &mut dyn Report) {
+        let is_between = |char: char| SEVERAL.contains(&char) || char.is_whitespace() || char == '\u{feff}';
+        for part in text.split(is_between).filter(|part| !part.is_empty() && part.len() < text.len()) {
+            let path = NormalPath::new(part);
+            if part.starts_with(['/', '~']) || path.climbs {
+                report(to, "allowed_paths", self.check_allowed(&path));
+            }
+            // A word alone, such as `credentials`, is rather a part of a name.
+            self.check_blocked(&path, part, reads && part.contains(['/', '.', '_']), to);
         }
     }
 

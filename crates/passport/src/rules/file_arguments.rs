@@ -83,8 +83,11 @@ fn front(text: &str, place: usize) -> usize {
     text.get(..place).and_then(|front| front.rfind('/')).map_or(0, |slash| slash + 1)
 }
 
+/// A path of a call, and where the call has it.
+type Path<'c> = (Origin<'c>, Cow<'c, str>);
+
 /// Reads the arguments, with the working directory as the path of a tool that needs no path.
-pub(super) fn read_arguments<'c>(call: &RuleCall<'c>, is_read: bool) -> Result<(Sorted<'c>, Vec<(Origin<'c>, Cow<'c, str>)>), Denial> {
+pub(super) fn read_arguments<'c>(call: &RuleCall<'c>, is_read: bool) -> Result<(Sorted<'c>, Vec<Path<'c>>), Denial> {
     let sorted = call.sorted()?;
     let paths: Vec<_> = sorted.named(ArgumentRole::Path).map(|(name, path)| (Origin::Argument(name), path.clone())).collect();
     let folders = sorted.of(ArgumentRole::Folder).count();

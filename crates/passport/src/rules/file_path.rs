@@ -70,6 +70,9 @@ pub(super) fn read_path(text: &str) -> Result<NormalPath, Denial> {
     if text.contains("://") {
         return invalid("File path is a URL");
     }
+    if text.starts_with('-') {
+        return invalid("File path begins as an option does; write ./ in front");
+    }
     // A blank in front of a root or a home, or a bar, may begin another path to a tool that takes several.
     if [" /", " ~", "|/", "|~", "$(", "`"].iter().any(|sign| text.contains(sign)) {
         return invalid("File path may be several paths, or hold a command");

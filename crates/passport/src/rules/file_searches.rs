@@ -1,5 +1,7 @@
 //! Patterns with which tools for files look for names below folders.
 
+use tollgate_json::Text;
+
 use super::super::super::argument_role::ArgumentRole;
 use super::super::super::arguments::Sorted;
 use super::super::super::denial::{Denial, Report, report};
@@ -17,6 +19,7 @@ const ROOTED_MAX: usize = 64;
 impl FileLimits {
     /// Reports the checks of the patterns with which a call looks for names below its folders.
     pub(super) fn check_searches(&self, call: &RuleCall<'_>, sorted: &Sorted<'_>, folders: &[String], to: &mut dyn Report) {
+        report(to, "pattern", check_text(call));
         let looked_for = names_looked_for(call);
         let patterns = sorted.named(ArgumentRole::Pattern).chain(looked_for.iter().map(|pattern| ("pattern", pattern)));
         for (name, pattern) in patterns {
@@ -66,11 +69,28 @@ impl FileLimits {
                 let depth = if glob.contains('/') { "" } else { "/**" };
                 blocked.may_be_found_at(&format!("{folder}{depth}/{glob}"))
             };
-            let asks =
-                |glob: &String| !glob.starts_with('!') && blocked.is_asked_for_by(glob) && folders.iter().any(|folder| is_in(folder, glob));
+            // A host may look from its own folder, wherever the paths of the call lead.
+            let is_bare = |glob: &str| glob.contains('/') && blocked.may_be_found_at(glob);
+            let asks = |glob: &String| {
+                !glob.starts_with('!')
+                    && blocked.is_asked_for_by(glob)
+                    && (folders.iter().any(|folder| is_in(folder, glob)) || is_bare(glob))
+            };
             deny_if(expansions.iter().any(asks), "oap.path_blocked", FOUND)
         })?;
         let asks = |patterns: &Patterns| expansions.iter().any(|glob| !glob.starts_with('!') && patterns.is_asked_for_by(glob, folders));
         check_limit(&self.blocked_patterns, |patterns| deny_if(asks(patterns), "oap.blocked_pattern", MATCHED))
     }
+}
+
+/// TABLE: tools that hand the text that they look for to a program as it stands, where it may be an option.
+const HAND_ON: [&str; 3] = ["search_files", "search_file_content", "ripgrep"];
+
+/// Checks that the text which a tool looks for is no option of the program that looks for it.
+fn check_text(call: &RuleCall<'_>) -> Result<(), Denial> {
+    const MESSAGE: &str = "What is looked for begins as an option does; write [-] for the first sign";
+    let texts = call.arguments.named(&["pattern", "query", "regex", "regexp", "search", "needle"]);
+    let is_option = |text: &str| text.starts_with('-');
+    let has_option = texts.iter().any(|(_, value)| value.as_text().and_then(Text::into_str).is_some_and(|text| is_option(&text)));
+    deny_if(HAND_ON.contains(&call.tool_name) && has_option, "oap.invalid_tool_arguments", MESSAGE)
 }

@@ -29,6 +29,9 @@ use super::{check_secrets, is_place_by_name, names_secret, secret};
 /// The most parts of texts under names of places that are looked at: each may be a place of its own.
 const PARTS_MAX: usize = 4_096;
 
+/// How many characters at the beginning of a text are looked at for the scheme of an address.
+const SCHEME_CHARS_MAX: usize = 32;
+
 /// How often an object may be written out within another.
 const WRITTEN_MAX: usize = 4;
 
@@ -224,11 +227,11 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
             let said: Vec<Cow<'_, str>> = found.map(Cow::Owned).collect();
             report(to, "private network", check_said(&said));
             let may_be_file = |piece: &str| piece.contains(['/', '\\', '.', '_']);
-            report(
-                to,
-                "path",
-                check_place(call, text, given.said, effects).and_then(|()| check_pieces(call, text, may_be_file, effects.writes)),
-            );
+            // Who reads it as a line takes its quotes away.
+            let bare = text.replace(['"', '\'', '\\'], "");
+            let lines = std::iter::once(text).chain(Some(bare.as_str()).filter(|bare| bare.len() < text.len()));
+            let mut pieces = lines.map(|line| check_pieces(call, line, may_be_file, effects.writes));
+            report(to, "path", check_place(call, text, given.said, effects).and_then(|()| pieces.try_for_each(|checked| checked)));
         }
     }
 }
@@ -258,11 +261,15 @@ pub(in super::super) fn is_scheme(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }
 
-/// Returns whether a text is an address of the web to readers that take any number of slashes.
+/// Returns whether a text is an address of the web to readers that take any number of slashes, and leave out signs that are not shown.
 fn is_address_without_slashes(text: &str) -> bool {
-    let lower = text.get(..6).unwrap_or(text).to_ascii_lowercase();
-    let rest = lower.strip_prefix("https:").or_else(|| lower.strip_prefix("http:"));
-    rest.is_some() && text.len() > "https:".len() && !text.contains(char::is_whitespace)
+    let is_hidden = |char: &char| char.is_control() || *char == '\u{feff}';
+    let begin = || text.chars().take(SCHEME_CHARS_MAX);
+    let lower: String = begin().filter(|char| !is_hidden(char)).collect::<String>().to_ascii_lowercase();
+    let rest = lower.strip_prefix("view-source:").unwrap_or(&lower);
+    let rest = rest.strip_prefix("https:").or_else(|| rest.strip_prefix("http:"));
+    let has_hidden = begin().any(|char| is_hidden(&char));
+    rest.is_some_and(|rest| !rest.is_empty()) && (has_hidden || !text.contains(char::is_whitespace))
 }
 
 #[cfg(test)]

@@ -21,20 +21,45 @@ const WRITING: &str = "add append apply archive compress copy cp create delete e
      rename replace rm rmdir save set store touch trash truncate unlink update upload upsert write zip";
 
 /// TABLE: words of names of tools that take a folder with all that lies in it.
-const WHOLE: &str = "backup chmod chown clean cp deploy duplicate mirror mv pack publish rm rmdir share sync tar wipe zip";
+const WHOLE: &str = "backup chmod chown clean cp deploy duplicate link mirror mv pack publish rm rmdir share symlink sync tar wipe zip";
 
 /// TABLE: beginnings of such words.
-const WHOLE_BEGINS: [&str; 18] = [
-    "archiv", "clear", "compress", "copy", "delete", "destroy", "empt", "erase", "export", "move", "purge", "relocat", "remove", "rename",
-    "transfer", "trash", "unlink", "upload",
+const WHOLE_BEGINS: [&str; 24] = [
+    "archiv",
+    "clear",
+    "compress",
+    "copy",
+    "decompress",
+    "delete",
+    "destroy",
+    "empt",
+    "erase",
+    "export",
+    "extract",
+    "hardlink",
+    "move",
+    "purge",
+    "relocat",
+    "remove",
+    "rename",
+    "transfer",
+    "trash",
+    "unlink",
+    "unpack",
+    "untar",
+    "unzip",
+    "upload",
 ];
 
 /// TABLE: words among these by which nothing comes to another place.
-const ENDING: &str = "archive backup chmod chown clean clear compress delete deploy destroy empty erase mirror pack publish purge remove rm \
-     rmdir share sync tar trash unlink upload wipe zip";
+const ENDING: &str = "archive backup chmod chown clean clear compress decompress delete deploy destroy empty erase extract mirror pack publish purge \
+     remove rm rmdir share sync tar trash unlink unpack untar unzip upload wipe zip";
 
 /// TABLE: words of names of arguments that say where a tool writes what it reads.
-const OUTPUT: [&str; 8] = ["dest", "destination", "download", "out", "output", "response", "save", "write"];
+const OUTPUT: [&str; 9] = ["dest", "destination", "download", "local", "out", "output", "response", "save", "write"];
+
+/// TABLE: names of arguments that say what is fetched from elsewhere.
+const FETCHED: [&str; 6] = ["blob", "bucket", "container", "uri", "url", "urls"];
 
 /// TABLE: names of arguments that say where something comes to, of which nothing is taken.
 const DESTINATIONS: [&str; 10] =
@@ -66,12 +91,18 @@ pub(super) fn effects<'c>(call: &RuleCall<'c>) -> Effects<'c> {
     let has = |table: &str| words.iter().any(|word| table.split_ascii_whitespace().any(|known| known == word));
     let reads = words.first().is_some_and(|first| READING.contains(&first.as_str())) || READERS.contains(&words.join("_").as_str());
     let takes_whole = are_whole(&words);
-    let comes = takes_whole && !has(ENDING);
+    // What a folder holds is put among what lies in the other one.
+    let merges = has("dir directory folder tree");
+    let comes = takes_whole && !has(ENDING) && !merges;
     let named = if comes { call.arguments.named(&DESTINATIONS) } else { Vec::new() };
     let destinations = counted(named.into_iter().map(|(_, value)| value).take(DESTINATIONS.len()));
     let elsewhere = counted(elsewhere(call, &words).into_iter().take(ELSEWHERE_MAX));
     let is_output = |key: &str| Said::under(key).is_place() && words_of(key).iter().any(|word| OUTPUT.contains(&word.as_str()));
-    let writes = !reads || has(WRITING) || call.arguments.has_name(is_output);
+    // What is fetched from elsewhere goes into the file that is named beside, and an option may name one too.
+    let fetches = call.arguments.has_name(|key| fold(key).is_some_and(|name| FETCHED.contains(&name.as_str())));
+    let comes_to_file = fetches && call.arguments.has_name(|key| Said::under(key) == Said::File);
+    let has_option = call.arguments.has_text(|text| text.trim_start().starts_with('-'));
+    let writes = !reads || has(WRITING) || call.arguments.has_name(is_output) || comes_to_file || has_option;
     Effects { writes, takes_whole, destinations, elsewhere }
 }
 

@@ -86,9 +86,11 @@ fn check_line(call: &RuleCall<'_>, line: &str, said: Said, effects: &Effects<'_>
 /// `sqlite:private/x.db`), but for addresses of the web. No piece may be a secret or a blocked place. `is_path` says which pieces count: a word of
 /// letters alone, such as `credentials`, is more likely no file.
 pub(super) fn check_pieces(call: &RuleCall<'_>, text: &str, is_path: impl Fn(&str) -> bool, writes: bool) -> Result<(), Denial> {
-    let is_between = |char: char| "'\"`,;:|=&@?#()[]{}<>".contains(char);
-    let words = text.split_whitespace().filter(|word| !word.contains("http://") && !word.contains("https://"));
-    let pieces = words.flat_map(|word| word.split(is_between)).map(|piece| piece.trim_end_matches(['.', '!']));
+    let is_around = |char: char| char.is_whitespace() || "'\"`,;|()[]{}<>\u{feff}".contains(char);
+    let words = text.split(is_around).filter(|word| !word.contains("http://") && !word.contains("https://"));
+    let pieces = words.flat_map(|word| word.split([':', '=', '&', '@', '?', '#'])).map(|piece| piece.trim_end_matches(['.', '!']));
+    // In Markdown stars and low lines stand around what is stressed.
+    let pieces = pieces.flat_map(|piece| std::iter::once(piece).chain(Some(piece.trim_matches(['*', '_'])).filter(|bare| *bare != piece)));
     let is_part = |piece: &&str| (piece.len() < text.len() || piece.contains('\\')) && piece.len() <= PATH_BYTES_MAX && is_path(piece);
     let paths: Vec<Cow<'_, str>> = pieces.filter(is_part).map(|piece| piece.replace('\\', "/").into()).collect();
     budget::check_places(paths.iter(), call.files.limits.weight())?;

@@ -164,7 +164,7 @@ impl MessagingLimits {
         // several names, of which a pattern would see the first.
         let is_open = |text: &str| {
             text.chars().filter(|char| matches!(char, '@' | '\u{ff20}' | '\u{fe6b}')).nth(1).is_some()
-                || text.contains([',', ';', '|'])
+                || text.contains([',', ';', '|', '\u{feff}'])
                 || text.contains("=?")
                 || text.contains(char::is_control)
                 || text.split_whitespace().skip(1).any(|word| word.starts_with(['+', '#', '@']))
@@ -207,16 +207,18 @@ impl MessagingLimits {
 fn has_spelled(list: &NameSet, name: &str) -> bool {
     let plain_name = plain(name);
     let has = |name: &str| list.contains(name) || number_spellings(name).iter().any(|name| list.contains(name));
-    let part_of = |part: &str| !part.is_empty() && has(&plain(part));
+    let part_of = |part: &str| !part.is_empty() && (has(&plain(part)) || list.contains(&part.replace(' ', "")));
     // Matrix writes the server behind a colon.
     let is_led = plain_name.contains(':') && !name.trim().starts_with(['@', '#', '!']);
     let suffixes = plain_name.match_indices(':').take(PREFIXES_MAX).filter_map(|(at, _)| plain_name.get(at + 1..));
+    // Behind the id of a chat that of a topic may stand.
+    let prefixes = plain_name.match_indices(':').take(PREFIXES_MAX).filter_map(|(at, _)| plain_name.get(..at));
     // Around an address there may be a name or a comment.
     let lower = folded(name);
     let mut words = lower.split(|char: char| char.is_whitespace() || "()<>[]\"',;|".contains(char)).filter(|word| word.contains('@'));
     list.contains(name)
         || has(&plain_name)
-        || is_led && (suffixes.into_iter().any(part_of) || plain_name.split([':', '/', '?', '=', '&']).skip(1).any(part_of))
+        || is_led && (suffixes.into_iter().chain(prefixes).any(part_of) || plain_name.split([':', '/', '?', '=', '&']).skip(1).any(part_of))
         || words.any(part_of)
         || lower.split_once(" (").is_some_and(|(name, _)| !is_number(&lower) && part_of(name))
 }

@@ -64,7 +64,8 @@ pub(super) fn check_file(call: &RuleCall<'_>, text: &str) -> Result<(), Denial> 
         }
         _ => {
             check_path(call, text)?;
-            let pieces = text.match_indices(BEFORE).filter_map(|(at, _)| text.get(at + 1..)?.split(BEHIND).next());
+            let pieces =
+                text.match_indices(BEFORE).filter_map(|(at, _)| text.get(at + 1..)?.split(BEHIND).next()).chain(text.split(BEHIND).next());
             let words = text.split_whitespace().skip(1).filter(|word| word.trim_start_matches('/').contains('/'));
             pieces.chain(words).filter(|piece| begins_path(piece) || is_secret(piece)).try_for_each(|piece| check_path(call, piece))
         }

@@ -66,8 +66,10 @@ impl SessionLimits {
     fn check_duration(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
         check_limit(&self.max_session_duration, |_| {
             for session in sessions(call) {
-                // To some hosts 0 is no limit.
-                if session.largest(DURATIONS)?.is_none_or(|asked| asked == Amount::of_bytes(0)) {
+                // To some hosts 0 is no limit, and some round down.
+                let is_none = |(_, value): &(usize, Value<'_>)| Amount::read(*value).is_some_and(|asked| asked < Amount::of_bytes(1));
+                let has_none = session.named(&DURATIONS.map(|(name, _)| name)).iter().any(is_none);
+                if has_none || session.largest(DURATIONS)?.is_none() {
                     return Err(Denial::new("oap.missing_required_context", "Session context must include requested_duration"));
                 }
             }
