@@ -93,13 +93,18 @@ impl Allow {
         matched
     }
 
-    /// Returns the typed places that a command fills, each with the place of its argument; `None` if it matches no entry with places. Of several
-    /// such entries that match, the first counts.
+    /// Returns the typed places that a command fills, each with the place of its argument; `None` if it matches no entry with places, or is an
+    /// entry word for word. Of several entries with places that match, the entry counts that holds the fewest words to the rules of files and of
+    /// the web, and of these the first: a narrow entry takes nothing away from a wide one, and a wide one nothing from a narrow one.
     #[must_use]
     pub fn filled(&self, words: &[Argument]) -> Option<Vec<(usize, Place)>> {
         let (program, arguments) = words.split_first()?;
-        let mut templates = self.templates.iter().filter(|template| Some(template.program()) == program.as_known());
-        templates.find_map(|template| template.matched(arguments))
+        if self.matched(words) == Some(words.len()) {
+            return None;
+        }
+        let templates = self.templates.iter().filter(|template| Some(template.program()) == program.as_known());
+        let held = |filled: &Vec<(usize, Place)>| filled.iter().filter(|(_, place)| matches!(place, Place::Path | Place::Url)).count();
+        templates.filter_map(|template| template.matched(arguments)).min_by_key(held)
     }
 }
 
@@ -122,6 +127,16 @@ mod tests {
         assert!(!allows(&["git"], &["/usr/bin/git", "status"]));
         assert!(!allows(&["git"], &["gitevil"]));
         assert!(allows(&["'my tool' run"], &["my tool", "run", "x"]));
+    }
+
+    #[test]
+    fn an_entry_word_for_word_needs_no_place() {
+        let entries = ["curl {url}", "curl {any}", "cp {path} {path}", "cp {any} {path}", "curl http://localhost/"].map(str::to_owned);
+        let allow = Allow::new(Some(&entries));
+        let filled = |line: &str| allow.filled(&line.split(' ').map(Argument::known).collect::<Vec<_>>());
+        assert_eq!(filled("curl http://localhost/"), None);
+        assert_eq!(filled("curl http://localhost/x"), Some(vec![(0, Place::Any)]));
+        assert_eq!(filled("cp a b"), Some(vec![(0, Place::Any), (1, Place::Path)]));
     }
 
     #[test]
