@@ -9,6 +9,8 @@ use super::template::Place;
 pub struct Entry<'a> {
     /// How many words of the command are the entry's.
     pub given: usize,
+    /// The places of the arguments among these words that the entry does not have: options that the table knows.
+    pub between: &'a [usize],
     /// The typed places that the command fills, each with the place of its argument.
     pub filled: &'a [(usize, Place)],
     /// Whether the table has all arguments.

@@ -328,7 +328,7 @@ fn searched(path: String) -> FileOperand {
 fn touched_behind(entry: &Entry<'_>, name: &str, arguments: &[Argument]) -> Vec<Touch> {
     let mut touches = touched(name, arguments, entry.is_listed);
     if entry.given > 1 && tables::is_worded(name) {
-        let is_filled = |at: usize| entry.filled.iter().any(|(index, _)| *index == at);
+        let is_filled = |at: usize| entry.between.contains(&at) || entry.filled.iter().any(|(index, _)| *index == at);
         touches.retain(|touch| !matches!(touch, Touch::File { index, .. } if *index + 1 < entry.given && !is_filled(*index)));
     }
     touches

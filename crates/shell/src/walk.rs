@@ -238,9 +238,13 @@ impl<'a> Walk<'a> {
         let Some((program, index, words)) = self.reach(words) else { return };
         let at = words.first().map_or(0, |first| first.at);
         let filled = self.allow.and_then(|allow| allow.filled(&words));
-        let given = filled.as_ref().map(|_| words.len()).or_else(|| self.given(&program, &words));
-        let Some(given) = given else {
-            self.not_allowed.push(index);
+        let whole = filled.as_ref().map(|_| (words.len(), Vec::new()));
+        let Some((given, between)) = whole.or_else(|| self.given(&program, &words)) else {
+            match tables::is_refused(&program) {
+                // To list it would not help.
+                true => self.doubt_of(Some(program), Construct::Argument(tables::REFUSED), at),
+                false => self.not_allowed.push(index),
+            }
             return;
         };
         let arguments = words.get(1..).unwrap_or_default();
@@ -254,15 +258,16 @@ impl<'a> Walk<'a> {
         }
         let filled = filled.unwrap_or_default();
         let reading = tables::read(name, arguments);
-        let touched = self.touch(name, arguments, &Entry { given, filled: &filled, is_listed: reading.is_ok() });
+        let touched = self.touch(name, arguments, &Entry { given, between: &between, filled: &filled, is_listed: reading.is_ok() });
         self.read_texts(name, arguments, index);
         let was_fed_found = self.is_fed_found;
         self.is_fed_found &= name != "xargs" || !arguments.iter().any(|word| word.text.starts_with("-a") || word.text.starts_with("--arg"));
         self.is_fed_whole &= self.is_fed_found && found::takes_whole(arguments);
-        let places: Vec<usize> = filled.iter().filter_map(|(index, _)| arguments.get(*index)).map(|argument| argument.at).collect();
+        let own = filled.iter().map(|(index, _)| index).chain(&between);
+        let places: Vec<usize> = own.filter_map(|index| arguments.get(*index)).map(|argument| argument.at).collect();
         self.fill((name, arguments), filled, &touched, reading.is_ok());
         // What an entry says word for word is its author's, whatever a table makes of it. An interpreter alone reads what it runs.
-        let is_written_out = given > 1 && given == words.len();
+        let is_written_out = given > 1 && given == words.len() && between.is_empty();
         self.prints_secrets |= !is_written_out && tables::prints_secrets(name, arguments);
         let hands_on = is_written_out && hands_on(name, &reading);
         let authored = words.iter().take(if given > 1 { given } else { 0 }).map(|word| word.at).filter(|at| !places.contains(at));
@@ -325,21 +330,27 @@ impl<'a> Walk<'a> {
         (counted > 0).then_some(counted)
     }
 
-    /// Returns how many words of a command an entry of the list has, with options that the program's table knows in front of a subcommand;
-    /// `None` if the command is not on the list.
-    fn given(&self, program: &str, words: &[Argument]) -> Option<usize> {
-        let Some(allow) = self.allow else { return Some(0) };
+    /// Returns how many words of a command are those of an entry of the list, and the places of the arguments among them that are not: options that
+    /// the program's table knows. `None` if the command is not on the list.
+    fn given(&self, program: &str, words: &[Argument]) -> Option<(usize, Vec<usize>)> {
+        let Some(allow) = self.allow else { return Some((0, Vec::new())) };
         // Behind a program that starts it, it is whatever has this name.
         let is_free = FREE.contains(&program) && !matches!(self.ways.last(), Some(Way::Behind(_)));
-        let behind_options = || {
+        let around_options = || {
             let (first, arguments) = words.split_first()?;
-            let place = tables::subcommand_behind_options(program, arguments)?;
-            let words: Vec<Argument> = std::iter::once(first).chain(arguments.get(place..)?).cloned().collect();
-            Some(allow.matched(&words).filter(|given| *given > 1)? + place)
+            let places = tables::without_options(program, arguments)?;
+            let left = places.iter().filter_map(|place| arguments.get(*place));
+            let left: Vec<Argument> = std::iter::once(first).chain(left).cloned().collect();
+            let matched = allow.matched(&left).filter(|given| *given > 1)?;
+            let last = places.get(matched - 2)?;
+            let between = (0..*last).filter(|place| !places.contains(place)).collect();
+            Some((last + 2, between))
         };
         // A program that an entry names may tell its version.
         let is_asked = || tables::asks_version(program, words.get(1..).unwrap_or_default()) && allow.names(program);
-        allow.matched(words).or_else(behind_options).or_else(|| self.authored_words(words)).or_else(|| (is_free || is_asked()).then_some(1))
+        let alone = |given: usize| (given, Vec::new());
+        let plain = || self.authored_words(words).or_else(|| (is_free || is_asked()).then_some(1)).map(alone);
+        allow.matched(words).map(alone).or_else(around_options).or_else(plain)
     }
 }
 

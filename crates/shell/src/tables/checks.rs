@@ -28,6 +28,40 @@ pub fn plain(operand: &Argument) -> bool {
     operand.as_known().is_some_and(|text| is_plain(text) && !text.starts_with(['-', '@', '+']))
 }
 
+/// As [`plain`], and a variable of a makefile with digits and dots for its value, as in `VERBOSE=1`: a number names nothing. Variables of `make`
+/// itself say what it reads and runs.
+pub fn target(operand: &Argument) -> bool {
+    let is_number = |value: &str| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let is_name = |name: &str| {
+        let is_own = ["MAKE", "GNUMAKE", "SHELL", "VPATH", "GPATH", "CURDIR"].iter().any(|own| name.starts_with(own));
+        !is_own && !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    let setting = operand.as_known().and_then(|text| text.split_once('='));
+    plain(operand) || setting.is_some_and(|(name, value)| is_name(name) && is_number(value))
+}
+
+/// Accepts the name of a workspace, and a script of its package with words for it, as [`forwarded`] takes them.
+pub fn workspace(operands: &[&Argument]) -> Option<usize> {
+    let script = match operands {
+        [_, run, ..] if run.as_known() == Some("run") => 2,
+        _ => 1,
+    };
+    let is_script = |operand: &Argument| match script {
+        1 => operand.as_known().is_some_and(|text| ["build", "lint", "start", "test"].contains(&text)),
+        _ => plain(operand),
+    };
+    if operands.len() <= script {
+        return Some(operands.len());
+    }
+    let accepts = |(place, operand): (usize, &&Argument)| match place {
+        0 => plain(operand),
+        _ if place < script => true,
+        _ if place == script => is_script(operand),
+        _ => forwarded(operand),
+    };
+    operands.iter().enumerate().position(|found| !accepts(found))
+}
+
 /// As [`plain`], and options for what is run: they are its own.
 pub fn plain_option(operand: &Argument) -> bool {
     let is_pair = |text: &str| text.split_once('=').map_or(is_plain(text), |(name, value)| is_plain(name) && is_plain(value));

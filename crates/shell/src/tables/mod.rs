@@ -9,6 +9,7 @@
 
 mod archives;
 mod awk;
+mod between;
 mod checks;
 mod conditions;
 mod find;
@@ -52,6 +53,7 @@ use rustc_hash::FxHashMap;
 
 use super::argument::Argument;
 pub use archives::extracts;
+pub use between::{subcommand_name, without_options};
 pub use formatters::expands_patterns;
 pub use git::{ASKS, asks, clone_operands};
 pub use git_files::{is_from_root, pathspec_folders};
@@ -61,8 +63,8 @@ pub use outputs::outputs;
 pub use patterns::{braces, chosen_names};
 pub use printing::prints_secrets;
 pub use reading::{
-    COMPUTED, COMPUTED_NAME, LITERAL, NAMED, NEEDED, OPERAND, Reading, SUBCOMMAND, Started, Unlisted, asks_version, read,
-    subcommand_behind_options,
+    COMPUTED, COMPUTED_NAME, COMPUTED_WORD, LITERAL, MISSING, NAMED, NEEDED, OPERAND, REFUSED, Reading, SUBCOMMAND, Started, Unlisted,
+    VALUE, asks_version, read,
 };
 pub use texts::{git_subcommand, gives, reads_names, texts};
 pub use touches::{Touch, touched};
@@ -167,6 +169,8 @@ pub enum Operands {
         /// Whether the script's name stands in front.
         named: bool,
     },
+    /// A program that a function accepts by its name, and behind it whatever words and options are the program's own.
+    Program(Check),
     /// What two functions accept: the first operand, and each of the others.
     Each(Check, Check),
     /// What a function accepts of them. It gets all operands in order, and returns the place of the first that it refuses.

@@ -13,7 +13,6 @@ const EACH: &[(&str, Check, Check)] = &[
     ("modules", checks::module, checks::module),
     ("names", checks::name, checks::name),
     ("no-argument-files", checks::no_argument_file, checks::no_argument_file),
-    ("own-program", checks::own_program, checks::known),
     ("package-fields", checks::package, checks::known),
     ("packages", checks::package, checks::package),
     ("place", checks::place, checks::nothing),
@@ -22,6 +21,7 @@ const EACH: &[(&str, Check, Check)] = &[
     ("projects", checks::project, checks::project),
     ("remote", is_remote, is_refspec),
     ("remotes", is_remote, is_remote),
+    ("targets", checks::target, checks::target),
     ("quoted-options", checks::quoted_option, checks::quoted_option),
     ("quoted-script", checks::plain, checks::quoted_option),
     ("word", checks::word, checks::word),
@@ -49,6 +49,7 @@ const OTHERS: &[(&str, Operands)] = &[
     ("number", Operands::Own(shell::number)),
     ("numbers", Operands::Own(shell::numbers)),
     ("open", Operands::Open),
+    ("own-program", Operands::Program(checks::own_program)),
     ("printf", Operands::Own(printf::printf)),
     ("refused", Operands::Refused),
     ("script", Operands::Forwarded { named: true }),
@@ -62,6 +63,7 @@ const OTHERS: &[(&str, Operands)] = &[
     ("timeout", Operands::Own(starters::timeout)),
     ("unzip", Operands::Own(archives::unzip)),
     ("version", Operands::Version),
+    ("workspace", Operands::Checked(checks::workspace)),
     ("xargs", Operands::Own(xargs::xargs)),
 ];
 

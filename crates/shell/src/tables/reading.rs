@@ -1,11 +1,12 @@
 //! Reads the arguments of a command by its program's table.
 
+use super::between::style_of;
 use super::checks::{self, is_of};
 use super::movers::{is_mover, movable};
 use super::options::{Known, Options, Role, Takes};
 pub use super::unlisted::{
-    ASSIGNMENT, COMPUTED, COMPUTED_NAME, LITERAL, MISSING, NAMED, NEEDED, OPERAND, OPTION, REFUSED, Reading, SUBCOMMAND, Started, Unlisted,
-    VALUE,
+    ASSIGNMENT, COMPUTED, COMPUTED_NAME, COMPUTED_WORD, LITERAL, MISSING, NAMED, NEEDED, OPERAND, OPTION, REFUSED, Reading, SUBCOMMAND,
+    Started, Unlisted, VALUE,
 };
 use super::{Operands, Program, Style, Subcommand, Value, sed, values};
 use crate::argument::{Argument, Certainty};
@@ -41,12 +42,7 @@ pub fn read(program: &str, arguments: &[Argument]) -> Reading {
         return Ok(reader.started);
     };
     reader.is_met = false;
-    let options = &subcommand.options;
-    let style = match (table.style, subcommand.operands) {
-        // What stands behind the command or script is the command's.
-        (Style::Gnu, Operands::Command { .. } | Operands::Forwarded { named: true }) => Style::First,
-        (style, _) => style,
-    };
+    let (options, style) = (&subcommand.options, style_of(table, subcommand));
     // Of what is handed on nothing is the program's own.
     let is_all = matches!(subcommand.operands, Operands::Forwarded { named: false });
     let operands = if is_all { Vec::new() } else { reader.options(options, style)? };
@@ -63,25 +59,14 @@ pub fn asks_version(program: &str, arguments: &[Argument]) -> bool {
     is_asked && super::table(program).is_some() && read(program, arguments).is_ok_and(|started| started.is_empty())
 }
 
-/// Returns the place of a program's subcommand or target, if options that its table knows stand in front of it. Of a program with targets none of
-/// these may be the name of a folder.
-#[must_use]
-pub fn subcommand_behind_options(program: &str, arguments: &[Argument]) -> Option<usize> {
-    let has_targets = matches!(program, "gmake" | "make");
-    let table = super::table(program).filter(|table| has_targets || !table.subcommands.is_empty())?;
-    let mut reader = Reader::new(arguments);
-    if has_targets { reader.options(&table.options, Style::First).map(drop) } else { reader.globals(table) }.ok()?;
-    let is_open = !has_targets || reader.files.is_empty() && !reader.ended;
-    (is_open && reader.at > 0 && reader.at < arguments.len()).then_some(reader.at)
-}
-
 /// Tells options from operands behind a subcommand, by the program's table. `None` where the table does not know them.
 #[must_use]
 pub fn scan_subcommand(program: &str, arguments: &[Argument]) -> Option<Scan> {
     let table = super::table(program).filter(|table| !table.subcommands.is_empty())?;
     let mut reader = Reader::new(arguments);
-    let options = &reader.subcommand(table).ok()??.options;
-    let mut operands = reader.options(options, table.style).ok()?;
+    let subcommand = reader.subcommand(table).ok()??;
+    let style = if matches!(subcommand.operands, Operands::Program(_)) { style_of(table, subcommand) } else { table.style };
+    let mut operands = reader.options(&subcommand.options, style).ok()?;
     operands.extend(reader.at..arguments.len());
     Some(reader.scanned(operands))
 }
@@ -147,15 +132,17 @@ pub fn scan(arguments: &[Argument], options: &Options, style: Style) -> Result<S
 }
 
 /// Reads arguments in order.
-struct Reader<'a> {
-    arguments: &'a [Argument],
-    at: usize,
+pub(super) struct Reader<'a> {
+    pub(super) arguments: &'a [Argument],
+    pub(super) at: usize,
+    /// The places of the words of the subcommand.
+    pub(super) named: Vec<usize>,
     given: Vec<(&'static str, Option<Argument>)>,
     places: Vec<usize>,
-    files: Vec<(usize, String)>,
+    pub(super) files: Vec<(usize, String)>,
     entered: Vec<usize>,
-    ended: bool,
-    started: Vec<Started>,
+    pub(super) ended: bool,
+    pub(super) started: Vec<Started>,
     /// Whether an option stands there that others need.
     is_met: bool,
     /// Whether an option stands there that needs one.
@@ -163,9 +150,9 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(arguments: &'a [Argument]) -> Self {
-        let (given, places, files, entered, started) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { arguments, at: 0, given, places, files, entered, ended: false, started, is_met: false, is_needing: false }
+    pub(super) fn new(arguments: &'a [Argument]) -> Self {
+        let (named, given, places, files, entered, started) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { arguments, at: 0, named, given, places, files, entered, ended: false, started, is_met: false, is_needing: false }
     }
 
     fn scanned(self, operands: Vec<usize>) -> Scan {
@@ -173,24 +160,33 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the options in front of a subcommand.
-    fn globals(&mut self, table: &Program) -> Result<(), Unlisted> {
+    pub(super) fn globals(&mut self, table: &Program) -> Result<(), Unlisted> {
         self.options(&table.options, if table.style.has_words() { Style::Words } else { Style::First }).map(drop)
     }
 
-    /// Reads the options in front of a subcommand, and its name; `None` if none stands there.
-    fn subcommand(&mut self, table: &'static Program) -> Result<Option<&'static Subcommand>, Unlisted> {
+    /// Reads the options in front of a subcommand, and its name; `None` if none stands there. Some options of a group of subcommands stand in front
+    /// of the second word: `docker compose -f FILE ps`.
+    pub(super) fn subcommand(&mut self, table: &'static Program) -> Result<Option<&'static Subcommand>, Unlisted> {
         self.globals(table)?;
         let Some(name) = self.arguments.get(self.at) else { return Ok(None) };
         let unlisted = Unlisted { index: self.at, what: SUBCOMMAND };
         let name = name.as_known().filter(|name| !name.contains('.')).ok_or(unlisted)?;
-        let second = self.arguments.get(self.at + 1).and_then(Argument::as_known);
+        self.named.push(self.at);
+        self.at += 1;
+        if let Some(group) = table.subcommand(&format!("{name}.")) {
+            self.options(&group.options, Style::First).map_err(|_| unlisted)?;
+        }
+        let second = self.arguments.get(self.at).and_then(Argument::as_known).filter(|second| !second.is_empty() && !self.ended);
         let pair = second.and_then(|second| table.subcommand(&format!("{name}.{second}")));
-        self.at += if pair.is_some() { 2 } else { 1 };
+        if pair.is_some() {
+            self.named.push(self.at);
+            self.at += 1;
+        }
         pair.or_else(|| table.subcommand(name)).map(Some).ok_or(unlisted)
     }
 
     /// Reads options: the places of the operands among them. Unless they stand anywhere, it stops in front of the first operand.
-    fn options(&mut self, options: &Options, style: Style) -> Result<Vec<usize>, Unlisted> {
+    pub(super) fn options(&mut self, options: &Options, style: Style) -> Result<Vec<usize>, Unlisted> {
         let mut operands = Vec::new();
         while let Some(argument) = self.arguments.get(self.at) {
             if argument.is_operand() {
@@ -365,6 +361,10 @@ impl<'a> Reader<'a> {
                 let script = rest.next_if(|_| named).filter(|at| !self.accepts(*at, checks::plain));
                 let _end = rest.next_if(|at| self.accepts(*at, |word| word.as_known() == Some("--")));
                 self.refuse(script.or_else(|| rest.find(|at| !self.accepts(*at, checks::forwarded))))
+            }
+            Operands::Program(check) => {
+                let refused = |(place, at): &(usize, &usize)| !self.accepts(**at, if *place == 0 { check } else { checks::known });
+                self.refuse(all.iter().enumerate().find(refused).map(|(_, at)| *at))
             }
             Operands::Of(words) => self.refuse(all.iter().copied().find(|at| !self.accepts(*at, |operand| is_of(words, operand)))),
             Operands::Each(first, rest) => {

@@ -166,7 +166,8 @@ fn page() -> String {
     };
     let subcommands = PROGRAMS.iter().filter(|program| !program.subcommands.is_empty()).map(|program| {
         let known = program.subcommands.iter().filter(|subcommand| !matches!(subcommand.operands, Operands::Refused));
-        let names: Vec<&str> = known.flat_map(|subcommand| subcommand.names.clone()).collect();
+        // A name that ends with a dot has the options of a group.
+        let names: Vec<&str> = known.flat_map(|subcommand| subcommand.names.clone()).filter(|name| !name.ends_with('.')).collect();
         format!("| {} | {} |\n", code(&program.names), code(&names).replace('.', " "))
     });
     let rows = [

@@ -391,6 +391,8 @@ fn files_of_options(program: &str, arguments: &[Argument]) -> Vec<Touch> {
             _ if text.starts_with('-') && !text.starts_with("--") => {
                 if let Some((at, letter)) = text.char_indices().skip(1).find(|(_, letter)| letters.contains(*letter)) {
                     let value = text.get(at + letter.len_utf8()..).unwrap_or_default();
+                    // To these `-f=FILE` is `-f FILE`.
+                    let value = value.strip_prefix('=').filter(|_| matches!(program, "helm" | "kubectl")).unwrap_or(value);
                     let found = if value.is_empty() { next(1) } else { Some((index, value.to_owned())) };
                     found.into_iter().for_each(|(at, path)| note(at, path));
                 }

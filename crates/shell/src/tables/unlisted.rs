@@ -26,11 +26,13 @@ pub type Reading = Result<Vec<Started>, Unlisted>;
 /// Says of an option that is not in the table.
 pub const OPTION: &str = "an option that is not known to be harmless";
 /// Says of a program of which a list has to say what it may do.
-pub const NAMED: &str = "an argument, and is a program that may do nothing that its entry does not name";
+pub const NAMED: &str = "an argument that no entry names, which every argument of this program needs,";
 /// Says of a word that may be an option.
 pub const COMPUTED: &str = "an argument that is computed and may be an option";
 /// Says of a name of a file that the line computes.
 pub const COMPUTED_NAME: &str = "a name of a file that is computed, and could be any";
+/// Says of a word that the line computes, where a word may be the name of a file.
+pub const COMPUTED_WORD: &str = "a word that is computed, and could be the name of any file";
 /// Says of a subcommand that is not in the table.
 pub const SUBCOMMAND: &str = "a subcommand that is not known to be harmless";
 /// Says of an operand that is not in the table.
@@ -44,6 +46,6 @@ pub const VALUE: &str = "a value of an option that is not known to be harmless";
 /// Says of a command that lacks an option without which the program asks, or reads from a file what it does.
 pub const NEEDED: &str = "too few options: as it stands it asks for a text, or does what a file says,";
 /// Says of a builtin that is refused always.
-pub const REFUSED: &str = "effects inside the shell that no list of commands holds";
+pub const REFUSED: &str = "effects inside the shell, which no list of commands holds,";
 /// Says of a program without a table whose arguments are not literal.
-pub const LITERAL: &str = "an argument that is computed, and is not known to programs that read it";
+pub const LITERAL: &str = "an argument that is computed, and may mean anything to this program";

@@ -47,8 +47,8 @@ const CMAKE: &[&str] =
 pub fn holds(kind: Value, value: &Argument) -> bool {
     match kind {
         Value::Name => is_name(value),
-        // Some programs take several files, with commas between them.
-        Value::File => is_name(value) && !value.text.contains(',') || value.as_known() == Some("-"),
+        // Some programs take several files, with commas between them, and some take `-f=FILE` for `-f FILE`.
+        Value::File => is_name(value) && !value.text.contains(',') && !value.text.starts_with('=') || value.as_known() == Some("-"),
         Value::Expression => value.as_known().is_some_and(is_expression),
         Value::Warning => value.as_known().is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b':')),
         Value::Disabled => value.as_known().and_then(|text| text.strip_prefix("no:")).is_some_and(is_plain),
@@ -88,7 +88,7 @@ fn is_expression(text: &str) -> bool {
 pub fn is_below(path: &str) -> bool {
     is_plain(path)
         && !path.contains(':')
-        && !path.starts_with(['/', '~', '-'])
+        && !path.starts_with(['/', '~', '-', '='])
         && path.split('/').all(|segment| segment == "." || !segment.starts_with('.'))
 }
 
