@@ -11,8 +11,12 @@ pub(crate) const HIDDEN: &str = "a computed argument that a blocked pattern may 
 pub enum CommandFinding {
     /// A command that is not on the list.
     NotAllowed {
-        /// The program.
+        /// The program, with its subcommand where the list has the program with other words.
         program: Program,
+        /// What the list has of the program.
+        listed: Listed,
+        /// Where the command stands in the command line, in characters from 1, if its program may not be named and it is not the first.
+        place: Option<usize>,
     },
     /// There is no list of allowed commands, or an empty one.
     NothingAllowed,
@@ -27,6 +31,17 @@ pub enum CommandFinding {
     SelfSpawning,
     /// There is no command.
     Empty,
+}
+
+/// What a list of commands has of the program of a command that is not on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listed {
+    /// Nothing.
+    Nothing,
+    /// The program with other words.
+    OtherWords,
+    /// A program of the same name, at another path or without a path.
+    OtherPath,
 }
 
 /// The program of a command.
@@ -74,19 +89,40 @@ impl CommandFinding {
     #[must_use]
     pub fn message(&self) -> String {
         match self {
-            Self::NotAllowed { program: Program { name: Some(name) } } => format!("Command '{name}' is not in allowed list"),
-            Self::NotAllowed { program: Program { name: None } } => "Command is not in allowed list".to_owned(),
+            Self::NotAllowed { program, listed, place } => not_allowed(program, *listed, *place),
             Self::NothingAllowed => {
                 "No commands are allowed: list them in allowed_commands, or write \"*\" to allow every command".to_owned()
             }
             Self::Blocked { pattern } => format!("Command contains blocked pattern: {pattern}"),
             Self::Unproven(Unproven { construct, place, program }) => {
                 let name = program.name.as_ref().map(|name| format!(" '{name}'")).unwrap_or_default();
-                format!("Command{name} has {} at character {place}; {}", construct.what(), construct.instead())
+                let instead = instead_of(program.name.as_deref()).filter(|_| *construct == Construct::Argument(tables::REFUSED));
+                let instead = instead.unwrap_or_else(|| construct.instead());
+                format!("Command{name} has {} at character {place}; {instead}", construct.what())
             }
             Self::SelfSpawning => "Command defines a function that starts itself".to_owned(),
             Self::Empty => "Command is empty".to_owned(),
         }
+    }
+}
+
+/// Says that a command is not on the list. A program and its subcommand are written as one name.
+fn not_allowed(program: &Program, listed: Listed, place: Option<usize>) -> String {
+    match (&program.name, listed, place) {
+        (Some(name), Listed::OtherWords, _) if !name.contains(' ') => format!("Command '{name}' is in allowed list with other words only"),
+        (Some(name), Listed::OtherPath, _) => format!("Command '{name}' is in allowed list, but not at this path"),
+        (Some(name), ..) => format!("Command '{name}' is not in allowed list"),
+        (None, _, Some(place)) => format!("Command at character {place} is not in allowed list"),
+        (None, _, None) => "Command is not in allowed list".to_owned(),
+    }
+}
+
+/// Returns what to write instead of a builtin that is refused always.
+fn instead_of(builtin: Option<&str>) -> Option<&'static str> {
+    match builtin? {
+        "source" => Some("call each program by its path, as in .venv/bin/python -m pytest"),
+        "pushd" | "popd" => Some("write (cd DIR && command)"),
+        _ => None,
     }
 }
 
@@ -96,10 +132,15 @@ mod tests {
 
     #[test]
     fn messages_name_what_is_configured_and_nothing_else() {
-        let named = CommandFinding::NotAllowed { program: Program { name: Some("rm".to_owned()) } };
-        assert_eq!(named.message(), "Command 'rm' is not in allowed list");
-        let unnamed = CommandFinding::NotAllowed { program: Program::default() };
-        assert_eq!(unnamed.message(), "Command is not in allowed list");
+        let not_allowed = |name: Option<&str>, listed: Listed, place: Option<usize>| {
+            CommandFinding::NotAllowed { program: Program { name: name.map(str::to_owned) }, listed, place }.message()
+        };
+        assert_eq!(not_allowed(Some("rm"), Listed::Nothing, None), "Command 'rm' is not in allowed list");
+        assert_eq!(not_allowed(Some("git push"), Listed::OtherWords, None), "Command 'git push' is not in allowed list");
+        assert_eq!(not_allowed(Some("curl"), Listed::OtherWords, None), "Command 'curl' is in allowed list with other words only");
+        assert_eq!(not_allowed(Some("pip"), Listed::OtherPath, None), "Command 'pip' is in allowed list, but not at this path");
+        assert_eq!(not_allowed(None, Listed::Nothing, Some(7)), "Command at character 7 is not in allowed list");
+        assert_eq!(not_allowed(None, Listed::Nothing, None), "Command is not in allowed list");
         let blocked = CommandFinding::Blocked { pattern: "rm -rf".to_owned() };
         assert_eq!(blocked.message(), "Command contains blocked pattern: rm -rf");
         assert!(CommandFinding::NothingAllowed.message().contains("\"*\""));

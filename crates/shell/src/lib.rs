@@ -69,10 +69,10 @@ pub use argument::{Argument, Certainty};
 use deny::Deny;
 pub use files::{Below, FileOperand, FileUse};
 pub use filled::decoded;
-pub use finding::{CommandFinding, Program, Unproven};
+pub use finding::{CommandFinding, Listed, Program, Unproven};
 use grammar::{Construct, Refusal};
 pub use near::NearEntry;
-use reached::Doubt;
+use reached::{Doubt, Reached, Way};
 use rustc_hash::FxHashSet;
 pub use tables::{HIDDEN_ONES, braces};
 use walk::Walk;
@@ -202,8 +202,7 @@ impl CommandRules {
     /// Judges a line that is in the grammar.
     fn proven(&self, command: &str, walk: Walk<'_>, is_list: bool, checked: &mut Checked) {
         for reached in walk.not_allowed.iter().filter_map(|index| walk.reached.get(*index)) {
-            let name = reached.words.first().map(|word| word.text.rsplit('/').next().unwrap_or_default());
-            push(&mut checked.findings, CommandFinding::NotAllowed { program: self.program(name) });
+            push(&mut checked.findings, self.not_allowed(command, reached));
         }
         let denied = if self.deny.is_empty() { deny::Denied::default() } else { self.deny.check(command, &walk) };
         if !is_list {
@@ -250,6 +249,27 @@ impl CommandRules {
             let operand = |file: FileUse| FileOperand::new(file.path, file.access);
             checked.operands.extend(walk.files.into_iter().map(operand));
         }
+    }
+
+    /// Returns what is said of a command that is not on the list.
+    fn not_allowed(&self, command: &str, reached: &Reached) -> CommandFinding {
+        let (path, arguments) = reached.words.split_first().map_or(("", Default::default()), |(first, rest)| (first.text.as_str(), rest));
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let listed = match path {
+            path if self.allow.names(path) => Listed::OtherWords,
+            path if path.contains('/') && self.allow.names(name) => Listed::OtherPath,
+            _ => Listed::Nothing,
+        };
+        let mut program = self.program(Some(name));
+        if let Some(name) = program.name.as_mut().filter(|_| listed == Listed::OtherWords)
+            && let Some(subcommand) = tables::subcommand_name(name, arguments)
+        {
+            *name = format!("{name} {subcommand}");
+        }
+        // Inside a text the place is that of the text, and the first command of a line needs none.
+        let is_placed = program.name.is_none() && !reached.ways.iter().any(|way| matches!(way, Way::TextOf(_)));
+        let at = reached.words.first().map_or(0, |first| first.at);
+        CommandFinding::NotAllowed { program, listed, place: (is_placed && at > 0).then(|| place(command, at)) }
     }
 
     /// Judges a line that is not in the grammar.

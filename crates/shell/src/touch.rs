@@ -98,7 +98,8 @@ impl Walk<'_> {
     /// Refuses a name of a file that the line computes, under a list.
     fn doubt_computed(&mut self, name: &str, argument: &Argument) {
         if argument.computed && self.allow.is_some() {
-            self.doubt_of(Some(name.to_owned()), Construct::Argument(COMPUTED_NAME), argument.at);
+            let what = if tables::is_worded(name) { tables::COMPUTED_WORD } else { COMPUTED_NAME };
+            self.doubt_of(Some(name.to_owned()), Construct::Argument(what), argument.at);
         }
     }
 

@@ -42,7 +42,7 @@ fn corpus() -> Vec<Line> {
 fn answers(findings: &[CommandFinding]) -> Vec<String> {
     let Some(first) = findings.first() else { return vec!["allow".to_owned()] };
     let named = match first {
-        CommandFinding::NotAllowed { program } => program.name.clone(),
+        CommandFinding::NotAllowed { program, .. } => program.name.clone(),
         CommandFinding::Blocked { pattern } => Some(pattern.clone()),
         _ => None,
     };

@@ -102,6 +102,7 @@ impl<'t> Parser<'t> {
             (Some(b'|'), Some(b'|')) => (2, End::Or),
             // To zsh `&!` and `&|` are other operators, and `&>` is one to bash.
             (Some(b'&'), next) if next.is_none_or(|byte| b" \t\n)".contains(&byte)) => (1, End::Background),
+            (Some(b'&'), Some(b'>')) => return Err(self.refuse(Construct::BothWritten)),
             (Some(b'&'), _) => return Err(self.refuse(Construct::Operator)),
             _ => return Err(self.refuse(Construct::Unexpected)),
         };
@@ -142,7 +143,7 @@ impl<'t> Parser<'t> {
             self.blanks()?;
             match (self.peek(), self.peek_at(1)) {
                 (Some(b'|'), Some(b'|')) => return Ok((pipeline, is_negated)),
-                (Some(b'|'), Some(b'&')) => return Err(self.refuse(Construct::Operator)),
+                (Some(b'|'), Some(b'&')) => return Err(self.refuse(Construct::BothPiped)),
                 (Some(b'|'), _) => self.at += 1,
                 _ => return Ok((pipeline, is_negated)),
             }
@@ -244,6 +245,9 @@ impl<'t> Parser<'t> {
     fn for_loop(&mut self) -> Result<Kind, Refusal> {
         self.keyword("for")?;
         self.blanks()?;
+        if self.rest().starts_with("((") {
+            return Err(self.refuse(Construct::CountingLoop));
+        }
         let length = self.rest().bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
         let name = self.rest().get(..length).unwrap_or_default();
         if !is_loop_name(name) {

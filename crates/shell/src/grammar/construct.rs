@@ -23,6 +23,8 @@ pub enum Construct {
     Arithmetic,
     /// `${…}` with anything but a name.
     Parameter,
+    /// `${PIPESTATUS[0]}`.
+    PipeStatus,
     /// `$1`, `$@`, `$$` and their like.
     Special,
     /// `$name` of a variable that is no loop's, and not `HOME` or `PWD`.
@@ -47,14 +49,26 @@ pub enum Construct {
     Inside,
     /// `!` in a place where a shell looks into its history.
     History,
-    /// `(` inside a word: an extended glob, a function, a list of values.
+    /// `(` inside a word: an extended glob, a list of values.
     Parenthesis,
+    /// `name() { …; }`.
+    Function,
+    /// `for ((…))`.
+    CountingLoop,
     /// `=word`, which is a path to zsh.
     Equals,
     /// A reserved word of some shell.
     Reserved(&'static str),
-    /// An operator that some shells do not have, such as `|&` or `;;`.
+    /// An operator that some shells do not have, such as `;;`.
     Operator,
+    /// `&>` or `&>>`.
+    BothWritten,
+    /// `|&`.
+    BothPiped,
+    /// `<<<`.
+    HereString,
+    /// `< <(…)`.
+    ProcessInput,
     /// A redirection that some shells do not have, or read differently.
     Redirection,
     /// A redirection to a word that is computed.
@@ -103,6 +117,7 @@ impl Construct {
             Self::Unexpected => "a word or operator where none is expected",
             Self::Arithmetic => "arithmetic",
             Self::Parameter => "a parameter expansion with an operator",
+            Self::PipeStatus => "the status of a command in a pipe",
             Self::Special => "a dollar sign or a positional or special parameter",
             Self::Variable => "a variable that is not of a loop in the same line",
             Self::Unquoted => "a variable outside quotes",
@@ -116,9 +131,14 @@ impl Construct {
             Self::Inside => "the home or working folder inside a word",
             Self::History => "an exclamation mark that may reach into the history",
             Self::Parenthesis => "a parenthesis in a word",
+            Self::Function => "a function",
+            Self::CountingLoop => "a loop that counts",
             Self::Equals => "a word that begins with an equals sign",
             Self::Reserved(word) => return format!("the reserved word {word}"),
-            Self::Operator => "an operator that not all shells have",
+            Self::Operator | Self::BothPiped => "an operator that not all shells have",
+            Self::BothWritten => "a redirection that not all shells have",
+            Self::HereString => "a text behind <<<, which not all shells have",
+            Self::ProcessInput => "an input from a process substitution",
             Self::Redirection => "a redirection that not all shells read in the same way",
             Self::Target => "a redirection to a file whose name is computed",
             Self::Device => "a redirection to a device",
@@ -162,8 +182,15 @@ impl Construct {
             Self::QuotedGlob => "quote the whole word, or leave the quotes out",
             Self::Inside => "begin the word with it, or write the path out",
             Self::History | Self::Equals => "put the word in single quotes",
-            Self::Parenthesis => "put the word in single quotes, and write functions as plain lists",
+            Self::PipeStatus => "write the output to a file instead of a pipe: command >out.txt 2>&1; echo \"$?\"",
+            Self::Parenthesis => "put the word in single quotes",
+            Self::Function => "write its commands out where they run",
+            Self::CountingLoop => "write for i in 1 2 3; do …; done",
             Self::Reserved(_) => "use if, while and for, or separate calls",
+            Self::BothWritten => "write >file 2>&1",
+            Self::BothPiped => "write 2>&1 |",
+            Self::HereString => "pipe the text into the command, or write a file first",
+            Self::ProcessInput => "pipe into it: command | while read -r line; do …; done",
             Self::Operator => "use | && || ; or &, with blanks around it",
             Self::Redirection => "use > >> < 2> 2>&1 with a blank in front, such as >file 2>&1",
             Self::Target => "write the file's name",
@@ -191,6 +218,12 @@ impl Construct {
             Self::Argument(tables::NEEDED) => {
                 "write an option such as -m or --check, or have the list of allowed commands name the subcommand"
             }
+            Self::Argument(tables::COMPUTED_NAME | tables::COMPUTED_WORD) => "run the commands in it first, and write what they print",
+            Self::Argument(tables::REFUSED) => "leave it out: listing it does not allow it",
+            Self::Argument(tables::SUBCOMMAND) => "have the list of allowed commands name the subcommand",
+            Self::Argument(tables::OPERAND) => "write another, or have the list of allowed commands name the command with it",
+            Self::Argument(tables::VALUE) => "write another value, or have the list of allowed commands name the option with it",
+            Self::Argument(tables::MISSING) => "write the others too",
             Self::Argument(_) => "leave it out, or have the list of allowed commands name it",
         }
     }

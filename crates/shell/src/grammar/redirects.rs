@@ -45,7 +45,8 @@ impl Parser<'_> {
         // To zsh `<1-5>` is a glob and `>!` an operator, and `>&word` is read in several ways.
         let begins = self.peek().is_some_and(|byte| byte.is_ascii_alphabetic() || b"_./~'\"$".contains(&byte));
         if !begins {
-            return Err(self.refuse(Construct::Redirection));
+            let is_process = operator == "<" && self.rest().starts_with("<(");
+            return Err(self.refuse(if is_process { Construct::ProcessInput } else { Construct::Redirection }));
         }
         let target = self.word()?;
         Ok(Redirect::File { access, target })
@@ -55,7 +56,8 @@ impl Parser<'_> {
     fn here_document(&mut self) -> Result<Redirect, Refusal> {
         let at = self.at;
         if self.rest().starts_with("<<<") || self.rest().starts_with("<<-") {
-            return Err(self.refuse(Construct::Redirection));
+            let is_string = self.rest().starts_with("<<<");
+            return Err(self.refuse(if is_string { Construct::HereString } else { Construct::Redirection }));
         }
         self.at += 2;
         while matches!(self.peek(), Some(b' ' | b'\t')) {

@@ -144,6 +144,7 @@ impl Parser<'_> {
                 self.at += revision.len();
                 word.push(revision);
             }
+            b'(' if self.peek_at(1) == Some(b')') => return Err(self.refuse(Construct::Function)),
             b'(' => return Err(self.refuse(Construct::Parenthesis)),
             b'<' if is_first && self.peek_at(1) == Some(b'(') => return self.process(word),
             b'<' | b'>' if self.peek_at(1) == Some(b'(') => return Err(self.refuse(Construct::Process)),
@@ -207,6 +208,7 @@ impl Parser<'_> {
         }
         let behind = from.get(length..).unwrap_or_default();
         let (trim, trimmed) = match braced {
+            true if name.eq_ignore_ascii_case("PIPESTATUS") => return Err(self.refuse(Construct::PipeStatus)),
             true => trim(behind).ok_or(self.refuse(Construct::Parameter))?,
             false => (Trim::Nothing, 0),
         };

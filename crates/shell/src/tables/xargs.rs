@@ -40,7 +40,8 @@ pub(super) fn xargs(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     }
     // With `-I` nothing is appended, unless another option takes that back.
     if !scan.has(&["I"]) || scan.has(&["n", "L", "max-args"]) {
-        command.push(Argument { text: "*".to_owned(), certainty: Certainty::Nothing, many: true, found: true, ..Argument::default() });
+        let at = command.first().map_or(0, |program| program.at);
+        command.push(Argument { text: "*".to_owned(), certainty: Certainty::Nothing, many: true, found: true, at, ..Argument::default() });
     }
     Ok(vec![Started::Command(command)])
 }
