@@ -31,6 +31,8 @@ pub struct Argument {
     pub found: bool,
     /// Whether it is the name of a branch or tag that `git` has printed, or begins or ends so.
     pub is_reference: bool,
+    /// Whether it is a number in digits that the line computes, or several of them, or nothing. Blanks may stand around it.
+    pub is_number: bool,
     /// Where it stands in the command line, in bytes.
     pub at: usize,
 }

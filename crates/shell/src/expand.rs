@@ -2,7 +2,7 @@
 
 use super::argument::{Argument, Certainty};
 use super::found;
-use super::grammar::{Construct, List, Piece, Trim, Word};
+use super::grammar::{Command, Construct, Kind, List, Piece, Redirect, Simple, Trim, Word};
 use super::output::{self, Form};
 use super::reached::Way;
 use super::walk::Walk;
@@ -12,7 +12,7 @@ impl Walk<'_> {
     pub(super) fn argument(&mut self, word: &Word) -> Argument {
         let mut argument = Argument { at: word.at, ..Argument::default() };
         let mut is_split = false;
-        let (mut names, mut others) = (false, false);
+        let (mut names, mut others, mut numbers) = (false, false, false);
         for (index, piece) in word.pieces.iter().enumerate() {
             let front = argument.text.len();
             let unknown = match piece {
@@ -43,6 +43,7 @@ impl Walk<'_> {
                     Certainty::Known
                 }
             };
+            numbers |= std::mem::take(&mut argument.is_number);
             let is_name = std::mem::take(&mut argument.is_reference);
             names |= is_name;
             others |= !is_name && unknown != Certainty::Known;
@@ -54,6 +55,8 @@ impl Walk<'_> {
             };
         }
         argument.is_reference = names && !others;
+        // With anything beside it, it is no number.
+        argument.is_number = numbers && argument.text == "*";
         if is_split {
             // What stands in front of the first word is not in front of the others.
             "*".clone_into(&mut argument.text);
@@ -127,6 +130,12 @@ impl Walk<'_> {
                 argument.is_reference = true;
                 (Certainty::Operand, true)
             }
+            _ if is_alone && self.prints_numbers(list) => {
+                argument.text.push('*');
+                argument.computed = true;
+                argument.is_number = true;
+                (Certainty::Operand, true)
+            }
             _ => {
                 argument.text.push('*');
                 let is_found = found::is_found(list);
@@ -135,6 +144,21 @@ impl Walk<'_> {
                 (Certainty::Nothing, false)
             }
         }
+    }
+
+    /// Returns whether commands print numbers and nothing else, or nothing.
+    pub(super) fn prints_numbers(&mut self, list: &List) -> bool {
+        let [pipeline] = list.as_slice() else { return false };
+        pipeline.commands.last().is_some_and(|last| self.are_numbers(last))
+    }
+
+    /// Returns whether what a command prints is numbers. Errors among them would be none, and what commands print is not looked at twice.
+    pub(super) fn are_numbers(&mut self, command: &Command) -> bool {
+        let Command { kind: Kind::Simple(Simple { assignments, words }), redirects } = command else { return false };
+        let is_plain = |word: &Word| !word.pieces.iter().any(|piece| matches!(piece, Piece::Output { .. } | Piece::Process(_)));
+        let may_count = words.first().and_then(Word::as_text).is_some_and(|program| output::COUNTERS.contains(&program));
+        let is_open = may_count && assignments.is_empty() && !redirects.contains(&Redirect::Joined) && words.iter().all(is_plain);
+        is_open && output::are_numbers(&words.iter().map(|word| self.argument(word)).collect::<Vec<_>>())
     }
 
     /// Appends the value of a variable, and returns what is known of it.
@@ -158,6 +182,7 @@ impl Walk<'_> {
         argument.computed |= trimmed.computed;
         argument.found |= trimmed.found;
         argument.is_reference |= trimmed.is_reference && *trim == Trim::Nothing;
+        argument.is_number |= trimmed.is_number && *trim == Trim::Nothing;
         let length = value.text.len();
         if length <= self.budget {
             argument.text.push_str(&trimmed.text);

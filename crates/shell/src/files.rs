@@ -294,10 +294,12 @@ fn joined(folder: &str, path: &str) -> String {
     if folder.is_empty() || !is_relative(path) { path.to_owned() } else { format!("{folder}/{path}") }
 }
 
-/// Returns whether all shells go to the same folder by this operand of `cd`. To zsh `+1` is a folder where it has been before.
+/// Returns whether all shells go to the same folder by this operand of `cd`. To zsh `+1` is a folder where it has been before, and what commands
+/// print may be nothing: then they stay where they are.
 fn is_plain(folder: &Argument) -> bool {
     let text = folder.text.as_str();
-    folder.is_literal() && !folder.many && !text.is_empty() && !text.starts_with(['-', '+']) && !text.contains(['*', '?', '[', '\\'])
+    let is_written = folder.as_known().is_some() || folder.is_literal() && text.starts_with(['~', '.']);
+    is_written && !folder.many && !text.is_empty() && !text.starts_with(['-', '+']) && !text.contains(['*', '?', '[', '\\'])
 }
 
 /// Returns whether commands may go to another folder in the shell that runs them. What a subshell does is left out.

@@ -1,5 +1,6 @@
 //! Command substitutions of which the form of the output is known: a number, a revision, or the name of a branch or tag.
 
+use super::argument::Argument;
 use super::grammar::{Command, End, Kind, List, Pipeline, Redirect, Simple, Word};
 
 /// What the output of commands is.
@@ -17,6 +18,9 @@ pub enum Form {
 
 /// The most numbers of `seq` that are looked at one by one.
 const NUMBERS_MAX: u32 = 200;
+
+/// TABLE: programs that may print nothing but numbers.
+pub const COUNTERS: [&str; 6] = ["egrep", "fgrep", "grep", "lsof", "pgrep", "wc"];
 
 /// Returns the words of a list that is one simple command of literals, perhaps without its errors.
 fn words(list: &List) -> Option<Vec<&str>> {
@@ -86,6 +90,50 @@ pub fn sequence(list: &List) -> Option<Vec<String>> {
     };
     let is_short = step > 0 && first <= last && (last - first) / step < NUMBERS_MAX;
     is_short.then(|| (first..=last).step_by(step as usize).map(|number| number.to_string()).collect())
+}
+
+/// Returns whether a program, with words that are written out or no options, prints numbers in digits and nothing else: how many there are of
+/// something, or ids of processes. It may print none, and blanks in front of them.
+#[must_use]
+pub fn are_numbers(words: &[Argument]) -> bool {
+    let Some((program, arguments)) = words.split_first() else { return false };
+    match program.as_known() {
+        // With the name of a file it prints that too.
+        Some("wc") => matches!(arguments, [count] if count.as_known().is_some_and(|text| matches!(text, "-c" | "-l" | "-m" | "-w"))),
+        // Of several files it prints the names too.
+        Some("grep" | "egrep" | "fgrep") => match arguments {
+            [letters, operands @ ..] => {
+                let is_counting = letters
+                    .as_known()
+                    .and_then(|text| text.strip_prefix('-'))
+                    .is_some_and(|letters| letters.contains('c') && letters.bytes().all(|letter| b"cEFisvwx".contains(&letter)));
+                is_counting && matches!(operands.len(), 1 | 2) && operands.iter().all(|operand| operand.is_operand() && !operand.many)
+            }
+            [] => false,
+        },
+        Some("lsof") => {
+            arguments.iter().any(|word| word.text.starts_with("-t")) && arguments.iter().all(|word| word.as_known().is_some_and(is_of_port))
+        }
+        Some("pgrep") => match arguments {
+            [name] => name.is_operand(),
+            [option, name] => matches!(option.as_known(), Some("-f" | "-x")) && name.is_operand() && !name.many,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Returns whether a word of `lsof` says no more than that ids of processes are printed, and of which port.
+fn is_of_port(word: &str) -> bool {
+    let is_address = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":.,@".contains(&byte));
+    match word.strip_prefix('-') {
+        Some("sTCP:LISTEN") => true,
+        Some(letters) => match letters.split_once('i') {
+            Some((front, address)) => front.bytes().all(|letter| b"tnP".contains(&letter)) && is_address(address),
+            None => !letters.is_empty() && letters.bytes().all(|letter| b"tnP".contains(&letter)),
+        },
+        None => word.contains(':') && is_address(word),
+    }
 }
 
 /// Returns whether a list has no redirection, by which its output could be nothing.
@@ -195,6 +243,37 @@ mod tests {
             "git rev-parse HEAD < x",
         ] {
             assert_eq!(form_of(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn counts_and_ids_of_processes_are_numbers() {
+        let are = |line: &str| are_numbers(&line.split(' ').map(Argument::known).collect::<Vec<_>>());
+        for line in
+            ["wc -l", "grep -c x", "grep -ic x f", "lsof -ti:3000", "lsof -t -i :3000", "lsof -nP -tiTCP:80 -sTCP:LISTEN", "pgrep -f node"]
+        {
+            assert!(are(line), "{line}");
+        }
+        for line in [
+            "wc -l f",
+            "wc",
+            "wc -lw",
+            "grep x f",
+            "grep -c x f g",
+            "grep -cr x f",
+            "grep -cH x f",
+            "grep -c x -H",
+            "grep -co",
+            "lsof -i:3000",
+            "lsof -t +D x",
+            "lsof -ti:3000 -F",
+            "lsof -t f",
+            "pgrep -l x",
+            "pgrep -fl x",
+            "pgrep x y",
+            "cat f",
+        ] {
+            assert!(!are(line), "{line}");
         }
     }
 

@@ -171,6 +171,8 @@ impl Walk<'_> {
         let is_name = |text: &str| text == "*" || text.strip_suffix("/*").is_some_and(|folder| !folder.contains('*'));
         let is_computed = |word: &Argument| word.text.contains('*') && (!self.is_fed_found || !is_name(&word.text));
         words.iter_mut().filter(|word| is_computed(word)).for_each(|word| word.computed = true);
+        // Numbers are no options, and no two of them are one word.
+        words.iter_mut().filter(|word| self.is_fed_numbers && word.text == "*").for_each(|word| word.is_number = true);
         if std::mem::take(&mut self.is_fed_whole) {
             let is_begun = |word: &&mut Argument| word.certainty == Certainty::Nothing && word.text.starts_with('*');
             words.iter_mut().filter(is_begun).for_each(|word| word.certainty = Certainty::Operand);

@@ -67,6 +67,8 @@ pub struct Walk<'a> {
     pub(super) is_fed_found: bool,
     /// Whether these names are whole, and none looks like an option.
     pub(super) is_fed_whole: bool,
+    /// Whether what the command reads is numbers.
+    pub(super) is_fed_numbers: bool,
     /// Whether the command reads what the line gives it: from a pipe, a file or a text.
     pub(super) is_fed: bool,
     /// Whether the loop around goes into a folder of each turn and back, and whether this turn has gone into it.
@@ -111,6 +113,7 @@ impl<'a> Walk<'a> {
             repeats: 0,
             is_fed_found: false,
             is_fed_whole: false,
+            is_fed_numbers: false,
             is_fed: false,
             round: None,
             is_read_on: false,
@@ -168,13 +171,15 @@ impl<'a> Walk<'a> {
                 self.is_fed_found = place <= found;
             }
             self.is_fed_whole = found::are_whole(pipeline.get(..place).unwrap_or_default());
+            let before = place.checked_sub(1).and_then(|before| pipeline.get(before));
+            self.is_fed_numbers = !streams::reads_elsewhere(command) && before.is_some_and(|before| self.are_numbers(before));
             // What a command reads by a redirection is not what the pipe brings.
             self.is_fed_found &= !streams::reads_elsewhere(command);
             self.is_fed = is_fed || place > 0 || streams::reads_elsewhere(command);
             self.is_read_on = is_read_on || place + 1 < printing;
             self.command(command);
         }
-        (self.is_fed_found, self.is_read_on, self.is_fed) = (outer, is_read_on, is_fed);
+        (self.is_fed_found, self.is_fed_numbers, self.is_read_on, self.is_fed) = (outer, false, is_read_on, is_fed);
     }
 
     fn command(&mut self, command: &Command) {
@@ -261,7 +266,9 @@ impl<'a> Walk<'a> {
         let touched = self.touch(name, arguments, &Entry { given, between: &between, filled: &filled, is_listed: reading.is_ok() });
         self.read_texts(name, arguments, index);
         let was_fed_found = self.is_fed_found;
-        self.is_fed_found &= name != "xargs" || !arguments.iter().any(|word| word.text.starts_with("-a") || word.text.starts_with("--arg"));
+        if matches!(name, "xargs" | "gxargs") && tables::reads_list(arguments) {
+            (self.is_fed_found, self.is_fed_numbers) = (false, false);
+        }
         self.is_fed_whole &= self.is_fed_found && found::takes_whole(arguments);
         let own = filled.iter().map(|(index, _)| index).chain(&between);
         let places: Vec<usize> = own.filter_map(|index| arguments.get(*index)).map(|argument| argument.at).collect();

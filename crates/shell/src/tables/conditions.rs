@@ -42,7 +42,7 @@ pub(super) fn test(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
 
 fn condition(arguments: &[Argument], from: usize) -> Result<Vec<Started>, Unlisted> {
     let unlisted = |at: usize| Unlisted { index: from + at, what: OPERAND };
-    let is_number = |word: &Argument| word.as_known().is_some_and(is_decimal);
+    let is_number = |word: &Argument| word.is_number || word.as_known().is_some_and(is_decimal);
     match arguments {
         [] | [_] => Ok(Vec::new()),
         [_, operator, _] if operator.as_known().is_some_and(|operator| BINARY.contains(&operator)) => Ok(Vec::new()),

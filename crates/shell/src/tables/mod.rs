@@ -69,7 +69,9 @@ pub use reading::{
 pub use texts::{git_subcommand, gives, reads_names, texts};
 pub use touches::{Touch, touched};
 pub use trees::{trees, trees_of_entry};
+
 pub use words::{is_unsaid_at, is_worded, others, works_here};
+pub use xargs::reads_list;
 
 /// What is known of a program.
 #[derive(Debug)]

@@ -43,12 +43,14 @@ pub(super) fn export(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     first_not(arguments, |text| text.split_once('=').is_some_and(|(name, value)| crate::assignments::is_harmless(name, value)))
 }
 
-/// Signals and process ids. Behind the signal a number with a dash is a group of processes, or all of them.
+/// Signals and process ids, which may be those that a program has printed. Behind the signal a number with a dash is a group of processes, or all
+/// of them.
 pub(super) fn kill(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     if let Some(at) = arguments.iter().skip(1).position(|argument| argument.text.starts_with('-')) {
         return Err(Unlisted { index: at + 1, what: OPERAND });
     }
-    first_not(arguments, |text| {
+    let written: Vec<Argument> = arguments.iter().map(|word| if word.is_number { Argument::known("1") } else { word.clone() }).collect();
+    first_not(&written, |text| {
         let word = text.strip_prefix(['-', '%']).unwrap_or(text);
         !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
     })

@@ -17,6 +17,12 @@ static OPTIONS: LazyLock<Options> = LazyLock::new(|| {
     )
 });
 
+/// Returns whether `xargs` reads a file instead of its input, or is given what its table does not know.
+#[must_use]
+pub fn reads_list(arguments: &[Argument]) -> bool {
+    scan(arguments, &OPTIONS, Style::First).map_or(true, |scan| scan.has(&["a", "arg-file"]))
+}
+
 pub(super) fn xargs(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     let scan = scan(arguments, &OPTIONS, Style::First)?;
     let mut command: Vec<Argument> = scan.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
