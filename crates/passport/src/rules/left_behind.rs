@@ -9,10 +9,13 @@ use super::super::path::{NormalPath, PathSet};
 /// Folders that builds leave behind, and that lie in no place that is worth blocking.
 pub(super) const BUILT: [&str; 2] = ["__pycache__", "node_modules"];
 
-/// Folders that hold what builds, tests and linters write, and are taken away as a whole. No repository is taken to lie in them.
-const LEFT_BEHIND: [&str; 28] = [
+/// Folders that hold what builds, tests and linters write, and are taken away as a whole, and files of fixed names that such programs write. No
+/// repository is taken to lie in them.
+const LEFT_BEHIND: [&str; 43] = [
     ".cache",
+    ".coverage",
     ".eggs",
+    ".eslintcache",
     ".gradle",
     ".mypy_cache",
     ".next",
@@ -26,19 +29,32 @@ const LEFT_BEHIND: [&str; 28] = [
     ".turbo",
     ".venv",
     ".vite",
+    "Cargo.lock",
+    "Gemfile.lock",
+    "Pipfile.lock",
     "_build",
     "bin",
     "build",
+    "composer.lock",
     "coverage",
+    "coverage.xml",
     "dist",
+    "go.sum",
     "htmlcov",
     "logs",
     "obj",
     "out",
+    "package-lock.json",
+    "playwright-report",
+    "pnpm-lock.yaml",
+    "poetry.lock",
     "site-packages",
     "target",
+    "test-results",
     "tmp",
+    "uv.lock",
     "venv",
+    "yarn.lock",
 ];
 
 /// Returns whether a path is such a folder, or lies below one.
