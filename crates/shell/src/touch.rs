@@ -61,7 +61,8 @@ impl Walk<'_> {
             match touch {
                 // All of them go at the end.
                 _ if self.budget == 0 => break,
-                Touch::Pattern(_) if is_shown => {}
+                // `find` and `fd` look for names without a dot beside hidden names too, but `fd` asks for a hidden name by its dot.
+                Touch::Pattern(pattern) if is_shown && !(name.starts_with("fd") && pattern.contains('.')) => {}
                 Touch::Pattern(pattern) => self.patterns.push(pattern),
                 Touch::File { index, path, access } => {
                     let Some(argument) = arguments.get(index) else { continue };

@@ -2,38 +2,18 @@
 
 use super::braces;
 use super::cursor::Parser;
+use super::names::is_loop_name;
 use super::tree::{Command, End, Kind, List, Piece, Pipeline, Redirect, Simple, Word};
 use super::words::ends_word;
 use super::{Construct, Refusal};
 
 /// The words that open or continue something in this grammar.
-const KNOWN: [&str; 13] = ["if", "then", "elif", "else", "fi", "while", "until", "for", "do", "done", "in", "{", "}"];
+pub(super) const KNOWN: [&str; 13] = ["if", "then", "elif", "else", "fi", "while", "until", "for", "do", "done", "in", "{", "}"];
 
 /// The words that are reserved in some shell, beside those. To refuse them here only makes the message better: a command with such a name
 /// would have to be on the list.
-const OTHERS: [&str; 13] =
+pub(super) const OTHERS: [&str; 13] =
     ["case", "esac", "function", "select", "coproc", "repeat", "foreach", "end", "nocorrect", "noglob", "always", "let", "eval"];
-
-/// The variables that a loop may use: none of them means anything to a shell, and no program reads them.
-const LOOP_NAMES: [&str; 70] = [
-    "app", "arch", "bin", "branch", "chunk", "col", "commit", "count", "dir", "dirs", "dst", "entry", "env", "ext", "field", "file",
-    "files", "func", "host", "id", "idx", "image", "img", "input", "item", "job", "key", "lib", "line", "mod", "module", "name", "node",
-    "log", "ns", "num", "out", "output", "package", "page", "part", "pattern", "pkg", "pod", "port", "repo", "rest", "result", "rev",
-    "route", "row", "service", "sha", "size", "src", "step", "svc", "table", "tag", "target", "task", "test", "title", "url", "user",
-    "val", "value", "ver", "version", "word",
-];
-
-/// More of them, in capitals.
-const SHOUTED_NAMES: [&str; 22] = [
-    "BASE", "BRANCH", "COMMIT", "COUNT", "DIR", "DST", "FILE", "FILES", "HASH", "IMAGE", "LAST", "LOG", "NAME", "NUM", "OUT", "PKG",
-    "RESULT", "SHA", "SRC", "TAG", "TOTAL", "VERSION",
-];
-
-/// Returns whether a loop may use a variable of this name: one small letter, or a word of a list.
-#[must_use]
-pub fn is_loop_name(name: &str) -> bool {
-    LOOP_NAMES.contains(&name) || SHOUTED_NAMES.contains(&name) || (name.len() == 1 && name.bytes().all(|byte| byte.is_ascii_lowercase()))
-}
 
 /// Calls a function for every redirection in a list.
 pub(super) fn each_redirect(list: &mut List, call: &mut impl FnMut(&mut Redirect)) {

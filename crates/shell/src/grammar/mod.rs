@@ -21,13 +21,14 @@ mod braces;
 mod commands;
 mod construct;
 mod cursor;
+mod names;
 mod quotes;
 mod redirects;
 mod tree;
 mod words;
 
-pub use commands::is_loop_name;
 pub use construct::Construct;
+pub use names::is_loop_name;
 pub use tree::{Access, Command, End, Kind, List, Piece, Pipeline, Redirect, Simple, Trim, Word};
 
 use cursor::Parser;

@@ -54,6 +54,11 @@ impl Parser<'_> {
                     self.at += 1;
                     word.push("!");
                 }
+                // Of `!: ` it makes an error.
+                Some(b'!') if self.rest().starts_with("!: ") => {
+                    self.at += 1;
+                    word.push("!");
+                }
                 Some(b'!') => return Err(self.refuse(Construct::History)),
                 _ => return Err(self.refuse(Construct::Backtick)),
             }

@@ -45,8 +45,17 @@ pub(super) fn of_find(arguments: &[Argument]) -> Vec<Touch> {
 #[must_use]
 pub fn only_names(program: &str, arguments: &[Argument]) -> bool {
     const ACTIONS: [&str; 5] = ["-delete", "-exec", "-execdir", "-ok", "-okdir"];
-    matches!(program, "find" | "gfind")
-        && !arguments.iter().any(|argument| ACTIONS.contains(&argument.text.as_str()) || argument.text.starts_with("-f"))
+    let mut texts = arguments.iter().map(|argument| argument.text.as_str());
+    match program {
+        "find" | "gfind" => !texts.any(|text| ACTIONS.contains(&text) || text.starts_with("-f")),
+        // Letters may be bundled, and what is computed may be an option.
+        "fd" | "fdfind" => {
+            let is_action =
+                |text: &str| text.starts_with("--e") || text.starts_with('-') && !text.starts_with("--") && text.contains(['x', 'X']);
+            !texts.any(is_action) && arguments.iter().all(|argument| argument.as_known().is_some() || argument.is_operand())
+        }
+        _ => false,
+    }
 }
 
 /// Returns whether a pattern finds every name, perhaps below some folder.
