@@ -187,23 +187,23 @@ impl PathSet {
     /// Returns whether a glob that is a whole path could find a blocked place, or something below it. A relative glob finds no place of the
     /// system, and may begin in every other folder; one that leaves the folder in which it begins may find anything.
     pub(crate) fn may_be_found_at(&self, glob: &str) -> bool {
-        self.may_find(glob, &[]).is_some()
+        self.may_find(glob, &[], &|_| true).is_some()
     }
 
-    /// Returns the entry of a blocked place that may have a name which is found below a folder, where no hidden names are found.
-    pub(crate) fn may_lie_shown_below(&self, folder: &str) -> Option<&str> {
-        self.may_find(folder, &[Component::Shown])
+    /// Returns the entry of a blocked place that counts and may have a name which is found below a folder, where no hidden names are found.
+    pub(crate) fn may_lie_shown_below(&self, folder: &str, counts: &dyn Fn(&str) -> bool) -> Option<&str> {
+        self.may_find(folder, &[Component::Shown], counts)
     }
 
-    /// Returns the entry of the first blocked place that a glob could find.
-    fn may_find(&self, glob: &str, behind: &[Component]) -> Option<&str> {
+    /// Returns the entry of the first blocked place that counts and that a glob could find.
+    fn may_find(&self, glob: &str, behind: &[Component], counts: &dyn Fn(&str) -> bool) -> Option<&str> {
         let first = self.blocked.first()?;
         let lower = glob.to_ascii_lowercase();
         let names = if lower.starts_with('/') { links::names_of(&lower) } else { Vec::new() };
         let found = std::iter::once(&lower).chain(&names).find_map(|glob| {
             let Some(components) = components(glob) else { return Some(first) };
             let start = Start::of(glob);
-            self.blocked.iter().find(|form| form.is_found_by(start, components.iter().chain(behind)))
+            self.blocked.iter().find(|form| form.is_found_by(start, components.iter().chain(behind)) && counts(&form.entry))
         });
         found.map(|form| form.entry.as_str())
     }
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn names_that_are_found_lie_below_their_folder() {
         let lies = |entry: &str, folder: &str| {
-            PathSet::new(vec![entry.to_owned()], Purpose::Block, "p").unwrap().may_lie_shown_below(folder).is_some()
+            PathSet::new(vec![entry.to_owned()], Purpose::Block, "p").unwrap().may_lie_shown_below(folder, &|_| true).is_some()
         };
         for (entry, folder) in [
             ("/workspace/private", "."),

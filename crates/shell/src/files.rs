@@ -63,13 +63,16 @@ pub struct FileOperand {
     pub is_found: bool,
     /// What happens to what lies below it.
     pub below: Below,
+    /// What a program that looks for names below it leaves out: `PATH` with all that lies below, `PATH/*` for what lies below alone, and `**/` in
+    /// front for a name at any depth.
+    pub left_out: Vec<String>,
 }
 
 impl FileOperand {
     /// Returns a file of which only the path is known.
     #[must_use]
     pub fn new(path: String, access: Access) -> Self {
-        Self { path, access, is_glob: false, is_found: false, below: Below::Stays }
+        Self { path, access, is_glob: false, is_found: false, below: Below::Stays, left_out: Vec::new() }
     }
 }
 

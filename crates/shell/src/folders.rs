@@ -84,11 +84,19 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes a folder in which a program looks for names.
-    pub(super) fn search(&mut self, folder: FileOperand) {
+    /// Notes a folder in which a program looks for names. Where the folder at hand is not known, neither are the paths that are left out.
+    pub(super) fn search(&mut self, mut folder: FileOperand) {
+        let is_anywhere = |path: &String| path.starts_with("**/");
         match self.directories.seen(&folder.path) {
-            Some(path) => self.searched.push(FileOperand { path, ..folder }),
-            None => self.unplaced.searched.push(folder),
+            Some(path) => {
+                let seen = |path: &String| if is_anywhere(path) { Some(path.clone()) } else { self.directories.seen(path) };
+                let left_out = folder.left_out.iter().filter_map(seen).collect();
+                self.searched.push(FileOperand { path, left_out, ..folder });
+            }
+            None => {
+                folder.left_out.retain(is_anywhere);
+                self.unplaced.searched.push(folder);
+            }
         }
     }
 

@@ -53,7 +53,7 @@ impl Walk<'_> {
         // Names that are only shown are held by no rule.
         let is_shown = !self.is_read_on && tables::only_names(name, arguments);
         self.note_found(name, arguments, &touches, is_shown);
-        searched_besides(name, arguments, &touches).into_iter().for_each(|folder| self.search(searched(folder)));
+        searched_besides(name, arguments, &touches).into_iter().for_each(|folder| self.search(searched(name, arguments, folder)));
         if tables::works_here(name, arguments) {
             self.operand(FileOperand { below: Below::Unsaid, ..FileOperand::new(".".to_owned(), Access::Read) });
         }
@@ -84,11 +84,11 @@ impl Walk<'_> {
                     self.touch_above((name, arguments), index, &path, access);
                     self.spend(self.directories.seen(&path).map_or(path.len(), |path| path.len()));
                     if FINDERS.contains(&name) && name != "git" && !argument.found {
-                        self.search(searched(path.clone()));
+                        self.search(searched(name, arguments, path.clone()));
                     }
                     // Of more folders than are followed no word is looked at.
                     self.names_relative |= name != "cd" && !path.starts_with(['/', '~']);
-                    self.operand(FileOperand { path, access, is_glob, is_found: argument.found, below });
+                    self.operand(FileOperand { is_glob, is_found: argument.found, below, ..FileOperand::new(path, access) });
                     places.push(index);
                 }
             }
@@ -322,9 +322,10 @@ impl Walk<'_> {
     }
 }
 
-/// Returns a folder in which a program looks for names, as if it wrote there.
-fn searched(path: String) -> FileOperand {
-    FileOperand { below: Below::Searched, ..FileOperand::new(path, Access::Write) }
+/// Returns a folder in which a program looks for names, as if it wrote there, with what it leaves out.
+fn searched(name: &str, arguments: &[Argument], path: String) -> FileOperand {
+    let left_out = tables::left_out(name, arguments, &path);
+    FileOperand { below: Below::Searched, left_out, ..FileOperand::new(path, Access::Write) }
 }
 
 /// Returns what a program touches. Where nothing but its words says that, what an entry names itself is its author's, and what fills its places is

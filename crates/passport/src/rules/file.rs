@@ -2,7 +2,7 @@
 //!
 //! A missing list does not restrict, an empty one allows nothing. Secrets are never read, whatever the lists say.
 
-use bash_commands::Below;
+use bash_commands::{Below, FileOperand};
 
 use super::super::argument_names::fold;
 use super::super::argument_role::ArgumentRole;
@@ -15,10 +15,12 @@ use super::file_arguments::{NOT_LISTED, Origin, read_arguments};
 use super::file_path::{SEVERAL, is_patch, read_path};
 use super::file_patterns::Patterns;
 use super::left_behind::{self, BUILT};
+use super::left_out::is_left_out;
 use super::mcp::takes_whole;
 use super::secrets;
 use super::{
-    Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, quoted, report, unknown_argument,
+    Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, deny_found, deny_if, report,
+    unknown_argument,
 };
 
 /// Arguments that say how and where something is written, and hold nothing that is. Every other text counts as written.
@@ -204,6 +206,21 @@ impl FileLimits {
         })
     }
 
+    fn allowed(&self) -> Option<&PathSet> {
+        if let Field::Valid(allowed) = &self.allowed_paths { Some(allowed) } else { None }
+    }
+
+    /// Checks that no blocked path that counts lies below a path.
+    fn check_below(&self, text: &str, below: Below, counts: &dyn Fn(&str) -> bool) -> Result<(), Denial> {
+        let (path, allowed) = (NormalPath::new(text), self.allowed());
+        check_limit(&self.blocked_paths, |blocked| {
+            deny_if(left_behind::has_blocked(blocked, allowed, &path, (below, counts)), "oap.path_blocked", BELOW)
+        })?;
+        check_limit(&self.blocked_patterns, |patterns| {
+            deny_if(left_behind::has_blocked(&patterns.rooted, allowed, &path, (below, counts)), "oap.blocked_pattern", BELOW)
+        })
+    }
+
     fn check_size(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
         check_amount(&self.max_file_size, || call.arguments.number("content_length"), OVER).map_err(too_large)?;
         let is_path = |name: &str| call.names.role(name).is_some_and(|(role, _)| matches!(role, ArgumentRole::Folder | ArgumentRole::Path));
@@ -269,20 +286,20 @@ impl Rules for FileLimits {
     }
 
     fn check_tree(&self, text: &str, below: Below) -> Result<(), Denial> {
-        let path = NormalPath::new(text);
-        let allowed = if let Field::Valid(allowed) = &self.allowed_paths { Some(allowed) } else { None };
-        check_limit(&self.blocked_paths, |blocked| {
-            deny_if(left_behind::has_blocked(blocked, allowed, &path, below), "oap.path_blocked", BELOW)
-        })?;
-        check_limit(&self.blocked_patterns, |patterns| {
-            deny_if(left_behind::has_blocked(&patterns.rooted, allowed, &path, below), "oap.blocked_pattern", BELOW)
-        })
+        self.check_below(text, below, &|_| true)
     }
 
-    fn check_shown_below(&self, folder: &str) -> Result<(), Denial> {
+    fn check_written_below(&self, folder: &FileOperand, patterns: &[String]) -> Result<(), Denial> {
+        self.check_below(&folder.path, folder.below, &|entry| !is_left_out(entry, folder, self.allowed(), patterns))
+    }
+
+    fn check_shown_below(&self, folder: &FileOperand, patterns: &[String]) -> Result<(), Denial> {
         const MESSAGE: &str =
             "A program reads names that it finds in a folder without a blocked path only, as in find src and rg -l x src; here it may find";
-        check_limit(&self.blocked_paths, |blocked| deny_found(blocked.may_lie_shown_below(folder), "oap.path_blocked", MESSAGE))
+        let counts = |entry: &str| !is_left_out(entry, folder, self.allowed(), patterns);
+        check_limit(&self.blocked_paths, |blocked| {
+            deny_found(blocked.may_lie_shown_below(&folder.path, &counts), "oap.path_blocked", MESSAGE)
+        })
     }
 
     fn check_whole_below(&self, folder: &str, patterns: &[String]) -> Result<(), Denial> {
@@ -366,12 +383,4 @@ impl Rules for FileLimits {
             report(to, "max_file_size", self.check_size(call));
         }
     }
-}
-
-fn deny_if(is_so: bool, code: &'static str, what: &'static str) -> Result<(), Denial> {
-    if is_so { Err(Denial::new(code, what)) } else { Ok(()) }
-}
-
-fn deny_found(found: Option<&str>, code: &'static str, what: &str) -> Result<(), Denial> {
-    found.map_or(Ok(()), |entry| Err(Denial::new(code, format!("{what}: {}", quoted(entry)))))
 }

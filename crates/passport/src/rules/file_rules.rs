@@ -115,7 +115,7 @@ impl FileRules<'_> {
             let goes_away = operands.iter().any(|operand| operand.is_found && operand.access == Access::Read && is_whole(operand));
             folders.try_for_each(|(folder, rules)| {
                 let rules = rules?;
-                rules.check_shown_below(&folder.path)?;
+                rules.check_shown_below(folder, patterns)?;
                 if goes_away { rules.check_whole_below(&folder.path, patterns) } else { Ok(()) }
             })?;
         }
@@ -163,7 +163,7 @@ impl FileRules<'_> {
             let is_free =
                 || searched().next().is_some() && searched().all(|operand| rules.check_tree(&operand.path, Below::Changes).is_ok());
             rules.check_found(patterns).or_else(|denial| if is_free() { Ok(()) } else { Err(denial) })?;
-            searched().try_for_each(|operand| rules.check_tree(&operand.path, operand.below))
+            searched().try_for_each(|operand| rules.check_written_below(operand, patterns))
         })
     }
 }

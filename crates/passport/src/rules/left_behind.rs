@@ -93,8 +93,13 @@ fn names_file(entry: &str) -> bool {
 }
 
 /// Returns whether a blocked place lies below a path, or may do so. Nobody looks in repositories for files by a name with an extension.
-/// `allowed` are the allowed places, in one of which the working folder lies.
-pub(super) fn has_blocked(blocked: &PathSet, allowed: Option<&PathSet>, path: &NormalPath, below: Below) -> bool {
+/// `allowed` are the allowed places, in one of which the working folder lies, and `is_meant` says which blocked places are looked at.
+pub(super) fn has_blocked(
+    blocked: &PathSet,
+    allowed: Option<&PathSet>,
+    path: &NormalPath,
+    (below, is_meant): (Below, &dyn Fn(&str) -> bool),
+) -> bool {
     let is_rooted = |entry: &str| entry.starts_with(['/', '~']);
     let is_tracked = matches!(below, Below::Searched | Below::Tracked);
     let is_near = |entry: &str| {
@@ -104,7 +109,7 @@ pub(super) fn has_blocked(blocked: &PathSet, allowed: Option<&PathSet>, path: &N
     let in_repository = |entry: &str| entry.split('/').any(|part| part.eq_ignore_ascii_case(".git"));
     // Names that are found and written have been chosen by patterns that find no blocked name, and below a file nothing lies.
     let is_file = |entry: &str| below == Below::Searched && names_file(entry);
-    let counts = |entry: &str| is_near(entry) && (!is_tracked || !in_repository(entry)) && !is_file(entry);
+    let counts = |entry: &str| is_meant(entry) && is_near(entry) && (!is_tracked || !in_repository(entry)) && !is_file(entry);
     // What moves is blocked at its new place too, if it is blocked at any depth of all places that may be used.
     let is_left = |entry: &str| {
         let above = entry.split("/**").next().unwrap_or_default();

@@ -9,6 +9,7 @@ mod file_path;
 mod file_patterns;
 mod file_rules;
 mod left_behind;
+mod left_out;
 mod limit;
 mod mcp;
 mod messaging;
@@ -18,7 +19,7 @@ mod web;
 
 use std::collections::HashSet;
 
-use bash_commands::Below;
+use bash_commands::{Below, FileOperand};
 use tollgate_json::{Text, Value};
 
 use super::argument_names::{ArgumentNames, fold};
@@ -29,7 +30,7 @@ use super::fields::{Amount, Field, Malformed, Section, member_path, quoted};
 use super::pack::Pack;
 use super::schema::SchemaFault;
 pub(super) use file_rules::FileRules;
-use limit::{check_amount, check_limit};
+use limit::{check_amount, check_limit, deny_found, deny_if};
 
 /// The treatment of limits that cannot be enforced here, such as numbers of calls over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -113,8 +114,15 @@ trait Rules: std::fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Checks that no blocked path may have a name that is found below a folder; only packs for files have something to say.
-    fn check_shown_below(&self, _folder: &str) -> Result<(), Denial> {
+    /// Checks that no blocked path may have a name that is found below a folder by some patterns, and is read; only packs for files have something
+    /// to say.
+    fn check_shown_below(&self, _folder: &FileOperand, _patterns: &[String]) -> Result<(), Denial> {
+        Ok(())
+    }
+
+    /// Checks that no blocked path may have a name that is found below a folder by some patterns, and is written; only packs for files have
+    /// something to say.
+    fn check_written_below(&self, _folder: &FileOperand, _patterns: &[String]) -> Result<(), Denial> {
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! What `git` reads and writes: folders, files and patterns of them among its operands.
 
+use super::left_out::left_out_pathspec;
 use super::linked::placed;
 use super::looking::HIDDEN_ONES;
 use super::patterns::crossing;
@@ -64,7 +65,8 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     let first = operands.first().copied().unwrap_or_default();
     for index in operands {
         let Some(argument) = arguments.get(index) else { continue };
-        if is_no_file(argument, index > end, subcommand, scanned.as_ref()) {
+        let is_left_out = argument.as_known().and_then(left_out_pathspec).is_some();
+        if is_left_out || is_no_file(argument, index > end, subcommand, scanned.as_ref()) {
             continue;
         }
         let text = argument.text.as_str();
@@ -109,6 +111,9 @@ fn behind_colons(index: usize, text: &str) -> impl Iterator<Item = Touch> {
 pub fn pathspec_folders(arguments: &[Argument]) -> Vec<String> {
     let folder = |index: &usize| {
         let text = arguments.get(*index)?.text.as_str();
+        if left_out_pathspec(text).is_some() {
+            return None;
+        }
         if text.starts_with(':') {
             return Some("..".to_owned());
         }

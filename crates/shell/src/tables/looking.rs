@@ -73,13 +73,13 @@ fn folders_of(pattern: String) -> String {
 }
 
 /// The operators, tests and actions of a `find`.
-struct Expression<'a> {
+pub(super) struct Expression<'a> {
     /// Each with its value, if it has one.
-    words: Vec<(&'a str, &'a str)>,
+    pub(super) words: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Expression<'a> {
-    fn new(arguments: &'a [Argument]) -> Self {
+    pub(super) fn new(arguments: &'a [Argument]) -> Self {
         let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
         Self { words: primaries(arguments).into_iter().map(|at| (text(at), text(at + 1))).collect() }
     }
