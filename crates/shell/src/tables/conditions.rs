@@ -34,7 +34,8 @@ pub(super) fn double_bracket(arguments: &[Argument]) -> Result<Vec<Started>, Unl
 }
 
 pub(super) fn test(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
-    if let Some(index) = arguments.iter().position(|argument| argument.many) {
+    // Of several numbers, or none, a test makes an error.
+    if let Some(index) = arguments.iter().position(|argument| argument.many && !argument.is_number) {
         return Err(Unlisted { index, what: COMPUTED });
     }
     condition(arguments, 0)
