@@ -92,7 +92,7 @@ pub fn is_finder(words: &[&str]) -> bool {
             Some((&"diff", _)) => tables::gives("git", arguments, &["name-only"]),
             // The names of files of a revision stand behind its text.
             Some((&"grep", [letters, rest @ ..])) => {
-                let mut operands = rest.iter().filter(|word| !word.starts_with('-')).skip(1).take_while(|word| **word != "--");
+                let mut operands = rest.iter().take_while(|word| **word != "--").filter(|word| !word.starts_with('-')).skip(1);
                 has_only(letters, "rnilwEFI")
                     && letters.contains('l')
                     && !operands.any(|word| word.contains(['^', '{', ':', '~', '@', ' ']))
