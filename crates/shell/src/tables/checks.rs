@@ -40,7 +40,7 @@ pub fn target(operand: &Argument) -> bool {
     plain(operand) || setting.is_some_and(|(name, value)| is_name(name) && is_number(value))
 }
 
-/// Accepts the name of a workspace, and a script of its package with words for it, as [`forwarded`] takes them.
+/// Accepts the name of a workspace, perhaps with a scope (`@acme/web`), and a script of its package with words for it, as [`forwarded`] takes them.
 pub fn workspace(operands: &[&Argument]) -> Option<usize> {
     let script = match operands {
         [_, run, ..] if run.as_known() == Some("run") => 2,
@@ -54,7 +54,7 @@ pub fn workspace(operands: &[&Argument]) -> Option<usize> {
         return Some(operands.len());
     }
     let accepts = |(place, operand): (usize, &&Argument)| match place {
-        0 => plain(operand),
+        0 => operand.as_known().is_some_and(|name| is_plain(name) && !name.starts_with(['-', '+'])),
         _ if place < script => true,
         _ if place == script => is_script(operand),
         _ => forwarded(operand),
