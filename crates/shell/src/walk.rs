@@ -245,12 +245,7 @@ impl<'a> Walk<'a> {
         let filled = self.allow.and_then(|allow| allow.filled(&words));
         let whole = filled.as_ref().map(|_| (words.len(), Vec::new()));
         let Some((given, between)) = whole.or_else(|| self.given(&program, &words)) else {
-            match tables::is_refused(&program) {
-                // To list it would not help.
-                true => self.doubt_of(Some(program), Construct::Argument(tables::REFUSED), at),
-                false => self.not_allowed.push(index),
-            }
-            return;
+            return self.unlisted(program, index, at);
         };
         let arguments = words.get(1..).unwrap_or_default();
         if self.allow.is_some() && program.contains('/') && !program.starts_with('/') {
@@ -298,6 +293,15 @@ impl<'a> Walk<'a> {
         self.goes(name, arguments, at);
         if name == "git" {
             self.directories.set(outside);
+        }
+    }
+
+    /// Notes that a command is not on the list. Where the program is refused always, to list it would not help.
+    fn unlisted(&mut self, program: String, reached: usize, at: usize) {
+        if tables::is_refused(&program) {
+            self.doubt_of(Some(program), Construct::Argument(tables::REFUSED), at);
+        } else {
+            self.not_allowed.push(reached);
         }
     }
 

@@ -209,22 +209,25 @@ impl Construct {
             Self::ShellText => "write the commands themselves, or their text behind -c in single quotes",
             Self::Directory => "write the absolute path",
             Self::Read => "write while read -r line; do …; done",
-            Self::Argument(tables::COMPUTED) => "put -- in front of it, or begin it with ./",
-            Self::Argument(tables::LITERAL) => "write its text, or begin it with ./",
-            Self::Argument(tables::NAMED) => {
-                "have the list of allowed commands name it, with {word}, {path} or {any} in the place of what changes"
-            }
-            Self::Argument(tables::ASKS) => "run it without a pipe or another input",
-            Self::Argument(tables::NEEDED) => {
-                "write an option such as -m or --check, or have the list of allowed commands name the subcommand"
-            }
-            Self::Argument(tables::COMPUTED_NAME | tables::COMPUTED_WORD) => "run the commands in it first, and write what they print",
-            Self::Argument(tables::REFUSED) => "leave it out: listing it does not allow it",
-            Self::Argument(tables::SUBCOMMAND) => "have the list of allowed commands name the subcommand",
-            Self::Argument(tables::OPERAND) => "write another, or have the list of allowed commands name the command with it",
-            Self::Argument(tables::VALUE) => "write another value, or have the list of allowed commands name the option with it",
-            Self::Argument(tables::MISSING) => "write the others too",
-            Self::Argument(_) => "leave it out, or have the list of allowed commands name it",
+            Self::Argument(what) => instead_of_argument(what),
         }
+    }
+}
+
+/// Returns what to write instead of an argument of which this is said.
+fn instead_of_argument(what: &str) -> &'static str {
+    match what {
+        tables::COMPUTED => "put -- in front of it, or begin it with ./",
+        tables::LITERAL => "write its text, or begin it with ./",
+        tables::NAMED => "have the list of allowed commands name it, with {word}, {path} or {any} in the place of what changes",
+        tables::ASKS => "run it without a pipe or another input",
+        tables::NEEDED => "write an option such as -m or --check, or have the list of allowed commands name the subcommand",
+        tables::COMPUTED_NAME | tables::COMPUTED_WORD => "run the commands in it first, and write what they print",
+        tables::REFUSED => "leave it out: listing it does not allow it",
+        tables::SUBCOMMAND => "have the list of allowed commands name the subcommand",
+        tables::OPERAND => "write another, or have the list of allowed commands name the command with it",
+        tables::VALUE => "write another value, or have the list of allowed commands name the option with it",
+        tables::MISSING => "write the others too",
+        _ => "leave it out, or have the list of allowed commands name it",
     }
 }

@@ -65,8 +65,7 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     let first = operands.first().copied().unwrap_or_default();
     for index in operands {
         let Some(argument) = arguments.get(index) else { continue };
-        let is_left_out = argument.as_known().and_then(left_out_pathspec).is_some();
-        if is_left_out || is_no_file(argument, index > end, subcommand, scanned.as_ref()) {
+        if is_left_out(argument) || is_no_file(argument, index > end, subcommand, scanned.as_ref()) {
             continue;
         }
         let text = argument.text.as_str();
@@ -96,6 +95,11 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
         }
     }
     touched
+}
+
+/// Returns whether an operand says which path is left out, and nothing else.
+fn is_left_out(argument: &Argument) -> bool {
+    argument.as_known().and_then(left_out_pathspec).is_some()
 }
 
 /// What a revision has behind its colons: `REVISION:PATH`.

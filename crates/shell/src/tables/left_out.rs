@@ -1,7 +1,8 @@
 //! What a search leaves out: `find . -name '*.ts' -not -path './private/*'`, `rg -g '!private'`, `git ls-files ':!private'`.
 //!
-//! Each is told as a text: `PATH` for a path with all that lies below, `PATH/*` for what lies below the path alone, and `**/` in front of either for
-//! a name at any depth. A few spellings are read, as the programs read them. Of any other nothing is known, and what it leaves out counts as found.
+//! Each is told as a text: `PATH` for a path with all that lies below, `PATH/*` for what lies below the path alone, and `**/` in front of either
+//! for a name at any depth. A few spellings are read, as the programs read them. Of any other nothing is known, and what it leaves out counts as
+//! found.
 
 use super::git_files::git_operands;
 use super::looking::Expression;

@@ -26,7 +26,7 @@ pub type Reading = Result<Vec<Started>, Unlisted>;
 /// Says of an option that is not in the table.
 pub const OPTION: &str = "an option that is not known to be harmless";
 /// Says of a program of which a list has to say what it may do.
-pub const NAMED: &str = "an argument that no entry names, which every argument of this program needs,";
+pub const NAMED: &str = "an argument that no entry names";
 /// Says of a word that may be an option.
 pub const COMPUTED: &str = "an argument that is computed and may be an option";
 /// Says of a name of a file that the line computes.
