@@ -148,7 +148,9 @@ impl<'c> ArgumentNames<'c> {
         let is_rooted = is_home || said.starts_with(['/', '\\']) || matches!(said.get(1..3), Some(":\\" | ":/"));
         let is_thing = THINGS.contains(&name)
             && (climbs || is_rooted && (!has_blank || is_deep()) || !has_blank && (said.starts_with('.') || said.contains("://")));
-        let is_file = said.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
+        // Some readers take the file behind the sign for data.
+        let is_data = name == "data" && said.strip_prefix('@').is_some_and(|path| path.contains('/'));
+        let is_file = is_data || said.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
         self.pack == Pack::Mcp && (is_file && !has_blank || is_thing)
     }
 

@@ -110,8 +110,8 @@ pub(super) const MCP_TOOLS: &[Names] = &[
 ];
 
 /// TABLE: names of things among these texts, which a server may take for a place.
-pub(super) const THINGS: [&str; 13] =
-    ["base", "branch", "head", "labels", "name", "names", "owner", "ref", "repo", "repository", "state", "status", "tag"];
+pub(super) const THINGS: [&str; 14] =
+    ["base", "branch", "head", "labels", "name", "names", "owner", "ref", "repo", "repository", "script", "state", "status", "tag"];
 
 /// TABLE: tools that send messages.
 pub(super) const MESSAGE_TOOLS: &[Names] = &[

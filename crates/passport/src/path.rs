@@ -226,6 +226,11 @@ impl PathSet {
         self.weight
     }
 
+    /// Returns how many entries there are.
+    pub(super) fn entries(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Returns the entry that covers a path.
     pub(super) fn find(&self, path: &NormalPath) -> Option<&str> {
         let found = match self.purpose {

@@ -250,12 +250,13 @@ impl SubjectArgs {
 }
 
 /// What is wrong with the text of which [`is_no_id`] says so, and what to write.
-pub(super) const NO_ID: &str =
-    "ids are compared as they are, and an asterisk or a blank at an end stands in none; write each id that the events carry";
+pub(super) const NO_ID: &str = "ids are compared as they are, and an asterisk, a blank at an end or a sign that is not shown stands in none; write each id that the events carry";
 
-/// Returns whether a text is hardly the id of anybody: a pattern, or an id with a blank at an end. A control for it would stop nobody.
+/// Returns whether a text is hardly the id of anybody: a pattern, or an id with a blank at an end or a sign that is not shown. A control for it would stop nobody.
 pub(super) fn is_no_id(text: &str) -> bool {
-    text.contains('*') || text.trim() != text
+    let is_hidden =
+        |char: char| char.is_control() || matches!(char, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
+    text.contains('*') || text.trim() != text || text.contains(is_hidden)
 }
 
 /// Reads a kind. The names are a closed set, which the help, errors and completions show.

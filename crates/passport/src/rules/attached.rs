@@ -24,6 +24,9 @@ const JUDGED_MAX: usize = 1_024;
 /// The most names at any depth that are looked at. Blocks of a long message have some hundred.
 const MEMBERS_MAX: usize = 4_096;
 
+/// The most times that texts of a message may say `MEDIA:`. Behind each a line is looked at.
+const SIGNS_MAX: usize = 64;
+
 /// How often a text may hold another one that is written out as JSON.
 const NESTED_MAX: usize = 4;
 
@@ -107,6 +110,8 @@ struct Parts {
     hides_recipient: bool,
     /// How many names have been looked at.
     members: usize,
+    /// How many signs of a file there are in texts.
+    signs: usize,
     /// Whether there is more than is looked at.
     is_over: bool,
 }
@@ -183,11 +188,9 @@ impl Parts {
     fn media(&mut self, text: &str) {
         const SIGN: &str = "media:";
         let lower = text.to_ascii_lowercase();
-        if lower.matches(SIGN).nth(JUDGED_MAX).is_some() {
-            self.is_over = true;
-            return;
-        }
-        for (at, sign) in lower.match_indices(SIGN) {
+        self.signs += lower.matches(SIGN).take(SIGNS_MAX + 1).count();
+        self.is_over |= self.signs > SIGNS_MAX;
+        for (at, sign) in lower.match_indices(SIGN).take(if self.is_over { 0 } else { SIGNS_MAX }) {
             let is_sign = text.get(at..at + sign.len()).is_some_and(|sign| sign == "MEDIA:");
             let rest = text.get(at + sign.len()..).unwrap_or_default();
             // What is longer is no path.
@@ -203,7 +206,8 @@ impl Parts {
                 self.addressed(Said::Place, word);
             }
             let blanks = line.match_indices(char::is_whitespace).map(|(at, _)| at).chain([line.len()]);
-            for named in blanks.skip(1).filter_map(|at| Some(line.get(..at)?.trim_end_matches(is_behind))).filter(|_| begins_path(line)) {
+            let ends: Vec<usize> = if begins_path(word) { blanks.skip(1).collect() } else { Vec::new() };
+            for named in ends.into_iter().filter_map(|at| Some(line.get(..at)?.trim_end_matches(is_behind))) {
                 let has_extension = named.rsplit(char::is_whitespace).next().is_some_and(|last| last.contains('.'));
                 self.file(named, named.len() <= PATH_BYTES_MAX && (has_extension || named.len() == line.trim_end_matches(is_behind).len()));
             }
@@ -217,6 +221,8 @@ impl Parts {
         }
         let paths = self.files.iter().filter(|text| text.len() <= PATH_BYTES_MAX);
         budget::check_places(paths.clone(), call.files.limits.weight())?;
+        let globs = paths.clone().map(|text| &**text).filter(|text| text.contains(['*', '?', '[', '{']));
+        budget::check_compared(globs, call.files.limits.entries())?;
         check_braces(paths.map(|text| &**text))?;
         self.files.iter().try_for_each(|text| check_file(call, text))
     }

@@ -28,6 +28,11 @@ const COMPONENTS: usize = 64;
 /// The most components of a path. Each folder above a path is looked up, so that they take time by their number and by their length.
 const DEPTH_MAX: usize = 256;
 
+/// How many components of globs may be compared with entries of a passport, over a call, and how many each of its texts counts at least. A hundred
+/// globs beside four hundred entries stay within.
+const COMPARED_MAX: usize = 262_144;
+const COMPARED_EACH: usize = 3;
+
 /// The longest word that is taken for one path, in bytes. In a longer one every piece is.
 const WORD_BYTES_MAX: usize = 512;
 
@@ -63,6 +68,18 @@ pub(super) fn check_places<'t>(texts: impl Iterator<Item = &'t Cow<'t, str>> + C
         "Arguments name more places than the budget of steps lets be compared with the passport's patterns; split the call";
     let components = texts.clone().map(|text| steps(text, false)).sum();
     check_weighed(components, weight, texts.map(|text| text.len()).sum(), MESSAGE)
+}
+
+/// Checks that globs, and what is taken with all that lies below, can be compared with every entry that is blocked. `places` are these texts.
+pub(super) fn check_compared<'t>(places: impl Iterator<Item = &'t str>, entries: usize) -> Result<(), Denial> {
+    check_pairs(places.map(|place| COMPARED_EACH + place.bytes().filter(|byte| *byte == b'/').count()).sum(), entries)
+}
+
+/// Checks that so many components can be compared with so many entries.
+pub(super) fn check_pairs(components: usize, entries: usize) -> Result<(), Denial> {
+    const MESSAGE: &str =
+        "Call names more globs, patterns and whole folders than can be compared with the passport's entries; split the call";
+    if components.saturating_mul(entries) > COMPARED_MAX { Err(Denial::new("oap.too_costly", MESSAGE)) } else { Ok(()) }
 }
 
 /// Checks that a path has no more components than any file's.

@@ -338,6 +338,12 @@ impl Rules for FileLimits {
         of(&self.allowed_paths) + of(&self.blocked_paths) + patterns
     }
 
+    fn entries(&self) -> usize {
+        let places = if let Field::Valid(set) = &self.blocked_paths { set.entries() } else { 0 };
+        let patterns = if let Field::Valid(patterns) = &self.blocked_patterns { patterns.entries() } else { 0 };
+        places + patterns
+    }
+
     fn faults(&self) -> Vec<&Malformed> {
         [self.allowed_paths.malformed(), self.blocked_paths.malformed(), self.blocked_patterns.malformed(), self.max_file_size.malformed()]
             .into_iter()
@@ -351,6 +357,10 @@ impl Rules for FileLimits {
         match read_arguments(call, self.is_read) {
             Ok((sorted, paths)) => {
                 if let Err(denial) = budget::check_places(sorted.places(), call.files.limits.weight()) {
+                    return report(to, "budget", Err(denial));
+                }
+                let compared = paths.iter().map(|(_, path)| &**path).filter(|path| path.contains(['*', '?', '[', '{']) || !self.is_read);
+                if let Err(denial) = budget::check_compared(compared, call.files.limits.entries()) {
                     return report(to, "budget", Err(denial));
                 }
                 let folder = sorted.of(ArgumentRole::Folder).next();

@@ -66,6 +66,11 @@ impl Patterns {
         self.find(&NormalPath::new(glob), glob).is_some() || lower.split('/').any(says) && globs.any(|glob| self.may_be_found_at(&glob))
     }
 
+    /// Returns how many entries there are.
+    pub(super) fn entries(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Returns how many patterns a component of a path may be compared with.
     pub(super) fn weight(&self) -> usize {
         self.words.weight() + self.places.weight()

@@ -16,11 +16,20 @@ use super::{FOUND, FileLimits, MATCHED, deny_if};
 /// folder, so each pair is looked at.
 const ROOTED_MAX: usize = 64;
 
+/// How many components each pattern counts at least, with its folder.
+const COMPONENTS_EACH: usize = 4;
+
 impl FileLimits {
     /// Reports the checks of the patterns with which a call looks for names below its folders.
     pub(super) fn check_searches(&self, call: &RuleCall<'_>, sorted: &Sorted<'_>, folders: &[String], to: &mut dyn Report) {
         report(to, "pattern", check_text(call));
         let looked_for = names_looked_for(call);
+        let compared = sorted.of(ArgumentRole::Pattern).chain(&looked_for).map(|pattern| &**pattern);
+        // Every pattern is looked for below every folder.
+        let components: usize = compared.map(|pattern| COMPONENTS_EACH + pattern.matches(['/', ',', ' ']).count()).sum();
+        if let Err(denial) = budget::check_pairs(components.saturating_mul(folders.len() + 1), call.files.limits.entries()) {
+            return report(to, "budget", Err(denial));
+        }
         let patterns = sorted.named(ArgumentRole::Pattern).chain(looked_for.iter().map(|pattern| ("pattern", pattern)));
         for (name, pattern) in patterns {
             if let Some(places) = rooted(call, pattern).filter(|places| places.len().saturating_mul(folders.len() + 1) <= ROOTED_MAX) {
@@ -34,7 +43,7 @@ impl FileLimits {
             let parts = |text: String| text.split([',', ' ']).filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>();
             let expansions: Vec<String> = bash_commands::braces(pattern).into_iter().flat_map(parts).collect();
             let checked = budget::check_glob(&expansions, pattern).and_then(|()| check_pattern(pattern, &expansions, shows_names(call)));
-            report(to, "pattern", checked.and_then(|()| self.check_below(&expansions, folders)));
+            report(to, "pattern", checked.and_then(|()| self.check_expansions(&expansions, folders)));
         }
     }
 
@@ -51,12 +60,12 @@ impl FileLimits {
         }
         if !rest.is_empty() {
             let folders: Vec<String> = std::iter::once(head.clone()).chain(seen).collect();
-            report(to, "pattern", self.check_below(std::slice::from_ref(rest), &folders));
+            report(to, "pattern", self.check_expansions(std::slice::from_ref(rest), &folders));
         }
     }
 
     /// Checks the expansions of a pattern of names below these folders.
-    fn check_below(&self, expansions: &[String], folders: &[String]) -> Result<(), Denial> {
+    fn check_expansions(&self, expansions: &[String], folders: &[String]) -> Result<(), Denial> {
         self.check_looks_for(expansions, folders)?;
         expansions.iter().try_for_each(|glob| self.extensions.check_ending(NormalPath::new(glob).name()))
     }

@@ -80,7 +80,10 @@ fn part_names(entries: Vec<String>, path: &str, expected: &str) -> Result<Vec<St
 /// Returns the names of a list of what is blocked, at `path`. A rule of another form would block nothing.
 fn blocked_names(entries: Vec<String>, path: &str) -> Result<NameSet, Malformed> {
     let is_sign = |char: char| char.is_whitespace() || char.is_control() || "()[]{}^$|\\\"'`;,<>".contains(char);
-    let is_foreign = |entry: &str| entry.contains(is_sign) || entry.contains("://") || entry.starts_with(".*") || entry.contains("_.*");
+    let is_foreign = |entry: &str| {
+        let is_other = path.ends_with("_tools") && entry.contains("__") || entry.contains(':') || !entry.is_ascii();
+        is_other || entry.contains(is_sign) || entry.starts_with(".*") || entry.contains("_.*")
+    };
     let entries =
         without(entries, is_foreign, path, ("a rule of another form, which matches nothing", "a name, such as github or delete_*"))?;
     Ok(NameSet::blocking(entries))

@@ -29,6 +29,9 @@ use super::{check_secrets, is_place_by_name, names_secret, secret};
 /// The most parts of texts under names of places that are looked at: each may be a place of its own.
 const PARTS_MAX: usize = 4_096;
 
+/// The most pieces of texts that are looked at: each may be a blocked place.
+const PIECES_MAX: usize = 65_536;
+
 /// How many characters at the beginning of a text are looked at for the scheme of an address.
 const SCHEME_CHARS_MAX: usize = 32;
 
@@ -64,6 +67,16 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
         return report(to, "arguments", Err(Denial::new("oap.context_too_large", message)));
     }
     let mut effects = effects(call);
+    let is_compared = |text: &&str| effects.takes_whole || text.contains(['*', '?', '[', '{']);
+    let compared = given.iter().map(|given| &*given.text).filter(|text| !budget::is_text(text)).filter(is_compared);
+    if let Err(denial) = budget::check_compared(compared, call.files.limits.entries()) {
+        return report(to, "budget", Err(denial));
+    }
+    let pieces: usize = given.iter().map(|given| given.text.matches(['.', '/']).count()).sum();
+    if pieces > PIECES_MAX {
+        let message = format!("Tool arguments hold {pieces} pieces of texts that may be paths; at most {PIECES_MAX} are looked at");
+        return report(to, "arguments", Err(Denial::new("oap.context_too_large", message)));
+    }
     // What stands under another name too may be what is taken.
     let times = |text: &str| given.iter().filter(|given| given.text == text).count();
     effects.destinations.retain(|text, named| times(text) <= *named);

@@ -208,10 +208,9 @@ fn has_spelled(list: &NameSet, name: &str) -> bool {
     let plain_name = plain(name);
     let has = |name: &str| list.contains(name) || number_spellings(name).iter().any(|name| list.contains(name));
     let part_of = |part: &str| !part.is_empty() && (has(&plain(part)) || list.contains(&part.replace(' ', "")));
-    // Matrix writes the server behind a colon.
+    // Matrix writes the server behind a colon, and behind the id of a chat that of a topic may stand.
     let is_led = plain_name.contains(':') && !name.trim().starts_with(['@', '#', '!']);
     let suffixes = plain_name.match_indices(':').take(PREFIXES_MAX).filter_map(|(at, _)| plain_name.get(at + 1..));
-    // Behind the id of a chat that of a topic may stand.
     let prefixes = plain_name.match_indices(':').take(PREFIXES_MAX).filter_map(|(at, _)| plain_name.get(..at));
     // Around an address there may be a name or a comment.
     let lower = folded(name);

@@ -151,6 +151,11 @@ trait Rules: std::fmt::Debug + Send + Sync {
         0
     }
 
+    /// Returns how many entries of files are blocked; only packs for files have some.
+    fn entries(&self) -> usize {
+        0
+    }
+
     /// Returns the limits that could not be read.
     fn faults(&self) -> Vec<&Malformed>;
 }
@@ -213,12 +218,16 @@ impl Limits {
 
     /// Returns how many patterns of files a component of a path may be compared with.
     fn weight(&self) -> usize {
-        self.packs
-            .iter()
-            .flat_map(|(_, compiled)| compiled)
-            .filter_map(|compiled| compiled.rules.as_ref().ok())
-            .map(|rules| rules.weight())
-            .sum()
+        self.readable().map(|rules| rules.weight()).sum()
+    }
+
+    /// Returns how many entries of files are blocked. A glob, and what is taken whole, is compared with each.
+    fn entries(&self) -> usize {
+        self.readable().map(|rules| rules.entries()).sum()
+    }
+
+    fn readable(&self) -> impl Iterator<Item = &dyn Rules> {
+        self.packs.iter().flat_map(|(_, compiled)| compiled).filter_map(|compiled| compiled.rules.as_deref().ok())
     }
 
     /// Returns the rules of a pack, or the denial where limits cannot be read.
