@@ -88,7 +88,10 @@ fn is_lints(flags: &str) -> bool {
 /// Returns whether a variable may be set to this value in front of any program.
 #[must_use]
 pub fn is_harmless(name: &str, value: &str) -> bool {
+    // `make` and the shells that it starts read more in such a value.
+    let is_plain = !value.contains(['$', '`', ';', '&', '|', '<', '>', '\n', '\\', '"', '\'']);
     (HARMLESS.contains(&name) || NUMBERS.contains(&name))
+        && is_plain
         && match name {
             "GIT_PAGER" | "PAGER" | "MANPAGER" => ["", "cat"].contains(&value),
             // Both leave the text as it is.

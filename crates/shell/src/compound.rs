@@ -40,6 +40,10 @@ impl Walk<'_> {
 
     /// Walks the turns of a loop for one of its words.
     fn turn(&mut self, name: &str, word: &Word, body: &List) {
+        // The folder may be another one where the value is used.
+        if word.pieces.contains(&Piece::Directory) {
+            self.doubt(Construct::Inside, word.at);
+        }
         if word.pieces.iter().any(|piece| matches!(piece, Piece::Process(_))) {
             // Nobody knows what the body does with such a file.
             self.doubt(Construct::Process, word.at);

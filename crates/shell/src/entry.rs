@@ -184,7 +184,7 @@ fn behind_operation(arguments: &[Argument], given: usize) -> Reading {
 /// an entry names itself is its author's. `places` are where such arguments stand in the line.
 pub fn started_in_places(reading: Reading, places: &[usize]) -> Vec<Started> {
     let is_filled = |started: &Started| match started {
-        Started::Command(words) => words.first().is_some_and(|word| places.contains(&word.at)),
+        Started::Command(words) => words.iter().any(|word| places.contains(&word.at)),
         Started::Text(text) => places.contains(&text.at),
     };
     if places.is_empty() {

@@ -78,6 +78,10 @@ impl Walk<'_> {
             Some(Piece::Text(text)) => text.is_empty() || text.starts_with('/'),
             Some(_) => false,
         };
+        // Another name than that of the folder begins there, which nobody knows.
+        if !is_home && !is_path {
+            self.doubt(Construct::Inside, word.at);
+        }
         // Where the home directory is not set, only a slash behind it makes it a path.
         if is_path || !is_home { Certainty::Operand } else { Certainty::Nothing }
     }
@@ -217,8 +221,9 @@ fn trimmed(value: &Argument, trim: &Trim) -> Argument {
         _ => value.certainty,
     };
     // A name without its folders is another one, of a file in the folder at hand that no program has found.
-    let found = value.found && *trim != Trim::Folders;
-    Argument { text: text.to_owned(), certainty, found, ..value.clone() }
+    let is_found = value.found && *trim != Trim::Folders;
+    let computed = value.computed || value.found && !is_found;
+    Argument { text: text.to_owned(), certainty, found: is_found, computed, ..value.clone() }
 }
 
 /// Returns whether a word with a revision in it is as good a name without it: `build-$(…)`, `build-$(…).tgz`.

@@ -178,6 +178,12 @@ impl Directories {
         self.spot.here.as_deref().map(|folder| joined(folder, path))
     }
 
+    /// Returns whether it is known where `cd -` leads.
+    #[must_use]
+    pub fn knows_before(&self) -> bool {
+        self.spot.before.is_some()
+    }
+
     /// Returns a relative path as it is seen from each folder above the folder at hand; none if that folder is not known.
     #[must_use]
     pub fn above(&self, path: &str) -> Vec<String> {
@@ -201,7 +207,7 @@ impl Directories {
         self.has_moved = true;
         let operands: Vec<&Argument> = arguments.iter().filter(|argument| argument.is_operand()).collect();
         let (target, is_glob) = match operands.as_slice() {
-            [] if arguments.is_empty() => ("~", false),
+            [] if arguments.iter().all(|argument| argument.text != "-") => ("~", false),
             [target] if target.text != "-" => (target.text.as_str(), target.as_known().is_none() && target.text.contains(['*', '?', '['])),
             _ => return self.is_lost = true,
         };

@@ -86,7 +86,13 @@ pub fn is_finder(words: &[&str]) -> bool {
         // what a glob may find.
         "ls" => arguments.iter().all(|word| has_only(word, "1crtS") || !word.starts_with('-')),
         "rg" => tables::gives("rg", arguments, &["files", "files-with-matches", "l"]),
-        "grep" | "egrep" | "fgrep" => arguments.first().is_some_and(|word| has_only(word, "rRnilwEFIsvZ") && word.contains('l')),
+        // It takes the beginning of any other long option too, of which some print other texts.
+        "grep" | "egrep" | "fgrep" => {
+            const LONG: [&str; 4] = ["--", "--include", "--exclude", "--exclude-dir"];
+            let is_known = |word: &&str| !word.starts_with("--") || LONG.contains(&word.split('=').next().unwrap_or_default());
+            arguments.first().is_some_and(|word| has_only(word, "rRnilwEFIsvZ") && word.contains('l'))
+                && arguments.iter().all(|word| is_known(&word))
+        }
         "git" => match arguments.split_first() {
             Some((&"ls-files", _)) => true,
             Some((&"diff", _)) => tables::gives("git", arguments, &["name-only"]),
@@ -127,6 +133,12 @@ fn is_filter(words: &[&str]) -> bool {
 /// Returns whether a word is an option of these letters and no others.
 fn has_only(word: &str, letters: &str) -> bool {
     word.strip_prefix('-').is_some_and(|rest| !rest.is_empty() && rest.chars().all(|letter| letters.contains(letter)))
+}
+
+/// Returns whether `grep` prints what does not match.
+#[must_use]
+pub fn is_inverting(argument: &Argument) -> bool {
+    argument.text.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains('v'))
 }
 
 #[cfg(test)]

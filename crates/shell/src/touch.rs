@@ -53,10 +53,7 @@ impl Walk<'_> {
         // Names that are only shown are held by no rule.
         let is_shown = !self.is_read_on && tables::only_names(name, arguments);
         self.note_found(name, arguments, &touches, is_shown);
-        searched_besides(name, arguments, &touches).into_iter().for_each(|folder| self.search(searched(name, arguments, folder)));
-        if tables::works_here(name, arguments) {
-            self.operand(FileOperand { below: Below::Unsaid, ..FileOperand::new(".".to_owned(), Access::Read) });
-        }
+        self.note_folders(name, arguments, &touches);
         for touch in touches {
             match touch {
                 // All of them go at the end.
@@ -94,6 +91,18 @@ impl Walk<'_> {
             }
         }
         places
+    }
+
+    /// Notes the folders in which a program finds names, or works, without being given them: `cd` goes home.
+    fn note_folders(&mut self, name: &str, arguments: &[Argument], touches: &[Touch]) {
+        searched_besides(name, arguments, touches).into_iter().for_each(|folder| self.search(searched(name, arguments, folder)));
+        let is_named = || arguments.iter().any(|argument| argument.is_operand() || argument.text == "-");
+        if matches!(name, "cd" | "pushd") && !is_named() {
+            self.operand(FileOperand::new("~".to_owned(), Access::Read));
+        }
+        if tables::works_here(name, arguments) {
+            self.operand(FileOperand { below: Below::Unsaid, ..FileOperand::new(".".to_owned(), Access::Read) });
+        }
     }
 
     /// Refuses a name of a file that the line computes, under a list.
@@ -156,7 +165,7 @@ impl Walk<'_> {
         // What `xargs` starts gets the names as arguments.
         if self.is_fed_found && name.ends_with("grep") && !matches!(self.ways.last(), Some(Way::Behind(_))) {
             // What names are chosen by looks for names itself.
-            let chosen = texts.iter().filter_map(|at| arguments.get(*at)).filter(|_| !arguments.iter().any(is_inverting));
+            let chosen = texts.iter().filter_map(|at| arguments.get(*at)).filter(|_| !arguments.iter().any(found::is_inverting));
             self.patterns.extend(chosen.flat_map(|pattern| tables::chosen_names(&pattern.text)));
         }
         // What another program reads may be a list of names to it.
@@ -182,9 +191,8 @@ impl Walk<'_> {
 
     /// Notes the folders from which a program loads code, as a variable in front of it says.
     pub(super) fn load_from(&mut self, folders: &str) {
-        for folder in folders.split(':').filter(|folder| !folder.is_empty()) {
-            self.operand(FileOperand::new(folder.to_owned(), Access::Read));
-        }
+        let folders = folders.split(':').filter(|folder| !folder.is_empty());
+        folders.for_each(|folder| self.operand(FileOperand::new(folder.to_owned(), Access::Read)));
     }
 
     /// Notes a file that a program writes what it would print to, which is as good as a redirection. Without a path it is computed.
@@ -238,7 +246,7 @@ impl Walk<'_> {
         }
         for folder in folders {
             let is_back = folder.iter().any(|argument| argument.text == "-");
-            if is_back && !self.directories.has_moved() && self.allow.is_some() {
+            if is_back && !self.directories.knows_before() && self.allow.is_some() {
                 self.doubt(Construct::Directory, at);
             }
             if name == "git" {
@@ -389,9 +397,4 @@ fn finds_hidden(name: &str, arguments: &[Argument]) -> bool {
     };
     let row = FIND_HIDDEN.iter().find(|(names, _)| names.split(' ').any(|other| other == name));
     row.is_some_and(|(_, options)| options.is_empty() || options.iter().any(is_given))
-}
-
-/// Returns whether `grep` prints what does not match.
-fn is_inverting(argument: &Argument) -> bool {
-    argument.text.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains('v'))
 }

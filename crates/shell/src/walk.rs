@@ -270,7 +270,7 @@ impl<'a> Walk<'a> {
         self.fill((name, arguments), filled, &touched, reading.is_ok());
         // What an entry says word for word is its author's, whatever a table makes of it. An interpreter alone reads what it runs.
         let is_written_out = given > 1 && given == words.len() && between.is_empty();
-        self.prints_secrets |= !is_written_out && tables::prints_secrets(name, arguments);
+        self.prints_secrets |= !(is_written_out && places.is_empty()) && tables::prints_secrets(name, arguments);
         let hands_on = is_written_out && hands_on(name, &reading);
         let authored = words.iter().take(if given > 1 { given } else { 0 }).map(|word| word.at).filter(|at| !places.contains(at));
         let outer = std::mem::replace(&mut self.authored, authored.collect());

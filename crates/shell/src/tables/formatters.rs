@@ -1,5 +1,6 @@
 //! Programs that check and rewrite the files that they are given. What they find below a folder is source code by their settings.
 
+use super::options::attached;
 use super::reading::read;
 use super::touches::{Touch, all_words, touched};
 use crate::argument::Argument;
@@ -39,7 +40,7 @@ pub(super) fn is_formatter(program: &str) -> bool {
 /// Returns whether a program expands patterns among its files itself.
 #[must_use]
 pub fn expands_patterns(program: &str) -> bool {
-    matches!(program, "git" | "npm" | "npx" | "bunx") || is_formatter(program)
+    matches!(program, "git" | "npm" | "npx" | "bunx" | "kubectl" | "gh" | "7z" | "7za") || is_formatter(program)
 }
 
 /// The files that it is given. They count as written unless it is known to only check.
@@ -58,10 +59,9 @@ pub(super) fn of_formatter(program: &str, arguments: &[Argument]) -> Vec<Touch> 
     let checks = (needed.is_empty() || texts().any(is_needed)) && !texts().any(|word| is_doubtful(&word));
     let mut touched = all_words(arguments, if checks { Access::Read } else { Access::Write });
     // What is attached to an option that is not known may be a file too.
-    touched.extend(texts().filter(is_doubtful).filter_map(|(index, text)| {
-        let path = text.split_once('=').map(|(_, path)| path).or_else(|| text.get(2..).filter(|_| !text.starts_with("--")))?;
-        (!path.is_empty()).then(|| Touch::File { index, path: path.to_owned(), access: Access::Write })
-    }));
+    let written =
+        |(index, text)| attached(text).into_iter().map(move |path| Touch::File { index, path: path.to_owned(), access: Access::Write });
+    touched.extend(texts().filter(is_doubtful).flat_map(written));
     // Some take the name of a format with the file that they write behind a colon.
     let reports = touched.iter().filter_map(|touch| match touch {
         Touch::File { index, path, .. } => {

@@ -3,6 +3,7 @@
 use super::left_out::left_out_pathspec;
 use super::linked::placed;
 use super::looking::HIDDEN_ONES;
+use super::options::attached;
 use super::patterns::crossing;
 use super::reading::{Scan, scan_subcommand};
 use super::texts::git_subcommand;
@@ -75,10 +76,9 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
         }
         // A name that is no remote is a folder to git.
         let is_folder = matches!(subcommand, "push" | "ls-remote") && index == first && !text.contains(':') && !is_remote(argument);
-        if !is_name || is_folder {
-            touched.extend(file(arguments, index, access));
-        }
-        touched.extend(file(arguments, index, Access::Write).filter(|_| is_folder && subcommand == "push"));
+        let is_pushed = is_folder && subcommand == "push";
+        let accesses = [(!is_name || is_folder).then_some(access), is_pushed.then_some(Access::Write)];
+        touched.extend(accesses.into_iter().flatten().filter_map(|access| file(arguments, index, access)));
         if !OF_REFSPECS.contains(&subcommand) {
             touched.extend(behind_colons(index, text));
         }
@@ -126,9 +126,13 @@ pub fn pathspec_folders(arguments: &[Argument]) -> Vec<String> {
         Some(if is_whole { text } else { front.rsplit_once('/').map_or(".", |(folder, _)| folder) }.to_owned())
     };
     let mut operands = git_operands(arguments);
-    // The first operand of `git grep` is what it looks for.
-    if arguments.get(git_subcommand(arguments)).is_some_and(|subcommand| subcommand.text == "grep") && !operands.is_empty() {
-        operands.remove(0);
+    let end = arguments.iter().position(|argument| argument.text == "--");
+    match arguments.get(git_subcommand(arguments)).map_or("", |subcommand| subcommand.text.as_str()) {
+        // The first operand is what it looks for.
+        "grep" if !operands.is_empty() => drop(operands.remove(0)),
+        // What stands in front of `--` may be a revision, in which any file has changed.
+        "diff" => operands.retain(|index| end.is_some_and(|end| *index > end)),
+        _ => {}
     }
     let folders: Vec<String> =
         operands.iter().filter_map(folder).map(|folder| if folder.is_empty() { "/".to_owned() } else { folder }).collect();
@@ -144,13 +148,14 @@ fn shown_below((index, argument): (usize, &Argument)) -> Option<Touch> {
 
 /// What a subcommand without a table may write: its operands, and the values of its options.
 fn written_by_unknown(arguments: &[Argument], at: usize) -> impl Iterator<Item = Touch> {
-    arguments.iter().enumerate().skip(at + 1).filter_map(|(index, argument)| {
+    arguments.iter().enumerate().skip(at + 1).flat_map(|(index, argument)| {
         let text = argument.text.as_str();
-        let path = match text.strip_prefix("--") {
-            Some(option) => option.split_once('=')?.1,
-            None => text.strip_prefix('-').map_or(text, |option| option.get(1..).unwrap_or_default()),
-        };
-        (!path.is_empty()).then(|| Touch::File { index, path: path.to_owned(), access: Access::Write })
+        let paths = if text.starts_with('-') { attached(text) } else { vec![text] };
+        paths.into_iter().filter(|path| !path.is_empty()).map(move |path| Touch::File {
+            index,
+            path: path.to_owned(),
+            access: Access::Write,
+        })
     })
 }
 

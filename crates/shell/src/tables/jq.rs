@@ -17,8 +17,8 @@ pub(super) fn is_filter(operand: &Argument) -> bool {
 }
 
 /// Accepts an operand of `yq`: each may be the filter, and options may stand behind it. Without brackets and semicolons a filter calls nothing
-/// with an argument, and loads no file.
+/// with an argument, but for what loads a file.
 pub(super) fn is_yq(operand: &Argument) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-[]\" |/:,*+~@%".contains(&byte);
-    operand.as_known().is_some_and(|text| text.bytes().all(is_plain) && !text.starts_with('-'))
+    operand.as_known().is_some_and(|text| text.bytes().all(is_plain) && !text.starts_with('-') && !text.contains("load"))
 }

@@ -137,3 +137,15 @@ fn value_kind(word: &str) -> Value {
         _ => Value::Text,
     }
 }
+
+/// The most letters in front of a value that is attached to them.
+const LETTERS_MAX: usize = 8;
+
+/// Returns what may be the value that is attached to an option: behind `=`, or behind any of its letters, of which several may stand together
+/// (`-itv/x:/y`).
+pub(super) fn attached(text: &str) -> Vec<&str> {
+    let value = text.split_once('=').map(|(_, value)| value);
+    let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+    let ends = letters.char_indices().take(LETTERS_MAX).take_while(|(_, letter)| letter.is_ascii_alphabetic()).map(|(at, _)| at + 1);
+    value.into_iter().chain(ends.filter_map(|at| letters.get(at..))).filter(|value| !value.is_empty()).collect()
+}

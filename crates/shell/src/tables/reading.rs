@@ -38,14 +38,13 @@ pub fn read(program: &str, arguments: &[Argument]) -> Reading {
         return Ok(reader.started);
     }
     let Some(subcommand) = reader.subcommand(table)? else {
-        reader.needs(&table.options)?;
-        return Ok(reader.started);
+        return reader.needs(&table.options).map(|()| reader.started);
     };
     reader.is_met = false;
     let (options, style) = (&subcommand.options, style_of(table, subcommand));
     // Of what is handed on nothing is the program's own.
-    let is_all = matches!(subcommand.operands, Operands::Forwarded { named: false });
-    let operands = if is_all { Vec::new() } else { reader.options(options, style)? };
+    let reads = !matches!(subcommand.operands, Operands::Forwarded { named: false });
+    let operands = reads.then(|| reader.options(options, style)).transpose()?.unwrap_or_default();
     reader.operands(&operands, subcommand.operands)?;
     reader.needs(options)?;
     Ok(reader.started)

@@ -76,28 +76,11 @@ const ROWS: &[(&str, Kind)] = &[
 ];
 
 /// TABLE: long options whose value is a file that is read, whatever the program.
-const FILE_OPTIONS: [&str; 17] = [
-    "--arg-file",
-    "--contents",
-    "--exclude-from",
-    "--exclude-per-directory",
-    "--file",
-    "--filename",
-    "--files0-from",
-    "--format-file",
-    "--from-file",
-    "--ignore-revs-file",
-    "--in",
-    "--pathspec-from-file",
-    "--reference",
-    "--sysroot",
-    "--template",
-    "--values",
-    "--kubeconfig",
-];
+const FILE_OPTIONS: &str = "--arg-file --contents --exclude-from --exclude-per-directory --file --filename --files0-from --format-file \
+     --from-file --ignore-revs-file --in --pathspec-from-file --reference --sysroot --template --values --kubeconfig";
 
 /// TABLE: long options whose value is a file that is written, whatever the program.
-const OUTPUT_OPTIONS: [&str; 2] = ["--out", "--output-file"];
+const OUTPUT_OPTIONS: &str = "--out --output-file";
 
 /// TABLE: options of one letter whose value is a file that is read, by program.
 const FILE_LETTERS: [(&str, &str); 12] = [
@@ -347,9 +330,10 @@ fn own_patterns(program: &str, arguments: &[Argument]) -> Vec<Touch> {
 fn of_file_option(program: &str, text: &str) -> Option<Access> {
     let long = text.strip_prefix("--").filter(|long| !long.is_empty())?;
     let is_own = is_long_option(program, long);
-    let is_one = |options: &[&str]| options.iter().any(|option| if is_own { *option == text } else { option.starts_with(text) });
-    let read = is_one(&FILE_OPTIONS).then_some(Access::Read);
-    if is_one(&OUTPUT_OPTIONS) { Some(Access::Write) } else { read }
+    let is_one =
+        |options: &str| options.split_ascii_whitespace().any(|option| if is_own { option == text } else { option.starts_with(text) });
+    let read = is_one(FILE_OPTIONS).then_some(Access::Read);
+    if is_one(OUTPUT_OPTIONS) { Some(Access::Write) } else { read }
 }
 
 /// Returns whether a program's table has this long option, behind any subcommand.

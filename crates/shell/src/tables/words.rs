@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::handed::copied;
 use super::looking::HIDDEN_ONES;
+use super::options::attached;
 use super::reading::{Scan, scan_subcommand};
 use super::touches::{Touch, in_rows, scan_of, words};
 use super::{Program, formatters, is_known, program, runs, table};
@@ -119,11 +120,7 @@ pub(super) fn of_words(name: &str, arguments: &[Argument], is_listed: bool) -> V
         }
         words => words == Some(Words::Targets) && is_listed,
     };
-    let is_package = |index: usize| {
-        let before = index.checked_sub(1).and_then(|at| arguments.get(at)).map_or("", |word| word.text.as_str());
-        let is_attached = |word: &Argument| word.text.starts_with("--filter=") || word.text.starts_with("--workspace=");
-        matches!(before, "-e" | "--editable" | "-pl" | "--filter" | "--workspace") || arguments.get(index).is_some_and(is_attached)
-    };
+    let is_package = |index: usize| selects_package(arguments, index);
     let runs = runs(name).is_some();
     let words = words(arguments);
     let rewrites = words_of(name) == Some(Words::Targets) && writes(arguments, &words);
@@ -146,28 +143,40 @@ pub(super) fn of_words(name: &str, arguments: &[Argument], is_listed: bool) -> V
     let others = others(name, arguments);
     let is_left = |index: usize| others.binary_search(&index).is_err();
     for (index, argument) in arguments.iter().enumerate().filter(|(index, argument)| counts(*index, argument) && is_left(*index)) {
-        let text = argument.text.as_str();
-        let dd = text.strip_prefix("if=").or_else(|| text.strip_prefix("of=")).filter(|_| name == "dd");
-        let text = match dd {
-            Some(path) => path,
-            None if words.binary_search(&index).is_ok() => text,
-            // A value may be attached to an option: `--config=PATH`, `-cPATH`.
-            None if runs || !is_known(name) || is_sender(name) => {
-                text.split_once('=').map_or_else(|| text.get(2..), |(_, value)| Some(value)).unwrap_or_default()
-            }
-            None => continue,
-        };
         let is_named = is_package(index);
-        let files = pieces(if is_named { folder_of_package(text) } else { text })
+        let texts = texts_of(name, &argument.text, words.binary_search(&index).is_ok());
+        let files = texts
+            .iter()
+            .flat_map(|text| pieces(if is_named { folder_of_package(text) } else { text }))
             .filter(|piece| is_file(piece, index) || is_named && !piece.is_empty());
         for piece in files {
             touched.push(Touch::File { index, path: piece.to_owned(), access });
             touched.extend(is_written(index).then(|| Touch::File { index, path: piece.to_owned(), access: Access::Write }));
         }
-        touched.extend((text.matches(':').count() > COLONS_MAX).then(|| Touch::Pattern(HIDDEN_ONES.to_owned())));
+        let is_crowded = texts.iter().any(|text| text.matches(':').count() > COLONS_MAX);
+        touched.extend(is_crowded.then(|| Touch::Pattern(HIDDEN_ONES.to_owned())));
     }
     touched.extend(written_by_gh(name, arguments));
     touched
+}
+
+/// Returns the texts of an argument that may be files: the word itself, and what may be attached to an option (`--config=PATH`, `-cPATH`). What
+/// stands behind `--` is a word, and may be an option to what is run.
+fn texts_of<'a>(name: &str, text: &'a str, is_word: bool) -> Vec<&'a str> {
+    match text.strip_prefix("if=").or_else(|| text.strip_prefix("of=")).filter(|_| name == "dd") {
+        Some(path) => vec![path],
+        None if is_word && text.starts_with('-') => std::iter::once(text).chain(attached(text)).collect(),
+        None if is_word => vec![text],
+        None if runs(name).is_some() || !is_known(name) || is_sender(name) => attached(text),
+        None => Vec::new(),
+    }
+}
+
+/// Returns whether an argument is the value of an option that selects packages, attached or not.
+fn selects_package(arguments: &[Argument], index: usize) -> bool {
+    let before = index.checked_sub(1).and_then(|at| arguments.get(at)).map_or("", |word| word.text.as_str());
+    let is_attached = |word: &Argument| word.text.starts_with("--filter=") || word.text.starts_with("--workspace=");
+    matches!(before, "-e" | "--editable" | "-pl" | "--filter" | "--workspace") || arguments.get(index).is_some_and(is_attached)
 }
 
 /// Returns the folder in what selects a package: `./x...`, `...^{x}`, `!./x`, `x[extra]`.
@@ -220,7 +229,8 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
         .filter(move |piece| is_address || !piece.contains('='))
         .chain(values)
         .chain(listed)
-        .map(|piece| piece.trim_start_matches(['@', '<']))
+        .chain(text.split('#').next().filter(|front| front.len() < text.len()))
+        .map(|piece| piece.trim_matches('"').trim_start_matches(['@', '<']))
 }
 
 /// Returns whether a setting of a mount names a place in a container, or no place.
