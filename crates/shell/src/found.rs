@@ -89,9 +89,9 @@ pub fn is_finder(words: &[&str]) -> bool {
         // It takes the beginning of any other long option too, of which some print other texts.
         "grep" | "egrep" | "fgrep" => {
             const LONG: [&str; 4] = ["--", "--include", "--exclude", "--exclude-dir"];
-            let is_known = |word: &&str| !word.starts_with("--") || LONG.contains(&word.split('=').next().unwrap_or_default());
+            let is_known = |word: &str| !word.starts_with("--") || LONG.contains(&word.split('=').next().unwrap_or_default());
             arguments.first().is_some_and(|word| has_only(word, "rRnilwEFIsvZ") && word.contains('l'))
-                && arguments.iter().all(|word| is_known(&word))
+                && arguments.iter().all(|word| is_known(word))
         }
         "git" => match arguments.split_first() {
             Some((&"ls-files", _)) => true,

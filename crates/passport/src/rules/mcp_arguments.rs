@@ -239,12 +239,8 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
             let found = given.said.addresses_in(text).into_iter().chain(Said::Unknown.addresses_in(attached.unwrap_or_default()));
             let said: Vec<Cow<'_, str>> = found.map(Cow::Owned).collect();
             report(to, "private network", check_said(&said));
-            let may_be_file = |piece: &str| piece.contains(['/', '\\', '.', '_']);
-            // Who reads it as a line takes its quotes away.
-            let bare = text.replace(['"', '\'', '\\'], "");
-            let lines = std::iter::once(text).chain(Some(bare.as_str()).filter(|bare| bare.len() < text.len()));
-            let mut pieces = lines.map(|line| check_pieces(call, line, may_be_file, effects.writes));
-            report(to, "path", check_place(call, text, given.said, effects).and_then(|()| pieces.try_for_each(|checked| checked)));
+            let placed = check_place(call, text, given.said, effects);
+            report(to, "path", placed.and_then(|()| check_line_pieces(call, text, effects.writes)));
         }
     }
 }
@@ -253,6 +249,14 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
 fn check_address(call: &RuleCall<'_>, url: &str, to: &mut dyn Report) {
     report(to, "private network", check_said(&[Cow::Borrowed(url)]));
     call.files.check_address(url, to);
+}
+
+/// Checks the pieces of a text as it stands, and as who reads it as a line takes it: without quotes and backslashes.
+fn check_line_pieces(call: &RuleCall<'_>, text: &str, writes: bool) -> Result<(), Denial> {
+    let may_be_file = |piece: &str| piece.contains(['/', '\\', '.', '_']);
+    let bare = text.replace(['"', '\'', '\\'], "");
+    let mut lines = std::iter::once(text).chain(Some(bare.as_str()).filter(|bare| bare.len() < text.len()));
+    lines.try_for_each(|line| check_pieces(call, line, may_be_file, writes))
 }
 
 /// Checks what stands behind the scheme of a server's own, which may be a path to the server.

@@ -10,8 +10,8 @@ use super::reading::scan;
 use super::{git_subcommand, table};
 use crate::argument::Argument;
 
-/// The most paths of a search that are told.
-const TOLD_MAX: usize = 8;
+/// The most paths that a search leaves out and that are looked at.
+const PATHS_MAX: usize = 8;
 
 /// TABLE: actions of `find`.
 const ACTIONS: [&str; 11] = ["-delete", "-exec", "-execdir", "-fls", "-fprint", "-fprintf", "-ls", "-ok", "-print", "-print0", "-printf"];
@@ -28,7 +28,7 @@ pub fn left_out(program: &str, arguments: &[Argument], folder: &str) -> Vec<Stri
         "git" => of_git(arguments),
         _ => Vec::new(),
     };
-    found.truncate(TOLD_MAX);
+    found.truncate(PATHS_MAX);
     found
 }
 
