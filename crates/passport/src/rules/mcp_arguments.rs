@@ -239,8 +239,7 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
             let found = given.said.addresses_in(text).into_iter().chain(Said::Unknown.addresses_in(attached.unwrap_or_default()));
             let said: Vec<Cow<'_, str>> = found.map(Cow::Owned).collect();
             report(to, "private network", check_said(&said));
-            let placed = check_place(call, text, given.said, effects);
-            report(to, "path", placed.and_then(|()| check_line_pieces(call, text, effects.writes)));
+            report(to, "path", check_place(call, text, given.said, effects).and_then(|()| check_line_pieces(call, text, effects.writes)));
         }
     }
 }
