@@ -160,7 +160,10 @@ impl<'v> Sorted<'v> {
     pub(super) fn places(&self) -> impl Iterator<Item = &Cow<'v, str>> + Clone {
         let is_path = |role: ArgumentRole| matches!(role, ArgumentRole::Path | ArgumentRole::Pattern);
         let paths = self.texts.iter().filter(move |(role, ..)| is_path(*role)).map(|(.., text)| text);
-        paths.chain(&self.unknown).chain(&self.unknown_names).chain(self.placed.iter().map(|(_, text)| text))
+        paths
+            .chain(&self.unknown)
+            .chain(&self.unknown_names)
+            .chain(self.placed.iter().filter(|(said, _)| *said != Said::Prose).map(|(_, text)| text))
     }
 
     fn members(&mut self, object: Value<'v>, outer: Option<(ArgumentRole, &'v str)>, names: &ArgumentNames<'v>) -> Result<(), Denial> {

@@ -13,7 +13,7 @@ impl PathSet {
             path.split('/').filter(|part| !matches!(*part, "" | ".")).map(str::to_ascii_lowercase).collect()
         };
         let globs: Vec<ShellGlob> = parts(&path.text).iter().map(|part| ShellGlob::new(part)).collect();
-        self.entries.iter().filter(|entry| counts(entry)).any(|entry| {
+        let lies_below = |entry: &&String| {
             let names = parts(entry);
             let written = names.iter().take_while(|name| !glob::has_wildcards(name)).count();
             let first = usize::from(entry.starts_with('/'));
@@ -24,7 +24,9 @@ impl PathSet {
                     let is_above = globs.len() <= rest.len() && start + globs.len() < names.len();
                     is_above && globs.iter().zip(rest).all(|(glob, name)| glob.meets(name))
                 })
-        })
+        };
+        // Whether an entry counts takes longer to say.
+        self.entries.iter().filter(lies_below).any(|entry| counts(entry))
     }
 
     /// Returns whether an entry for any depth (`**`) could have a place below a path, which may be a glob. A path that is relative may lie
@@ -32,12 +34,13 @@ impl PathSet {
     pub(crate) fn may_have_below(&self, path: &NormalPath, counts: &dyn Fn(&str) -> bool) -> bool {
         let lower = path.text.to_ascii_lowercase();
         let globs: Vec<ShellGlob> = lower.split('/').filter(|part| !matches!(*part, "" | ".")).map(ShellGlob::new).collect();
-        self.entries.iter().filter(|entry| counts(entry)).any(|entry| {
+        let may_lie = |entry: &&String| {
             let Some((above, _)) = entry.split_once("**") else { return false };
             let names: Vec<String> =
                 above.split('/').filter(|part| !part.is_empty()).map(|part| part.to_ascii_lowercase().replace('?', "*")).collect();
             path.root == Root::Relative || !entry.starts_with(['/', '~']) || globs.iter().zip(&names).all(|(glob, name)| glob.meets(name))
-        })
+        };
+        self.entries.iter().filter(may_lie).any(|entry| counts(entry))
     }
 
     /// Returns whether all entries lie below a folder by their text.

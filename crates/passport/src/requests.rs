@@ -10,10 +10,14 @@ pub(super) fn is_file_sent(name: &str, said: &str) -> bool {
 
 /// Returns whether a route may be more than a path behind the address of a server: `//host`, `@host`, `:80@host`, `.host`.
 pub(super) fn may_lead_away(route: &str) -> bool {
-    let rest = route.trim().strip_prefix('/').unwrap_or(route.trim());
-    rest.starts_with(['/', '\\', '@', ':'])
-        || route.trim().starts_with('.')
-        || rest.split(['/', '?', '#']).next().is_some_and(|first| first.contains('@'))
+    let route = route.trim();
+    // Behind a slash it is a path, unless that begins a host.
+    if let Some(rest) = route.strip_prefix(['/', '\\']) {
+        return rest.starts_with(['/', '\\']);
+    }
+    let is_port = route.strip_prefix(':').is_some_and(|port| port.starts_with(|first: char| first.is_ascii_digit()));
+    let first = route.split(['/', '?', '#']).next().unwrap_or_default();
+    is_port || first.contains('@') || first.starts_with('.') && !matches!(first, "." | "..")
 }
 
 /// Returns the address to which such a route leads.

@@ -101,8 +101,9 @@ impl FileRules<'_> {
     /// Checks the files that programs are given by arguments, and the names that programs have found by some patterns. That a program may be run
     /// at all is for the list of commands: no capability for files is asked for.
     pub(super) fn check_operands(&self, operands: &[FileOperand], patterns: &[String]) -> Result<(), Denial> {
-        let compared =
-            operands.iter().filter(|operand| operand.is_glob || operand.below != Below::Stays).map(|operand| operand.path.as_str());
+        let is_whole =
+            |operand: &FileOperand| !operand.is_found && !matches!(operand.below, Below::Stays | Below::Searched | Below::Unsaid);
+        let compared = operands.iter().filter(|operand| operand.is_glob || is_whole(operand)).map(|operand| operand.path.as_str());
         budget::check_compared(compared, self.limits.entries())?;
         let searched = || operands.iter().filter(|operand| operand.below == Below::Searched && operand.access == Access::Read);
         let is_searched = searched().next().is_some();

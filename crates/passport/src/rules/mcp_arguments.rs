@@ -68,11 +68,16 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
     }
     let mut effects = effects(call);
     let is_compared = |text: &&str| effects.takes_whole || text.contains(['*', '?', '[', '{']);
-    let compared = given.iter().map(|given| &*given.text).filter(|text| !budget::is_text(text)).filter(is_compared);
+    let compared = given
+        .iter()
+        .filter(|given| given.said != Said::Prose)
+        .map(|given| &*given.text)
+        .filter(|text| !budget::is_text(text))
+        .filter(is_compared);
     if let Err(denial) = budget::check_compared(compared, call.files.limits.entries()) {
         return report(to, "budget", Err(denial));
     }
-    let pieces: usize = given.iter().map(|given| given.text.matches(['.', '/']).count()).sum();
+    let pieces: usize = given.iter().map(|given| given.text.matches(['.', '/', '_', '\\']).count()).sum();
     if pieces > PIECES_MAX {
         let message = format!("Tool arguments hold {pieces} pieces of texts that may be paths; at most {PIECES_MAX} are looked at");
         return report(to, "arguments", Err(Denial::new("oap.context_too_large", message)));

@@ -23,6 +23,9 @@ const WRITING: &str = "add append apply archive compress copy cp create delete e
 /// TABLE: words of names of tools that take a folder with all that lies in it.
 const WHOLE: &str = "backup chmod chown clean cp deploy duplicate link mirror mv pack publish rm rmdir share symlink sync tar wipe zip";
 
+/// TABLE: those of these words that are nouns too.
+const NOUNS: [&str; 6] = ["clean", "deploy", "link", "publish", "share", "symlink"];
+
 /// TABLE: beginnings of such words.
 const WHOLE_BEGINS: [&str; 24] = [
     "archiv",
@@ -100,8 +103,10 @@ pub(super) fn effects<'c>(call: &RuleCall<'c>) -> Effects<'c> {
     let is_output = |key: &str| Said::under(key).is_place() && words_of(key).iter().any(|word| OUTPUT.contains(&word.as_str()));
     // What is fetched from elsewhere goes into the file that is named beside, and an option may name one too.
     let fetches = call.arguments.has_name(|key| fold(key).is_some_and(|name| FETCHED.contains(&name.as_str())));
-    let comes_to_file = fetches && call.arguments.has_name(|key| Said::under(key) == Said::File);
-    let has_option = call.arguments.has_text(|text| text.trim_start().starts_with('-'));
+    let is_named_file = |key: &str| fold(key).is_some_and(|name| ["file", "filename", "filepath"].iter().any(|end| name.ends_with(end)));
+    let comes_to_file = fetches && call.arguments.has_name(is_named_file);
+    let is_option = |text: &str| text.starts_with('-') && text.contains('/') && !text.contains(char::is_whitespace);
+    let has_option = call.arguments.has_text(|text| is_option(text.trim()));
     let writes = !reads || has(WRITING) || call.arguments.has_name(is_output) || comes_to_file || has_option;
     Effects { writes, takes_whole, destinations, elsewhere }
 }
@@ -112,8 +117,11 @@ pub(in super::super) fn takes_whole(tool: &str) -> bool {
 }
 
 fn are_whole(words: &[String]) -> bool {
+    // A tool that reads may name what it reads so: `list_deploy_keys`.
+    let reads = words.first().is_some_and(|first| READING.contains(&first.as_str()));
     let is_whole = |word: &String| {
-        WHOLE.split_ascii_whitespace().any(|known| known == word) || WHOLE_BEGINS.iter().any(|begin| word.starts_with(begin))
+        !(reads && NOUNS.contains(&word.as_str())) && WHOLE.split_ascii_whitespace().any(|known| known == word)
+            || WHOLE_BEGINS.iter().any(|begin| word.starts_with(begin))
     };
     words.iter().any(is_whole)
 }

@@ -94,7 +94,10 @@ pub(super) fn check_pieces(call: &RuleCall<'_>, text: &str, is_path: impl Fn(&st
     let is_part = |piece: &&str| (piece.len() < text.len() || piece.contains('\\')) && piece.len() <= PATH_BYTES_MAX && is_path(piece);
     let paths: Vec<Cow<'_, str>> = pieces.filter(is_part).map(|piece| piece.replace('\\', "/").into()).collect();
     budget::check_places(paths.iter(), call.files.limits.weight())?;
-    let check = |path: &Cow<'_, str>| match names_secret(path) || secrets::secret_word(path) {
+    // In a program a name with a dot is a member (`e.key`, `meta.env`).
+    let is_code = text.contains(|char: char| "(){}[]$;>".contains(char));
+    let is_member = |path: &str| is_code && !path.contains('/') && !path.starts_with('.') && path.contains('.');
+    let check = |path: &Cow<'_, str>| match !is_member(path) && (names_secret(path) || secrets::secret_word(path)) {
         true => Err(secret(path)),
         // The name of a key has no other sign.
         false if path.contains(['/', '.']) => call.files.check_unblocked(path, writes),

@@ -12,6 +12,13 @@ const BETWEEN: &str = ",;|\"'`()[]{}<>";
 pub(super) fn is_prose(text: &str) -> bool {
     // Some readers leave out what stands in front of a path.
     let text = text.trim().trim_start_matches(|char: char| BETWEEN.contains(char) || "@=\u{feff}".contains(char)).trim();
+    // So a command to a bot begins.
+    let is_command = |word: &str| {
+        word.strip_prefix('/').is_some_and(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-'))
+    };
+    if text.split_whitespace().next().is_some_and(is_command) {
+        return true;
+    }
     text.contains(char::is_whitespace) && !is_begun(text) && !plain_spelling(text).is_some_and(|spelling| is_begun(&spelling))
 }
 
