@@ -100,7 +100,9 @@ impl Walk<'_> {
         if matches!(name, "cd" | "pushd") && !is_named() {
             self.operand(FileOperand::new("~".to_owned(), Access::Read));
         }
-        if tables::works_here(name, arguments) {
+        // Where the line has gone nowhere, the folder is that of the call.
+        let is_elsewhere = self.directories.seen(".").is_none_or(|here| !matches!(here.as_str(), "" | "."));
+        if is_elsewhere && tables::works_here(name, arguments) {
             self.operand(FileOperand { below: Below::Unsaid, ..FileOperand::new(".".to_owned(), Access::Read) });
         }
     }

@@ -2,18 +2,10 @@
 
 use super::braces;
 use super::cursor::Parser;
-use super::names::is_loop_name;
+use super::names::{KNOWN, OTHERS, is_loop_name};
 use super::tree::{Command, End, Kind, List, Piece, Pipeline, Redirect, Simple, Word};
 use super::words::ends_word;
 use super::{Construct, Refusal};
-
-/// The words that open or continue something in this grammar.
-pub(super) const KNOWN: [&str; 13] = ["if", "then", "elif", "else", "fi", "while", "until", "for", "do", "done", "in", "{", "}"];
-
-/// The words that are reserved in some shell, beside those. To refuse them here only makes the message better: a command with such a name
-/// would have to be on the list.
-pub(super) const OTHERS: [&str; 13] =
-    ["case", "esac", "function", "select", "coproc", "repeat", "foreach", "end", "nocorrect", "noglob", "always", "let", "eval"];
 
 /// Calls a function for every redirection in a list.
 pub(super) fn each_redirect(list: &mut List, call: &mut impl FnMut(&mut Redirect)) {

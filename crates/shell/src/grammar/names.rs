@@ -3,7 +3,13 @@
 //! POSIX leaves names with small letters to applications: no utility of the standard reads a variable of such a name. So a name of small letters,
 //! digits and `_` is free, but for the names below. In capitals a program may read any name, and only the names of a list are free.
 
-use super::commands::{KNOWN, OTHERS};
+/// The words that open or continue something in this grammar.
+pub(super) const KNOWN: [&str; 13] = ["if", "then", "elif", "else", "fi", "while", "until", "for", "do", "done", "in", "{", "}"];
+
+/// The words that are reserved in some shell, beside those. To refuse them here only makes the message better: a command with such a name
+/// would have to be on the list.
+pub(super) const OTHERS: [&str; 13] =
+    ["case", "esac", "function", "select", "coproc", "repeat", "foreach", "end", "nocorrect", "noglob", "always", "let", "eval"];
 
 /// TABLE: names in small letters that zsh gives a meaning, with its modules, and bash: `zshparam(1)`, `zshmodules(1)`, `zshcompwid(1)`, `bash(1)`.
 const OF_SHELLS: &str = "aliases argv auto_resume builtins cdpath commands compstate dirstack epochtime errnos fignore fpath funcfiletrace \
@@ -11,9 +17,8 @@ const OF_SHELLS: &str = "aliases argv auto_resume builtins cdpath commands comps
      manpath mapfile match mbegin mend module_path modules nameddirs options parameters patchars path pipestatus prompt psvar reply reswords \
      saliases signals status sysparams termcap terminfo userdirs usergroups watch widgets words";
 
-/// TABLE: how names begin and end that programs and shells read all the same: `http_proxy`, `npm_config_prefix`, `zle_highlight`.
+/// TABLE: how names begin that programs and shells read all the same: `npm_config_prefix`, `zle_highlight`. So do those that end in `proxy`.
 const FRONTS: [&str; 8] = ["bash_", "dis_", "git_", "npm_", "pip_", "zle_", "zsh_", "ld_"];
-const ENDS: [&str; 1] = ["proxy"];
 
 /// TABLE: names in capitals that mean nothing to a shell, and that no program reads.
 const SHOUTED: [&str; 31] = [
@@ -30,7 +35,7 @@ pub fn is_loop_name(name: &str) -> bool {
     let is_reserved = (KNOWN.contains(&name) || OTHERS.contains(&name)) && name != "end";
     let is_read = OF_SHELLS.split_ascii_whitespace().any(|other| other == name)
         || FRONTS.iter().any(|front| name.starts_with(front))
-        || ENDS.iter().any(|end| name.ends_with(end));
+        || name.ends_with("proxy");
     SHOUTED.contains(&name) || is_small && !is_reserved && !is_read
 }
 

@@ -2,7 +2,7 @@
 //! between its words.
 
 use super::reading::Reader;
-use super::{Operands, Program, Style, Subcommand, table};
+use super::{Operands, Program, Style, table};
 use crate::argument::Argument;
 
 /// Returns the places of the arguments of a program without those options, and their values, that its table knows in front of its subcommand or
@@ -30,7 +30,7 @@ fn behind_subcommand(table: &'static Program, mut reader: Reader<'_>) -> Option<
     let files = reader.files.len();
     let mut places = std::mem::take(&mut reader.named);
     let from = reader.at;
-    let style = style_of(table, subcommand);
+    let style = table.style_of(subcommand);
     let is_free = matches!(style, Style::Gnu | Style::Anywhere) && !matches!(subcommand.operands, Operands::Forwarded { .. });
     let read = if is_free { reader.options(&subcommand.options, style).ok() } else { None };
     match read.filter(|_| reader.files.len() == files && reader.started.is_empty() && !reader.ended) {
@@ -47,13 +47,4 @@ pub fn subcommand_name(program: &str, arguments: &[Argument]) -> Option<String> 
     reader.subcommand(table(program)?).ok()??;
     let words = reader.named.iter().filter_map(|at| arguments.get(*at)).map(|word| word.text.as_str());
     Some(words.collect::<Vec<_>>().join(" "))
-}
-
-/// Returns how the options of a subcommand are told from operands: what stands behind a command, or a program, is its own.
-pub(super) fn style_of(table: &Program, subcommand: &Subcommand) -> Style {
-    match (table.style, subcommand.operands) {
-        (Style::Gnu, Operands::Command { .. } | Operands::Forwarded { named: true } | Operands::Program(_)) => Style::First,
-        (Style::Anywhere, Operands::Program(_)) => Style::Words,
-        (style, _) => style,
-    }
 }

@@ -28,16 +28,18 @@ pub fn plain(operand: &Argument) -> bool {
     operand.as_known().is_some_and(|text| is_plain(text) && !text.starts_with(['-', '@', '+']))
 }
 
-/// As [`plain`], and a variable of a makefile with digits and dots for its value, as in `VERBOSE=1`: a number names nothing. Variables of `make`
-/// itself say what it reads and runs.
+/// TABLE: variables of makefiles that say how much, how loud or which version. What is run gets them in its environment.
+const MAKE_VARIABLES: [&str; 16] = [
+    "BENCH", "CI", "COUNT", "COVER", "DEBUG", "JOBS", "N", "PARALLEL", "PORT", "RACE", "RELEASE", "SEED", "TIMEOUT", "V", "VERBOSE",
+    "VERSION",
+];
+
+/// As [`plain`], and a variable of a makefile with digits and dots for its value, as in `VERBOSE=1`. Any other name may be that of a folder in which
+/// programs are looked for.
 pub fn target(operand: &Argument) -> bool {
     let is_number = |value: &str| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let is_name = |name: &str| {
-        let is_own = ["MAKE", "GNUMAKE", "SHELL", "VPATH", "GPATH", "CURDIR"].iter().any(|own| name.starts_with(own));
-        !is_own && !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    };
     let setting = operand.as_known().and_then(|text| text.split_once('='));
-    plain(operand) || setting.is_some_and(|(name, value)| is_name(name) && is_number(value))
+    plain(operand) || setting.is_some_and(|(name, value)| MAKE_VARIABLES.contains(&name) && is_number(value))
 }
 
 /// Accepts the name of a workspace, perhaps with a scope (`@acme/web`), and a script of its package with words for it, as [`forwarded`] takes them.

@@ -5,7 +5,7 @@
 //! every version, and words of a command that may turn out to be its end.
 
 use super::reading::{COMPUTED, MISSING, OPERAND, OPTION};
-use super::{Started, Unlisted};
+use super::{Started, Unlisted, is_in};
 use crate::argument::{Argument, Certainty};
 
 /// TABLE: options in front of the starting points.
@@ -21,10 +21,6 @@ const VALUED: &str =
     "-amin -anewer -atime -cmin -cnewer -context -ctime -fstype -gid -group -ilname -iname -inum -ipath -iregex -iwholename
     -links -lname -maxdepth -mindepth -mmin -mtime -name -newer -newermt -newerat -newerct -newermm -path -perm -printf -regex -regextype
     -samefile -size -type -uid -used -user -wholename -xtype";
-
-fn is_in(table: &str, word: &str) -> bool {
-    table.split_whitespace().any(|known| known == word)
-}
 
 pub(super) fn find(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     let mut started = Vec::new();

@@ -1,5 +1,6 @@
 //! Programs that check and rewrite the files that they are given. What they find below a folder is source code by their settings.
 
+use super::is_in;
 use super::options::attached;
 use super::reading::read;
 use super::touches::{Touch, all_words, touched};
@@ -26,7 +27,7 @@ const ROWS: [(&str, &str, &str); 6] = [
 ];
 
 /// TABLE: those of these options that take no value.
-const FLAGS: &str = "-q --quiet -v --verbose -r --no-cache --statistics --preview --exit-zero --strict --pretty --ignore-unknown -u -s -e";
+const FLAGS: &str = "-q --quiet -v --verbose -r --no-cache --statistics --preview --exit-zero";
 
 fn row(program: &str) -> Option<&'static (&'static str, &'static str, &'static str)> {
     ROWS.iter().find(|(names, ..)| names.split(' ').any(|name| name == program))
@@ -46,12 +47,15 @@ pub fn expands_patterns(program: &str) -> bool {
 /// The files that it is given. They count as written unless it is known to only check.
 pub(super) fn of_formatter(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     let Some((_, needed, harmless)) = row(program) else { return Vec::new() };
-    let is_in = |table: &str, text: &str| table.split(' ').any(|word| word == text);
     let texts = || arguments.iter().map(|argument| argument.text.as_str()).enumerate();
     // Behind another option it may be the value of that.
     let is_value = |index: usize| {
         let before = index.checked_sub(1).and_then(|at| arguments.get(at)).map_or("", |before| before.text.as_str());
-        before.starts_with('-') && !before.contains('=') && !is_in(FLAGS, before) && !is_in(needed, before)
+        before.starts_with('-')
+            && !before.contains('=')
+            && !is_in(FLAGS, before)
+            && !is_in(needed, before)
+            && (program, before) != ("rustfmt", "-l")
     };
     let is_needed = |(index, text): (usize, &str)| is_in(needed, text) && (index == 0 || text.starts_with('-') && !is_value(index));
     let is_harmless = |text: &str| is_in(harmless, text.split('=').next().unwrap_or(text)) || is_in(needed, text);

@@ -1,6 +1,5 @@
 //! What `git` reads and writes: folders, files and patterns of them among its operands.
 
-use super::left_out::left_out_pathspec;
 use super::linked::placed;
 use super::looking::HIDDEN_ONES;
 use super::options::attached;
@@ -236,6 +235,20 @@ pub fn is_from_root(arguments: &[Argument], index: usize, path: &str) -> bool {
     let is_placed = arguments.get(index).is_some_and(|argument| argument.text.contains(':'));
     let is_full = arguments.iter().any(|argument| argument.text == "--full-tree");
     (is_placed || is_full) && !path.starts_with(['/', '~']) && !path.starts_with("./") && !path.starts_with("../")
+}
+
+/// Returns what a pathspec of `git` leaves out, if the pathspec is plain.
+pub(super) fn left_out_pathspec(text: &str) -> Option<String> {
+    let path = [":!", ":^", ":(exclude)"].iter().find_map(|magic| text.strip_prefix(magic))?;
+    let (path, end) = path.strip_suffix('/').map_or((path, ""), |path| (path, "/*"));
+    is_plain_path(path).then(|| format!("{path}{end}"))
+}
+
+/// Returns whether a text is a path of names that mean only themselves, to the programs and to patterns.
+pub(super) fn is_plain_path(path: &str) -> bool {
+    let is_name =
+        |name: &str| !matches!(name, "" | "." | "..") && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    path.split('/').all(is_name)
 }
 
 /// Returns whether `git` takes a text for a pattern. A backslash takes the meaning of what stands behind it, and is no part of the name.

@@ -1,10 +1,10 @@
 //! What a search leaves out: `find . -name '*.ts' -not -path './private/*'`, `rg -g '!private'`, `git ls-files ':!private'`.
 //!
-//! Each is told as a text: `PATH` for a path with all that lies below, `PATH/*` for what lies below the path alone, and `**/` in front of either
+//! Each is a text: `PATH` for a path with all that lies below, `PATH/*` for what lies below the path alone, and `**/` in front of either
 //! for a name at any depth. A few spellings are read, as the programs read them. Of any other nothing is known, and what it leaves out counts as
 //! found.
 
-use super::git_files::git_operands;
+use super::git_files::{git_operands, is_plain_path, left_out_pathspec};
 use super::looking::Expression;
 use super::reading::scan;
 use super::{git_subcommand, table};
@@ -32,15 +32,8 @@ pub fn left_out(program: &str, arguments: &[Argument], folder: &str) -> Vec<Stri
     found
 }
 
-/// Returns whether a text is a path of names that mean only themselves, to the programs and to patterns.
-fn is_plain(path: &str) -> bool {
-    let is_name =
-        |name: &str| !matches!(name, "" | "." | "..") && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-    path.split('/').all(is_name)
-}
-
 fn is_name(name: &str) -> bool {
-    is_plain(name) && !name.contains('/')
+    is_plain_path(name) && !name.contains('/')
 }
 
 /// What `find` leaves out by `-not -path`, in front of all actions, and by `-prune -o` in front of all else. With other choices than these it may
@@ -98,9 +91,9 @@ fn not_at(test: &str, value: &str, start: &str) -> Option<String> {
 
 /// Returns a path that `find` prints below its start, as it is seen from where `find` runs.
 fn below(path: &str, start: &str) -> Option<String> {
-    let rest = path.strip_prefix(start)?.strip_prefix('/').filter(|rest| is_plain(rest))?;
+    let rest = path.strip_prefix(start)?.strip_prefix('/').filter(|rest| is_plain_path(rest))?;
     let is_here = start == ".";
-    let is_start = is_here || is_plain(start.strip_prefix('/').unwrap_or(start));
+    let is_start = is_here || is_plain_path(start.strip_prefix('/').unwrap_or(start));
     is_start.then(|| if is_here { rest.to_owned() } else { path.to_owned() })
 }
 
@@ -117,7 +110,7 @@ fn of_rg(arguments: &[Argument], folder: &str) -> Vec<String> {
             _ => {}
         }
     }
-    let is_here = folder == "." || is_plain(folder);
+    let is_here = folder == "." || is_plain_path(folder);
     found.retain(|path| is_here || path.starts_with("**/"));
     found
 }
@@ -134,7 +127,7 @@ fn ignored(glob: &str) -> Option<String> {
         Some(name) => is_name(name).then(|| format!("**/{name}"))?,
         None => {
             let path = path.strip_prefix('/').unwrap_or(path);
-            is_plain(path).then(|| if is_tied { path.to_owned() } else { format!("**/{path}") })?
+            is_plain_path(path).then(|| if is_tied { path.to_owned() } else { format!("**/{path}") })?
         }
     };
     Some(if is_inside { format!("{path}/*") } else { path })
@@ -152,13 +145,6 @@ fn of_git(arguments: &[Argument]) -> Vec<String> {
     // The first operand of `git grep` is what it looks for.
     let pathspecs = operands.iter().skip(usize::from(subcommand == "grep")).filter_map(|index| arguments.get(*index));
     pathspecs.filter_map(|argument| left_out_pathspec(&argument.text)).collect()
-}
-
-/// Returns what a pathspec of `git` leaves out, if the pathspec is plain.
-pub(super) fn left_out_pathspec(text: &str) -> Option<String> {
-    let path = [":!", ":^", ":(exclude)"].iter().find_map(|magic| text.strip_prefix(magic))?;
-    let (path, end) = path.strip_suffix('/').map_or((path, ""), |path| (path, "/*"));
-    is_plain(path).then(|| format!("{path}{end}"))
 }
 
 #[cfg(test)]

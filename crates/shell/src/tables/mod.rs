@@ -71,7 +71,6 @@ pub use reading::{
 pub use texts::{git_subcommand, gives, reads_names, texts};
 pub use touches::{Touch, touched};
 pub use trees::{trees, trees_of_entry};
-
 pub use words::{is_unsaid_at, is_worded, others, works_here};
 pub use xargs::reads_list;
 
@@ -107,6 +106,15 @@ impl Program {
     /// Returns whether it works in a folder, which an option may name: the folder at hand without the option.
     fn has_folder(&self) -> bool {
         self.runs.is_some() && self.all_options().any(|options| options.words.iter().any(|word| word.contains("=BELOW")))
+    }
+
+    /// Returns how the options of a subcommand are told from operands: what stands behind a command, a script or a program, is its own.
+    fn style_of(&self, subcommand: &Subcommand) -> Style {
+        match (self.style, subcommand.operands) {
+            (Style::Gnu, Operands::Command { .. } | Operands::Forwarded { named: true } | Operands::Program(_)) => Style::First,
+            (Style::Anywhere, Operands::Program(_)) => Style::Words,
+            (style, _) => style,
+        }
     }
 
     fn all_options(&self) -> impl Iterator<Item = &Options> {
@@ -248,6 +256,11 @@ static PROGRAMS: LazyLock<Vec<Program>> = LazyLock::new(|| rows::read(include_st
 
 static TABLES: LazyLock<FxHashMap<&'static str, &'static Program>> =
     LazyLock::new(|| PROGRAMS.iter().flat_map(|program| program.names.iter().map(move |name| (*name, program))).collect());
+
+/// Returns whether a word stands in a table, between blanks.
+fn is_in(table: &str, word: &str) -> bool {
+    table.split_ascii_whitespace().any(|known| known == word)
+}
 
 /// Returns the table of a program. A name may end in a version: `python3.13`.
 fn table(name: &str) -> Option<&'static Program> {

@@ -138,14 +138,19 @@ fn value_kind(word: &str) -> Value {
     }
 }
 
-/// The most letters in front of a value that is attached to them.
-const LETTERS_MAX: usize = 8;
+/// TABLE: letters that take no value in nearly every program, and may stand in front of one that does.
+const FLAGS: &str = "itdqTP";
 
-/// Returns what may be the value that is attached to an option: behind `=`, or behind any of its letters, of which several may stand together
-/// (`-itv/x:/y`).
+/// Returns what may be the value that is attached to an option: behind `=`, behind its letter, or behind several letters: behind flags, and what
+/// begins at the root or a home behind three letters at most (`-itv/x:/y`, `-so/x`, but not `-Isrc/x`).
 pub(super) fn attached(text: &str) -> Vec<&str> {
     let value = text.split_once('=').map(|(_, value)| value);
     let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
-    let ends = letters.char_indices().take(LETTERS_MAX).take_while(|(_, letter)| letter.is_ascii_alphabetic()).map(|(at, _)| at + 1);
-    value.into_iter().chain(ends.filter_map(|at| letters.get(at..))).filter(|value| !value.is_empty()).collect()
+    let ends = letters.char_indices().take_while(|(_, letter)| letter.is_ascii_alphabetic()).map(|(at, _)| at + 1);
+    let is_end = |at: &usize| {
+        let flags = letters.get(..at - 1).unwrap_or_default();
+        flags.chars().all(|letter| FLAGS.contains(letter))
+            || *at <= 3 && letters.get(*at..).is_some_and(|value| value.starts_with(['/', '~']))
+    };
+    value.into_iter().chain(ends.filter(is_end).filter_map(|at| letters.get(at..))).filter(|value| !value.is_empty()).collect()
 }

@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 
 use super::printers::{COMMANDS, OPTIONS};
-use super::{Operands, table};
+use super::{Operands, is_in, table};
 use crate::argument::{Argument, Certainty};
 
 /// TABLE: variables of the environment that hold no secret.
@@ -118,10 +118,6 @@ fn shows_environment(word: &str) -> bool {
 /// Returns whether a program starts what it is given, in a way that no table reads.
 fn starts_others(program: &str) -> bool {
     table(program).is_some_and(|row| matches!(row.operands, Operands::Version) && row.runs.is_some_and(|what| what.contains("program")))
-}
-
-fn is_in(table: &str, word: &str) -> bool {
-    table.split(' ').any(|known| known == word)
 }
 
 /// `env` without a command prints what it would hand on.

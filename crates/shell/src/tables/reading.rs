@@ -1,6 +1,5 @@
 //! Reads the arguments of a command by its program's table.
 
-use super::between::style_of;
 use super::checks::{self, is_of};
 use super::movers::{is_mover, movable};
 use super::options::{Known, Options, Role, Takes};
@@ -41,7 +40,7 @@ pub fn read(program: &str, arguments: &[Argument]) -> Reading {
         return reader.needs(&table.options).map(|()| reader.started);
     };
     reader.is_met = false;
-    let (options, style) = (&subcommand.options, style_of(table, subcommand));
+    let (options, style) = (&subcommand.options, table.style_of(subcommand));
     // Of what is handed on nothing is the program's own.
     let reads = !matches!(subcommand.operands, Operands::Forwarded { named: false });
     let operands = reads.then(|| reader.options(options, style)).transpose()?.unwrap_or_default();
@@ -64,7 +63,7 @@ pub fn scan_subcommand(program: &str, arguments: &[Argument]) -> Option<Scan> {
     let table = super::table(program).filter(|table| !table.subcommands.is_empty())?;
     let mut reader = Reader::new(arguments);
     let subcommand = reader.subcommand(table).ok()??;
-    let style = if matches!(subcommand.operands, Operands::Program(_)) { style_of(table, subcommand) } else { table.style };
+    let style = if matches!(subcommand.operands, Operands::Program(_)) { table.style_of(subcommand) } else { table.style };
     let mut operands = reader.options(&subcommand.options, style).ok()?;
     operands.extend(reader.at..arguments.len());
     Some(reader.scanned(operands))

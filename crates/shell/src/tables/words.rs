@@ -11,7 +11,7 @@ use super::looking::HIDDEN_ONES;
 use super::options::attached;
 use super::reading::{Scan, scan_subcommand};
 use super::touches::{Touch, in_rows, scan_of, words};
-use super::{Program, formatters, is_known, program, runs, table};
+use super::{Program, formatters, is_in, is_known, program, runs, table};
 use crate::argument::Argument;
 use crate::grammar::Access;
 
@@ -239,15 +239,26 @@ fn is_inside(setting: &str) -> bool {
     matches!(name, "dst" | "destination" | "target" | "workdir" | "type" | "name" | "format" | "label")
 }
 
-/// TABLE: subcommands of `gh`, with the options whose value is a text, and those before which they may stand: options without a value.
-const TEXTS_OF_GH: [(&str, &str, &str); 4] = [
-    ("pr issue", "create edit comment review merge", "--body -b --title -t --subject"),
-    ("pr issue", "close reopen", "--comment -c"),
-    ("release", "create edit", "--notes -n --title -t"),
-    ("discussion", "create comment", "--body -b --title -t"),
+/// TABLE: subcommands of `gh`, with the options whose value is a text, and those without a value, in front of which or behind which they may stand.
+const TEXTS_OF_GH: [(&str, &str, &str, &str); 7] = [
+    (
+        "pr issue",
+        "create",
+        "--body -b --title -t",
+        "--draft -d --fill -f --fill-first --fill-verbose --web -w --no-maintainer-edit --dry-run",
+    ),
+    ("pr issue", "edit", "--body -b --title -t", ""),
+    ("pr issue", "comment", "--body -b", "--edit-last --create-if-none --web -w"),
+    ("pr", "review", "--body -b", "--approve -a --comment -c --request-changes -r"),
+    ("pr", "merge", "--body -b --subject -t", "--admin --auto --disable-auto --delete-branch -d --merge -m --rebase -r --squash -s"),
+    ("pr issue", "close reopen", "--comment -c", "--delete-branch -d"),
+    (
+        "release",
+        "create edit",
+        "--notes -n --title -t",
+        "--draft -d --prerelease -p --generate-notes --latest --notes-from-tag --verify-tag",
+    ),
 ];
-const FLAGS_OF_GH: &str = "--admin --approve --auto --delete-branch --draft --fill --generate-notes --latest --no-maintainer-edit --prerelease --request-changes \
-     --squash --verify-tag --web";
 
 /// TABLE: options of `kubectl` in front of its subcommand that take a value.
 const VALUES_OF_KUBECTL: &str = "-n --namespace --context --cluster --user --kubeconfig -s --server";
@@ -263,10 +274,6 @@ const VALUES_OF_EXEC: &str = "-w --workdir -u --user -e --env";
 /// TABLE: options of `docker build` whose value is no file of this machine, and those without a value.
 const VALUES_OF_BUILDS: &str = "-t --tag --target --platform --label --build-arg --progress";
 const FLAGS_WITH_BUILDS: &str = "--no-cache --pull --push --load --quiet -q --rm --force-rm";
-
-fn is_in(table: &str, word: &str) -> bool {
-    table.split_ascii_whitespace().any(|known| known == word)
-}
 
 /// Returns the places of arguments that are no files of this machine: texts, and what stands in a container. Behind an argument that may be none
 /// or several, nobody knows the places.
@@ -302,8 +309,8 @@ fn values(arguments: &[Argument], from: usize, valued: &str, flags: &str) -> Vec
 
 fn texts_of_gh(arguments: &[Argument]) -> Vec<usize> {
     let [group, subcommand, ..] = arguments else { return Vec::new() };
-    let row = TEXTS_OF_GH.iter().find(|(groups, subcommands, _)| is_in(groups, &group.text) && is_in(subcommands, &subcommand.text));
-    row.map_or_else(Vec::new, |(_, _, texts)| values(arguments, 2, texts, FLAGS_OF_GH))
+    let row = TEXTS_OF_GH.iter().find(|(groups, subcommands, ..)| is_in(groups, &group.text) && is_in(subcommands, &subcommand.text));
+    row.map_or_else(Vec::new, |(_, _, texts, flags)| values(arguments, 2, texts, flags))
 }
 
 /// Returns the places of what `kubectl exec` gives a container. `kubectl` takes options of its own in front of the dashes.
