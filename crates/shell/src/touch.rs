@@ -93,14 +93,12 @@ impl Walk<'_> {
         places
     }
 
-    /// Notes the folders in which a program finds names, or works, without being given them: `cd` goes home.
+    /// Notes the folders in which a program finds names or works without being given them: home for `cd`, and the folder to which the line has gone.
     fn note_folders(&mut self, name: &str, arguments: &[Argument], touches: &[Touch]) {
         searched_besides(name, arguments, touches).into_iter().for_each(|folder| self.search(searched(name, arguments, folder)));
-        let is_named = || arguments.iter().any(|argument| argument.is_operand() || argument.text == "-");
-        if matches!(name, "cd" | "pushd") && !is_named() {
+        if matches!(name, "cd" | "pushd") && arguments.iter().all(|argument| !argument.is_operand() && argument.text != "-") {
             self.operand(FileOperand::new("~".to_owned(), Access::Read));
         }
-        // Where the line has gone nowhere, the folder is that of the call.
         let is_elsewhere = self.directories.seen(".").is_none_or(|here| !matches!(here.as_str(), "" | "."));
         if is_elsewhere && tables::works_here(name, arguments) {
             self.operand(FileOperand { below: Below::Unsaid, ..FileOperand::new(".".to_owned(), Access::Read) });

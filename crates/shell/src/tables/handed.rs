@@ -1,7 +1,8 @@
 //! Folders that are handed over whole: copied to another machine, mounted, packed or sent. What takes such a folder has all that lies below it.
 
+use super::elsewhere::{FLAGS_OF_CONTAINERS, others};
 use super::touches::words;
-use super::words::{FLAGS_OF_CONTAINERS, is_sender, others, read_by_senders};
+use super::words::{is_sender, read_by_senders};
 use crate::argument::Argument;
 use crate::files::Below;
 

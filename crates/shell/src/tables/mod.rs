@@ -12,6 +12,7 @@ mod awk;
 mod between;
 mod checks;
 mod conditions;
+mod elsewhere;
 mod find;
 mod formatters;
 mod git;
@@ -55,6 +56,7 @@ use rustc_hash::FxHashMap;
 use super::argument::Argument;
 pub use archives::extracts;
 pub use between::{subcommand_name, without_options};
+pub use elsewhere::others;
 pub use formatters::expands_patterns;
 pub use git::{ASKS, asks, clone_operands};
 pub use git_files::{is_from_root, pathspec_folders};
@@ -71,7 +73,7 @@ pub use reading::{
 pub use texts::{git_subcommand, gives, reads_names, texts};
 pub use touches::{Touch, touched};
 pub use trees::{trees, trees_of_entry};
-pub use words::{is_unsaid_at, is_worded, others, works_here};
+pub use words::{is_unsaid_at, is_worded, works_here};
 pub use xargs::reads_list;
 
 /// What is known of a program.

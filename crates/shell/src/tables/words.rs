@@ -6,12 +6,13 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
+use super::elsewhere::others;
 use super::handed::copied;
 use super::looking::HIDDEN_ONES;
 use super::options::attached;
 use super::reading::{Scan, scan_subcommand};
 use super::touches::{Touch, in_rows, scan_of, words};
-use super::{Program, formatters, is_in, is_known, program, runs, table};
+use super::{Program, formatters, is_known, program, runs, table};
 use crate::argument::Argument;
 use crate::grammar::Access;
 
@@ -237,128 +238,6 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 fn is_inside(setting: &str) -> bool {
     let name = setting.split('=').next().unwrap_or_default().trim_start_matches('-');
     matches!(name, "dst" | "destination" | "target" | "workdir" | "type" | "name" | "format" | "label")
-}
-
-/// TABLE: subcommands of `gh`, with the options whose value is a text, and those without a value, in front of which or behind which they may stand.
-const TEXTS_OF_GH: [(&str, &str, &str, &str); 7] = [
-    (
-        "pr issue",
-        "create",
-        "--body -b --title -t",
-        "--draft -d --fill -f --fill-first --fill-verbose --web -w --no-maintainer-edit --dry-run",
-    ),
-    ("pr issue", "edit", "--body -b --title -t", ""),
-    ("pr issue", "comment", "--body -b", "--edit-last --create-if-none --web -w"),
-    ("pr", "review", "--body -b", "--approve -a --comment -c --request-changes -r"),
-    ("pr", "merge", "--body -b --subject -t", "--admin --auto --disable-auto --delete-branch -d --merge -m --rebase -r --squash -s"),
-    ("pr issue", "close reopen", "--comment -c", "--delete-branch -d"),
-    (
-        "release",
-        "create edit",
-        "--notes -n --title -t",
-        "--draft -d --prerelease -p --generate-notes --latest --notes-from-tag --verify-tag",
-    ),
-];
-
-/// TABLE: options of `kubectl` in front of its subcommand that take a value.
-const VALUES_OF_KUBECTL: &str = "-n --namespace --context --cluster --user --kubeconfig -s --server";
-
-/// TABLE: options of `docker` and its like that take no value, and those whose value is no file of this machine.
-pub(super) const FLAGS_OF_CONTAINERS: &str =
-    "-i -t -d -it -ti --rm --interactive --tty --detach --init --privileged --read-only --no-deps -T --no-TTY --quiet -q";
-const VALUES_OF_CONTAINERS: &str = "-w --workdir -u --user --name --network --hostname -h -p --publish -e --env --memory -m --cpus --gpus --platform --restart --pull --label -l";
-
-/// TABLE: those of these that `docker exec` takes.
-const VALUES_OF_EXEC: &str = "-w --workdir -u --user -e --env";
-
-/// TABLE: options of `docker build` whose value is no file of this machine, and those without a value.
-const VALUES_OF_BUILDS: &str = "-t --tag --target --platform --label --build-arg --progress";
-const FLAGS_WITH_BUILDS: &str = "--no-cache --pull --push --load --quiet -q --rm --force-rm";
-
-/// Returns the places of arguments that are no files of this machine: texts, and what stands in a container. Behind an argument that may be none
-/// or several, nobody knows the places.
-#[must_use]
-pub fn others(program: &str, arguments: &[Argument]) -> Vec<usize> {
-    let known = arguments.iter().position(|argument| argument.many).unwrap_or(arguments.len());
-    let found = match program {
-        "gh" => texts_of_gh(arguments),
-        "kubectl" => in_pod(arguments),
-        "docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose" => in_container(arguments),
-        _ => return Vec::new(),
-    };
-    found.into_iter().filter(|at| *at <= known).collect()
-}
-
-/// Returns the places of the values of some options, which are read one after the other: an option in the place of a value is none. Behind an option
-/// of which nobody knows whether it takes a value, the next argument may be that.
-fn values(arguments: &[Argument], from: usize, valued: &str, flags: &str) -> Vec<usize> {
-    let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
-    let (mut found, mut at) = (Vec::new(), from);
-    while at < arguments.len() && text(at) != "--" {
-        let (option, attached) = text(at).split_once('=').map_or((text(at), false), |(option, _)| (option, true));
-        let is_valued = is_in(valued, option);
-        let takes_next = !attached && option.starts_with('-') && !is_in(flags, option);
-        found.extend((is_valued && attached).then_some(at));
-        found.extend((is_valued && !attached).then_some(at + 1));
-        // Where that is an option itself, it may count for either.
-        let next = text(at + 1);
-        at += if takes_next && (is_valued || next.starts_with('-')) { 2 } else { 1 };
-    }
-    found
-}
-
-fn texts_of_gh(arguments: &[Argument]) -> Vec<usize> {
-    let [group, subcommand, ..] = arguments else { return Vec::new() };
-    let row = TEXTS_OF_GH.iter().find(|(groups, subcommands, ..)| is_in(groups, &group.text) && is_in(subcommands, &subcommand.text));
-    row.map_or_else(Vec::new, |(_, _, texts, flags)| values(arguments, 2, texts, flags))
-}
-
-/// Returns the places of what `kubectl exec` gives a container. `kubectl` takes options of its own in front of the dashes.
-fn in_pod(arguments: &[Argument]) -> Vec<usize> {
-    let mut rest = arguments.iter().map(|argument| argument.text.as_str());
-    let subcommand = loop {
-        match rest.next() {
-            Some(option) if is_in(VALUES_OF_KUBECTL, option) => drop(rest.next()),
-            Some(option) if option.starts_with("--") && option.contains('=') => {}
-            other => break other,
-        }
-    };
-    let end = arguments.iter().position(|argument| argument.text == "--").filter(|_| subcommand == Some("exec"));
-    end.map_or_else(Vec::new, |end| (end + 1..arguments.len()).collect())
-}
-
-/// Returns the places of what `docker run` and `docker exec` give a container: the words behind its name or image, and values of
-/// options such as `-w`. Where an option is not known, the name may be its value, and nothing is left out.
-fn in_container(arguments: &[Argument]) -> Vec<usize> {
-    let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
-    if text(0) == "build" || text(0) == "buildx" && text(1) == "build" {
-        return values(arguments, 1, VALUES_OF_BUILDS, FLAGS_WITH_BUILDS);
-    }
-    let Some(subcommand) = (0..arguments.len().min(2)).find(|at| matches!(text(*at), "run" | "exec")) else { return Vec::new() };
-    if subcommand == 1 && !matches!(text(0), "compose" | "container") {
-        return Vec::new();
-    }
-    let valued = if text(subcommand) == "exec" { VALUES_OF_EXEC } else { VALUES_OF_CONTAINERS };
-    let (mut others, mut at) = (Vec::new(), subcommand + 1);
-    while text(at).starts_with('-') && text(at) != "--" {
-        let option = text(at);
-        match option {
-            _ if is_in(FLAGS_OF_CONTAINERS, option) => at += 1,
-            _ if is_in(valued, option) => {
-                others.push(at + 1);
-                at += 2;
-            }
-            "-v" | "--volume" | "--mount" | "--env-file" | "-f" | "--file" => at += 2,
-            _ if option.starts_with("--") && option.contains('=') => {
-                let is_known = option.split_once('=').is_some_and(|(option, _)| is_in(valued, option));
-                others.extend(is_known.then_some(at));
-                at += 1;
-            }
-            _ => return others,
-        }
-    }
-    others.extend(at + 1..arguments.len());
-    others
 }
 
 /// Returns whether a subcommand rewrites the files that it is given.
