@@ -68,8 +68,7 @@ impl Said {
         let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
         let is_of_file = has(&["path", "file", "dir", "folder"]);
         let last = last_word(key).to_ascii_lowercase();
-        let is_last =
-            |words: &str| words.split_ascii_whitespace().any(|word| last.strip_prefix(word).is_some_and(|rest| matches!(rest, "" | "s")));
+        let is_last = |words: &str| is_word_of(words, &last);
         let stem = name.trim_end_matches('s');
         let stem = stem.strip_suffix("name").unwrap_or(stem);
         let ends = |words: &str| words.split_ascii_whitespace().any(|word| stem.ends_with(word));
@@ -88,11 +87,9 @@ impl Said {
 
     /// Returns what a name says of an argument of a tool. What is said to a tool of an MCP server is a text.
     pub(super) fn of(key: &str, names: &ArgumentNames<'_>) -> Self {
-        let last = last_word(key).to_ascii_lowercase();
-        let is_last = |word: &str| last.strip_prefix(word).is_some_and(|rest| matches!(rest, "" | "s"));
         let is_prose = || {
             let name = fold(key).unwrap_or_default();
-            LAST_OF_PROSE.split_ascii_whitespace().any(is_last) && !NO_PROSE.iter().any(|part| name.contains(part))
+            is_word_of(LAST_OF_PROSE, &last_word(key).to_ascii_lowercase()) && !NO_PROSE.iter().any(|part| name.contains(part))
         };
         match Self::under(key) {
             Self::Unknown if names.is_of_server() && is_prose() => Self::Prose,
@@ -291,6 +288,11 @@ fn is_host_name(name: &str) -> bool {
 fn is_id(key: &str) -> bool {
     let rest = ["ID", "Id", "id", "IDs", "Ids", "ids"].iter().find_map(|end| key.strip_suffix(end).map(|rest| (rest, *end)));
     rest.is_some_and(|(rest, end)| rest.is_empty() || rest.ends_with(['_', '-', '.']) || end.starts_with('I'))
+}
+
+/// Returns whether a word stands in a table, in the singular or the plural.
+fn is_word_of(table: &str, word: &str) -> bool {
+    table.split_ascii_whitespace().any(|known| word.strip_prefix(known).is_some_and(|rest| matches!(rest, "" | "s")))
 }
 
 /// Returns the last word of a name, as it is spelled: behind `_`, `-` and other punctuation, or from a capital on.

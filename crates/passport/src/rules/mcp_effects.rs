@@ -102,12 +102,12 @@ pub(super) fn effects<'c>(call: &RuleCall<'c>) -> Effects<'c> {
     let elsewhere = counted(elsewhere(call, &words).into_iter().take(ELSEWHERE_MAX));
     let is_output = |key: &str| Said::under(key).is_place() && words_of(key).iter().any(|word| OUTPUT.contains(&word.as_str()));
     // What is fetched from elsewhere goes into the file that is named beside, and an option may name one too.
-    let fetches = call.arguments.has_name(|key| fold(key).is_some_and(|name| FETCHED.contains(&name.as_str())));
+    let fetches = || call.arguments.has_name(|key| fold(key).is_some_and(|name| FETCHED.contains(&name.as_str())));
     let is_named_file = |key: &str| fold(key).is_some_and(|name| ["file", "filename", "filepath"].iter().any(|end| name.ends_with(end)));
-    let comes_to_file = fetches && call.arguments.has_name(is_named_file);
+    let comes_to_file = || fetches() && call.arguments.has_name(is_named_file);
     let is_option = |text: &str| text.starts_with('-') && text.contains('/') && !text.contains(char::is_whitespace);
-    let has_option = call.arguments.has_text(|text| is_option(text.trim()));
-    let writes = !reads || has(WRITING) || call.arguments.has_name(is_output) || comes_to_file || has_option;
+    let has_option = || call.arguments.has_text(|text| is_option(text.trim()));
+    let writes = !reads || has(WRITING) || call.arguments.has_name(is_output) || comes_to_file() || has_option();
     Effects { writes, takes_whole, destinations, elsewhere }
 }
 

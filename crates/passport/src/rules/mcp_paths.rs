@@ -82,6 +82,11 @@ fn check_line(call: &RuleCall<'_>, line: &str, said: Said, effects: &Effects<'_>
     check_path(call, line, said, effects)
 }
 
+/// Returns a path with slashes for the backslashes of Windows.
+fn slashed(path: &str) -> Cow<'_, str> {
+    if path.contains('\\') { path.replace('\\', "/").into() } else { path.into() }
+}
+
 /// Checks every piece of a text that may be a path to some reader: what stands between blanks and other signs (`HEAD:private/a`, `--body .env`,
 /// `sqlite:private/x.db`), but for addresses of the web. No piece may be a secret or a blocked place. `is_path` says which pieces count: a word of
 /// letters alone, such as `credentials`, is more likely no file.
@@ -92,7 +97,7 @@ pub(super) fn check_pieces(call: &RuleCall<'_>, text: &str, is_path: impl Fn(&st
     // In Markdown stars and low lines stand around what is stressed.
     let pieces = pieces.flat_map(|piece| std::iter::once(piece).chain(Some(piece.trim_matches(['*', '_'])).filter(|bare| *bare != piece)));
     let is_part = |piece: &&str| (piece.len() < text.len() || piece.contains('\\')) && piece.len() <= PATH_BYTES_MAX && is_path(piece);
-    let paths: Vec<Cow<'_, str>> = pieces.filter(is_part).map(|piece| piece.replace('\\', "/").into()).collect();
+    let paths: Vec<Cow<'_, str>> = pieces.filter(is_part).map(slashed).collect();
     budget::check_places(paths.iter(), call.files.limits.weight())?;
     // In a program a name with a dot is a member (`e.key`, `meta.env`).
     let is_code = text.contains(|char: char| "(){}[]$;>".contains(char));

@@ -54,8 +54,7 @@ pub fn parse(text: &str, depth: usize) -> Result<List, Refusal> {
 }
 
 /// Reads a command line. `takes_bare`: whether the delimiter of a here-document may stand without quotes, if nothing in its body is expanded.
-/// Where patterns are looked
-/// for, such a line is better compared as a text.
+/// Where patterns are looked for, such a line is better compared as a text.
 ///
 /// # Errors
 /// As [`parse`].

@@ -30,7 +30,7 @@ const ROWS: [(&str, &str, &str); 6] = [
 const FLAGS: &str = "-q --quiet -v --verbose -r --no-cache --statistics --preview --exit-zero";
 
 fn row(program: &str) -> Option<&'static (&'static str, &'static str, &'static str)> {
-    ROWS.iter().find(|(names, ..)| names.split(' ').any(|name| name == program))
+    ROWS.iter().find(|(names, ..)| is_in(names, program))
 }
 
 /// Returns whether a program is one of them.

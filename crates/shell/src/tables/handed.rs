@@ -1,6 +1,7 @@
 //! Folders that are handed over whole: copied to another machine, mounted, packed or sent. What takes such a folder has all that lies below it.
 
 use super::elsewhere::{FLAGS_OF_CONTAINERS, others};
+use super::is_in;
 use super::touches::words;
 use super::words::{is_sender, read_by_senders};
 use crate::argument::Argument;
@@ -37,7 +38,7 @@ pub(super) struct Copied {
 /// Returns what a program copies; `None` if it is no program that copies. A word behind an option that may take a value may be that value, or any
 /// of the names.
 pub(super) fn copied(program: &str, arguments: &[Argument]) -> Option<Copied> {
-    let (_, valued) = COPIERS.iter().find(|(names, _)| names.split(' ').any(|name| name == program))?;
+    let (_, valued) = COPIERS.iter().find(|(names, _)| is_in(names, program))?;
     let text = |index: usize| arguments.get(index).map_or("", |argument| argument.text.as_str());
     let subcommand = match program {
         "rsync" | "scp" => None,
@@ -64,7 +65,7 @@ pub(super) fn copied(program: &str, arguments: &[Argument]) -> Option<Copied> {
 
 /// Returns whether a program packs folders, mounts them or sends them away.
 pub(super) fn is_taker(program: &str) -> bool {
-    TAKERS.split(' ').any(|name| name == program)
+    is_in(TAKERS, program)
 }
 
 /// Returns for each argument of a program that sends files what happens below the file that it names, where the program's table does not know the
@@ -103,7 +104,7 @@ fn is_mount(program: &str, arguments: &[Argument], index: usize) -> bool {
 
 /// Returns whether an option of `docker` takes no value, which may stand in front of a word that is none.
 fn is_flag(option: &str) -> bool {
-    FLAGS_OF_BUILDS.contains(&option) || FLAGS_OF_CONTAINERS.split(' ').any(|flag| flag == option)
+    FLAGS_OF_BUILDS.contains(&option) || is_in(FLAGS_OF_CONTAINERS, option)
 }
 
 /// Returns whether a mount says that it is only read: `FROM:TO:ro`, `type=bind,src=FROM,readonly`. `U` and `chown` change the owner of its files, and

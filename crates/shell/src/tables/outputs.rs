@@ -1,5 +1,6 @@
 //! Files that programs write what they would print to, because an option says so: they are held to the rules of redirections.
 
+use super::is_in;
 use crate::argument::Argument;
 
 /// TABLE: programs with such options. Behind one dash, `sort` takes a bundle of letters, `go` and `terraform` a word.
@@ -13,7 +14,7 @@ const OUTPUTS: &[(&str, &[&str])] = &[
 /// counts.
 #[must_use]
 pub fn outputs(program: &str, arguments: &[Argument]) -> Vec<(usize, String)> {
-    let row = OUTPUTS.iter().find(|(names, _)| names.split(' ').any(|name| name == program));
+    let row = OUTPUTS.iter().find(|(names, _)| is_in(names, program));
     let Some((_, options)) = row else { return Vec::new() };
     let entering = match program {
         "go" => Some("C"),

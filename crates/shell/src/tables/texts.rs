@@ -1,6 +1,7 @@
 //! Which arguments of programs are texts, and never names of files; and where names of files come from a program's input.
 
 use super::git_files::is_no_file;
+use super::is_in;
 use super::reading::{Scan, scan_subcommand};
 use super::touches::{scan_of, searches};
 use super::values::is_remote;
@@ -29,7 +30,7 @@ pub fn texts(program: &str, arguments: &[Argument]) -> Vec<usize> {
         "echo" | "printf" | "test" | "[" | "[[" => (0..arguments.len()).collect(),
         "git" => scan_subcommand(program, arguments).map_or_else(Vec::new, |scan| {
             let subcommand = arguments.get(git_subcommand(arguments)).map_or("", |argument| argument.text.as_str());
-            let row = OF_GIT.iter().find(|(names, _)| names.split(' ').any(|name| name == subcommand));
+            let row = OF_GIT.iter().find(|(names, _)| is_in(names, subcommand));
             let pattern = scan.operands.first().filter(|_| subcommand == "grep" && !scan.has(&["e", "f"]));
             let end = arguments.iter().position(|argument| argument.text == "--").unwrap_or(arguments.len());
             // A range of revisions, and what is pushed to a remote, is no file.

@@ -16,7 +16,7 @@ use super::reading::{Scan, scan};
 use super::texts::{git_subcommand, gives_script};
 use super::trees::has;
 use super::words::{of_values, of_words};
-use super::{Operands, Options, Style, is_known, table};
+use super::{Operands, Options, Style, is_in, is_known, table};
 use crate::argument::Argument;
 use crate::grammar::Access;
 
@@ -145,7 +145,7 @@ pub(super) fn words(arguments: &[Argument]) -> Vec<usize> {
 
 /// What a program of the table does with its operands.
 fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
-    let Some((_, kind)) = ROWS.iter().find(|(names, _)| names.split_ascii_whitespace().any(|name| name == program)) else {
+    let Some((_, kind)) = ROWS.iter().find(|(names, _)| is_in(names, program)) else {
         return Vec::new();
     };
     let scanned = scan_of(program, arguments);
@@ -239,7 +239,7 @@ pub(super) fn in_rows() -> impl Iterator<Item = &'static str> {
 
 /// Returns whether the first operand of a program is what it searches for, or a script.
 pub(super) fn searches(program: &str) -> bool {
-    ROWS.iter().any(|(names, kind)| *kind == Kind::Searches && names.split_ascii_whitespace().any(|name| name == program))
+    ROWS.iter().any(|(names, kind)| *kind == Kind::Searches && is_in(names, program))
 }
 
 /// Tells options from operands by the program's own table, or by that of a program with the same options.
@@ -345,8 +345,7 @@ fn is_long_option(program: &str, long: &str) -> bool {
 
 /// The files that options name: `--file=PATH`, `--file PATH`, `-fPATH`, `-f PATH`.
 fn files_of_options(program: &str, arguments: &[Argument]) -> Vec<Touch> {
-    let letters =
-        FILE_LETTERS.iter().filter(|(names, _)| names.split_ascii_whitespace().any(|name| name == program)).map(|(_, letters)| *letters);
+    let letters = FILE_LETTERS.iter().filter(|(names, _)| is_in(names, program)).map(|(_, letters)| *letters);
     let of_git = match arguments.get(git_subcommand(arguments)).map_or("", |subcommand| subcommand.text.as_str()) {
         "commit" | "tag" | "merge" | "notes" if program == "git" => "F",
         "grep" if program == "git" => "f",

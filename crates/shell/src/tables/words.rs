@@ -12,7 +12,7 @@ use super::looking::HIDDEN_ONES;
 use super::options::attached;
 use super::reading::{Scan, scan_subcommand};
 use super::touches::{Touch, in_rows, scan_of, words};
-use super::{Program, formatters, is_known, program, runs, table};
+use super::{Program, formatters, is_in, is_known, program, runs, table};
 use crate::argument::Argument;
 use crate::grammar::Access;
 
@@ -68,7 +68,7 @@ pub(super) fn read_by_senders(program: &str, arguments: &[Argument]) -> Vec<usiz
 
 /// Returns whether a program takes files by its words where its table does not know them.
 pub(super) fn is_sender(program: &str) -> bool {
-    SENDERS.split_ascii_whitespace().any(|name| name == program)
+    is_in(SENDERS, program)
 }
 
 /// What the words of a program are.
