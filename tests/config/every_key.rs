@@ -10,7 +10,7 @@ use tollgate_core::decide::policy::Registry;
 use tollgate_core::settings::{REDACTED, defaults};
 
 /// Guardrails are switched on, so that what is set there can be seen, and there are rules to take away.
-const FILE: &str = "guardrails: {enabled: true, provider: {use: allowlist}}
+const FILE: &str = "guardrails: {enabled: true, provider: {use: oap_passport}}
 serve: {tokens: t, tls: {certificate_file: a, key_file: b, client_ca_file: c}}
 abuse:
   rules:

@@ -87,7 +87,7 @@ fn what_is_printed_can_be_loaded() {
         "",
         "safety_finish_reason: {enabled: false}",
         "safety_finish_reason: {detectors: [{use: gemini_safety, config: {finish_reasons: [SAFETY]}}]}",
-        "guardrails: {enabled: true, passport: p, fail_closed: false, providers: [{use: allowlist, config: {allowed_tools: [a]}}, {use: allowlist, config: {denied_tools: [b]}}]}",
+        "guardrails: {enabled: true, fail_closed: false, providers: [{use: allowlist, config: {allowed_tools: [a]}}, {use: allowlist, config: {denied_tools: [b]}}]}",
         "guardrails: {enabled: true, providers: [{use: http, tools: [a, b*], config: {url: 'http://p/', dialect: opa, idempotent: false, header_files: {x-key: /k}}}, {use: http, config: {url: 'http://q/'}}]}",
         "guardrails: {enabled: true, provider: {use: oap_passport, config: {unenforced_limits: ignore, tool_capabilities: {a: none, b: null}}}}",
         "tool_loop_guardrails: {warn_after: {exact_failure: 9}, warnings_enabled: false}",

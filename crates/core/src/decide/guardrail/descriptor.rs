@@ -89,6 +89,11 @@ pub trait ProviderSettings: std::fmt::Debug + Send + Sync {
         None
     }
 
+    /// Returns whether the provider reads this value of `guardrails.passport`: the id of an agent, or the path of a file.
+    fn reads_reference(&self, _passport: &str) -> bool {
+        self.server().is_some()
+    }
+
     /// Returns whether the provider reads the arguments of calls.
     fn reads_arguments(&self) -> bool {
         self.passport_terms().is_some() || self.server().is_some()

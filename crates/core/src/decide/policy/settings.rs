@@ -174,6 +174,12 @@ impl PolicySettings {
         self.providers().find_map(|provider| provider.settings.passport_terms())
     }
 
+    /// Returns whether a provider examines calls under passports.
+    #[must_use]
+    pub fn reads_passports(&self) -> bool {
+        self.passport_terms().is_some()
+    }
+
     /// Returns the passports of configured files.
     pub fn passports(&self) -> impl Iterator<Item = &Arc<Passport>> {
         self.providers().filter_map(|provider| provider.settings.passport())
@@ -218,6 +224,11 @@ impl GuardrailSettings {
         // Providers that decide at once come first: no policy server has to be asked about a call that they deny.
         providers.sort_by_key(|provider| provider.settings.server().is_some());
         make_names_unique(&mut providers);
+        let is_read = |passport: &String| providers.iter().any(|provider| provider.settings.reads_reference(passport));
+        if is_enabled && !providers.is_empty() && !passport.as_ref().is_none_or(is_read) {
+            let fix = "remove it; `oap_passport` without a `passport_path` of its own reads it, and `http` sends it to the policy server";
+            section.fault("passport", "a passport that no provider reads", fix);
+        }
         let settings = Self { fail_closed: section.bool("fail_closed"), passport, providers };
         is_enabled.then_some(settings)
     }

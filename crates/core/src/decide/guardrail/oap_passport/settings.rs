@@ -100,6 +100,10 @@ impl ProviderSettings for PassportSettings {
     fn passport(&self) -> Option<&Arc<Passport>> {
         self.passport.as_ref()?.as_ref().ok()
     }
+
+    fn reads_reference(&self, passport: &str) -> bool {
+        !is_path(passport) || self.passport_path.as_deref() == Some(passport)
+    }
 }
 
 /// Reads the provider's configuration. `guardrails` is the block around it, whose `passport` may name the file.
