@@ -216,9 +216,12 @@ pub(crate) fn a_control_that_cannot_be_read_restricts(cluster: &Cluster) -> Resu
     ensure!(stopped.status.success(), "{}", String::from_utf8_lossy(&stopped.stderr));
     let text = "{ \"spec_version\": \"oap/1.0\", \"status\": \"active\",\n  \"score\": 1.10 }";
     std::fs::write(file.path(), format!("{text}\n"))?;
-    let set = control(&deployment, &["passport", "set", "coder", path])?;
+    let set = control(&deployment, &["passport", "set", "coder", path, "--wait", "2m"])?;
+    let said = String::from_utf8_lossy(&set.stderr).into_owned();
+    assert!(set.status.code() == Some(1) && said.contains("every worker has applied it"), "{said}");
+    assert!(said.contains("without effect on the calls that these workers decide: "), "no provider of theirs reads passports: {said}");
     let digest = tollgate_passport::Passport::read(text.as_bytes())?.digest;
-    assert!(String::from_utf8_lossy(&set.stderr).contains(&format!("sha256:{digest}")), "{}", String::from_utf8_lossy(&set.stderr));
+    assert!(said.contains(&format!("sha256:{digest}")), "{said}");
     let compact = "\"passport\":{\"spec_version\":\"oap/1.0\",\"status\":\"active\",\"score\":1.10}";
     assert!(String::from_utf8_lossy(&set.stdout).contains(compact));
     wait_for_metric(&worker, "tollgate_controls", 2.0)?;
@@ -285,6 +288,32 @@ pub(crate) fn what_does_not_fit_is_named(cluster: &Cluster) -> Result<()> {
     )?;
     deployment.configure("/kafka/topics/controls", json!(cluster.topic("by-age", 1, &[("cleanup.policy", "delete")])?));
     fails(&deployment, &["run"], 1, "controls would be deleted by age")
+}
+
+/// A record on a partition that its key does not hash to lifts nothing, and a command that writes the control removes that record.
+pub(crate) fn no_partition_lifts_what_another_restricts(cluster: &Cluster) -> Result<()> {
+    let mut deployment = keyed_deployment(cluster, 1)?;
+    let topic = cluster.topic("controls-two", 2, &[("cleanup.policy", "compact")])?;
+    deployment.configure("/kafka/topics/controls", json!(topic));
+    let worker = deployment.start()?;
+    let line = run_control(&deployment, &[&["suspend"], &user("bob")[..]].concat())?;
+    let (key, value) = (line["key"].as_str().context("a key")?, line["value"].to_string());
+    let other = 1 - i32::try_from(line["partition"].as_i64().context("a partition")?)?;
+    let exempt = value.replace("suspended", "exempt");
+    cluster.produce(&topic, &[Outgoing::new(key, exempt).partition(other)])?;
+    wait_for_metric(&worker, "tollgate_controls_applied_total", 2.0)?;
+    wait_for_code(cluster, &deployment, 1, "bob", "subject_suspended")?;
+    cluster.produce(&topic, &[Outgoing::new(key, value).partition(other)])?;
+    wait_for_metric(&worker, "tollgate_controls_applied_total", 3.0)?;
+    assert!(worker.stop()?.success());
+    let worker = deployment.start()?;
+    wait_for_code(cluster, &deployment, 1, "bob", "subject_suspended")?;
+    let resumed = control(&deployment, &[&["resume", "--wait"], &user("bob")[..]].concat())?;
+    let said = String::from_utf8_lossy(&resumed.stderr).into_owned();
+    assert!(resumed.status.success() && said.contains(&format!("partition {other} of {topic} had this control too")), "{said}");
+    assert_eq!(codes(cluster, &deployment, 1, "bob")?, ["allow"], "{said}");
+    assert!(worker.stop()?.success());
+    Ok(())
 }
 
 /// While the brokers are away what was last known stays in force, and how long that is can be seen; when they are back, news comes again.

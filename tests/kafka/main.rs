@@ -122,6 +122,7 @@ fn cases() -> Vec<Case> {
         sharing!(controls::a_suspension_blocks_on_every_partition_of_two_workers),
         sharing!(controls::nothing_is_decided_before_the_controls_are_known),
         sharing!(controls::a_control_that_cannot_be_read_restricts),
+        sharing!(controls::no_partition_lifts_what_another_restricts),
         sharing!(controls::what_does_not_fit_is_named),
         sharing!(control_fleet::a_switch_that_no_worker_would_find_is_refused),
         sharing!(control_fleet::a_suspension_waits_for_every_worker),

@@ -46,6 +46,16 @@ impl AllSwitches {
         }
     }
 
+    /// Adds what another partition says. Where both speak of a subject, the stricter one counts, as in workers.
+    fn add(&mut self, other: Self) {
+        for (name, (key, said)) in other.0 {
+            let (_, known) = self.0.entry(name).or_insert_with(|| (key, Switches::default()));
+            known.operators = [known.operators.take(), said.operators].into_iter().flatten().reduce(SubjectState::stricter);
+            known.machines = [known.machines.take(), said.machines].into_iter().flatten().max_by_key(|machines| machines.until_ms);
+            known.unreadable = known.unreadable.or(said.unreadable);
+        }
+    }
+
     /// Returns what is said of a subject; nothing if nothing is.
     pub(super) fn get(&self, key: SubjectKey) -> Switches {
         self.0.get(&key.to_string()).map(|(_, switches)| switches.clone()).unwrap_or_default()
@@ -57,7 +67,9 @@ pub(super) fn read(topics: &Topics<'_>) -> anyhow::Result<AllSwitches> {
     let topic = topics.find(TopicRole::Controls)?;
     let mut all = AllSwitches::default();
     for partition in topic.all()? {
-        topics.read(topic, partition, |_, key, value| all.take(key, value))?;
+        let mut own = AllSwitches::default();
+        topics.read(topic, partition, |_, key, value| own.take(key, value))?;
+        all.add(own);
     }
     Ok(all)
 }
@@ -118,6 +130,16 @@ mod tests {
         assert!(all.get(subject).is_exempt(0) && all.get(subject).machines_at(0).is_none());
         all.take(Some(key.as_bytes()), None);
         assert!(all.get(subject).machines_at(0).is_some());
+        let mut other = AllSwitches::default();
+        other.take(Some(key.as_bytes()), Some(exempt.replace("exempt", "suspended").as_bytes()));
+        other.take(Some(key.as_bytes()), Some(exempt.as_bytes()));
+        all.add(other);
+        assert!(all.get(subject).machines_at(0).is_none());
+        let mut other = AllSwitches::default();
+        other.take(Some(key.as_bytes()), Some(exempt.replace("exempt", "suspended").as_bytes()));
+        all.add(other);
+        assert!(all.get(subject).is_suspended_by_operators(0), "the stricter one counts");
+        all.take(Some(key.as_bytes()), None);
         all.take(Some(machines.as_bytes()), None);
         assert!(all.0.is_empty());
     }

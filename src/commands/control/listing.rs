@@ -18,10 +18,11 @@ pub(super) struct Listing {
     is_partial: bool,
 }
 
-/// A record's key and its partition. If producers do not agree on a partitioner, a key stands on two partitions and is shown twice.
+/// A record's key and its partition. If producers do not agree on a partitioner, a key stands on two partitions and is shown twice: the stricter
+/// record counts.
 type Key = (Vec<u8>, Partition);
 
-/// The last record of a key, which alone counts.
+/// The last record of a key on a partition.
 #[derive(Debug)]
 enum LastRecord {
     /// A control, by its record's value.
@@ -101,9 +102,18 @@ impl Listing {
         self.last(id).any(|last| matches!(last, LastRecord::Refused(_)))
     }
 
+    /// Returns the partitions on which a control stands.
+    pub(super) fn partitions(&self, id: &ControlId) -> impl Iterator<Item = Partition> {
+        self.of(id).map(|(partition, _)| partition)
+    }
+
     fn last(&self, id: &ControlId) -> impl Iterator<Item = &LastRecord> {
+        self.of(id).map(|(_, last)| last)
+    }
+
+    fn of(&self, id: &ControlId) -> impl Iterator<Item = (Partition, &LastRecord)> {
         let key = id.to_string();
-        self.controls.iter().filter(move |((found, _), _)| *found == key.as_bytes()).map(|(_, (_, last))| last)
+        self.controls.iter().filter(move |((found, _), _)| *found == key.as_bytes()).map(|((_, at), (_, last))| (*at, last))
     }
 
     /// Returns how many controls are in force that can be read, and how many records were refused.

@@ -15,8 +15,8 @@ use tollgate_passport::{Passport, check_schema};
 use super::history::{AuditArgs, Change, Signed};
 use super::read::read_in_time;
 use super::subject::{NO_ID, is_no_id};
-use super::worker_reports::WaitArgs;
-use super::write::{note, put, write};
+use super::worker_reports::{WaitArgs, Written};
+use super::write::{follow_up, put, write};
 use crate::commands::shared::Hints;
 use crate::commands::shared::passport::{denies_every_call, fault_lines};
 
@@ -77,9 +77,9 @@ pub(super) fn execute(command: &PassportCommand, kafka: &KafkaSettings, hints: &
             let id = ControlId::Passport(agent.clone());
             let (value, started) = (value(agent, &text, &change.signed)?, Instant::now());
             let (place, listing) = (put(kafka, &id, Some(&value))?, read_in_time(kafka));
-            note(kafka, &listing, &id, place, &change);
+            let places = follow_up(kafka, &listing, &id, place, &change)?;
             say!("its digest is {digest}");
-            wait.await_applied(kafka, (&[place], started), listing, false)
+            wait.await_applied(kafka, (&places, started), listing, Written::Passport)
         }
         PassportCommand::Remove { agent, audit, wait } => {
             let (id, listing) = (ControlId::Passport(agent.clone()), read_in_time(kafka));
@@ -94,8 +94,8 @@ pub(super) fn execute(command: &PassportCommand, kafka: &KafkaSettings, hints: &
                 Err(error) => say!("whether there was one cannot be told: {error:#}"),
             }
             let started = Instant::now();
-            let place = write(kafka, &listing, &id, None, &audit.change("removed"))?;
-            wait.await_applied(kafka, (&[place], started), listing, false)
+            let places = write(kafka, &listing, &id, None, &audit.change("removed"))?;
+            wait.await_applied(kafka, (&places, started), listing, Written::Permission)
         }
     }
 }

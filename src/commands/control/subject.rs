@@ -16,8 +16,8 @@ use tollgate_json::digest::Digest;
 use super::history::{AuditArgs, Change};
 use super::listing::Listing;
 use super::read::read_in_time;
-use super::worker_reports::{WaitArgs, WorkerReports};
-use super::write::{note, put, write};
+use super::worker_reports::{WaitArgs, WorkerReports, Written};
+use super::write::{follow_up, put, write};
 use crate::commands::shared::{Hints, now_ms, read_id, read_until, stamp};
 
 /// Who is meant.
@@ -80,7 +80,7 @@ pub(super) enum Switch {
 
 /// The value of a subject's record.
 #[derive(Debug, Serialize)]
-struct Written<'a> {
+struct SubjectValue<'a> {
     #[serde(rename = "type")]
     control_type: &'static str,
     kind: &'static str,
@@ -100,8 +100,8 @@ pub(super) fn switch(switch: Switch, args: &SwitchArgs, settings: &Settings) -> 
     let started = Instant::now();
     let place = put(kafka, &id, Some(&value))?;
     let listing = before.unwrap_or_else(|| read_in_time(kafka));
-    note(kafka, &listing, &id, place, &change);
-    let applied = args.wait.await_applied(kafka, (&[place], started), listing, switch == Switch::Suspended)?;
+    let places = follow_up(kafka, &listing, &id, place, &change)?;
+    let applied = args.wait.await_applied(kafka, (&places, started), listing, switch.written())?;
     if args.wait.is_asked() {
         // What was applied may be about nobody: this is the last that is read.
         args.subject.say_whom();
@@ -123,7 +123,8 @@ pub(super) fn resume(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> a
     let unreadable = found.hashes().map(|hash| ControlId::Abuse(kind, hash)).filter(is_refused);
     let lifted: Vec<_> = ids.chain(unreadable).collect();
     let (change, started) = (args.audit.change("resumed"), Instant::now());
-    let places = lifted.iter().map(|id| write(&settings.kafka, &listing, id, None, &change)).collect::<anyhow::Result<Vec<_>>>()?;
+    let written = lifted.iter().map(|id| write(&settings.kafka, &listing, id, None, &change)).collect::<anyhow::Result<Vec<_>>>()?;
+    let places = written.concat();
     if lifted.is_empty() {
         let list = hints.command("control list");
         say!("nothing was lifted, and nothing was written: this {} is neither suspended nor exempt; `{list}` tells who is", kind.as_str());
@@ -140,10 +141,21 @@ pub(super) fn resume(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> a
             "the abuse stage has suspended this {kind} too, which stays in force; pardon it with: {pardon}; or let no rule suspend it: {exempt}"
         );
     }
-    if lifted.is_empty() { Ok(ExitCode::FAILURE) } else { args.wait.await_applied(&settings.kafka, (&places, started), listing, false) }
+    if lifted.is_empty() {
+        Ok(ExitCode::FAILURE)
+    } else {
+        args.wait.await_applied(&settings.kafka, (&places, started), listing, Written::Permission)
+    }
 }
 
 impl Switch {
+    fn written(self) -> Written {
+        match self {
+            Self::Suspended => Written::Restriction,
+            Self::Exempt => Written::Permission,
+        }
+    }
+
     fn as_str(self) -> &'static str {
         match self {
             Self::Suspended => "suspended",
@@ -161,7 +173,7 @@ impl SwitchArgs {
             switch.as_str()
         );
         let change = Change { until: self.until.map(stamp), ..self.audit.change(switch.as_str()) };
-        let value = serde_json::to_vec(&Written { control_type: "subject", kind: kind.as_str(), hash, change: &change })?;
+        let value = serde_json::to_vec(&SubjectValue { control_type: "subject", kind: kind.as_str(), hash, change: &change })?;
         let key = ControlId::Subject(kind, hash).to_string();
         match decode(Some(key.as_bytes()), Some(&value)) {
             Err(rejection) => bail!("--{rejection}"),

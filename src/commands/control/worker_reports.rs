@@ -62,6 +62,12 @@ impl WorkerReports {
         Ok(())
     }
 
+    /// Returns the workers of a group whose policy reads no passports.
+    fn without_passports(&self, group: &str) -> BTreeSet<&str> {
+        let of_group = self.0.iter().filter(|((of, _), report)| of == group && !report.reads_passports);
+        of_group.map(|(_, report)| report.worker.as_str()).collect()
+    }
+
     /// Returns what keeps a control at this place from counting on each of so many partitions of a group: nobody has said that it holds a
     /// partition, or its worker has not said that it has applied the control. Empty if it counts everywhere.
     fn missing(&self, group: &str, partitions: u32, (at, offset): Place) -> BTreeMap<Option<&str>, Vec<i32>> {
@@ -76,9 +82,31 @@ impl WorkerReports {
         missing
     }
 
+    /// Names the workers of a group whose policy reads no passports. Returns whether there are any.
+    fn say_without_passports(&self, group: &str) -> bool {
+        let names = self.without_passports(group).into_iter().collect::<Vec<_>>().join(", ");
+        if !names.is_empty() {
+            say!(
+                "tollgate: it is without effect on the calls that these workers decide: {names}; no guardrail provider of theirs reads passports (oap_passport among guardrails.providers)"
+            );
+        }
+        !names.is_empty()
+    }
+
     fn workers(&self, group: &str) -> usize {
         self.0.iter().filter(|((of, _), _)| of == group).map(|(_, report)| &report.worker).collect::<BTreeSet<_>>().len()
     }
+}
+
+/// What was written, and is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    /// What restricts counts before it is committed.
+    Restriction,
+    /// What permits counts when it is committed.
+    Permission,
+    /// A passport counts where a policy reads passports.
+    Passport,
 }
 
 /// Whether to wait until a change counts.
@@ -105,11 +133,15 @@ impl WaitArgs {
         kafka: &KafkaSettings,
         (places, started): (&[Place], Instant),
         listing: anyhow::Result<Listing>,
-        restricts: bool,
+        written: Written,
     ) -> anyhow::Result<ExitCode> {
-        let Some(wait) = self.wait else { return Ok(ExitCode::SUCCESS) };
+        let is_without_effect = |reports: &WorkerReports| written == Written::Passport && reports.say_without_passports(&kafka.group_id);
+        let Some(wait) = self.wait else {
+            _ = listing.is_ok_and(|listing| is_without_effect(&WorkerReports::of(listing.reports())));
+            return Ok(ExitCode::SUCCESS);
+        };
         let mut listing = listing.context("it is written, and whether workers apply it cannot be told")?;
-        if listing.is_partial() && !restricts {
+        if listing.is_partial() && written != Written::Restriction {
             bail!(
                 "it is written, and counts once the open transaction on the controls topic has ended; --wait does not wait for strangers"
             );
@@ -125,7 +157,7 @@ impl WaitArgs {
             let Some(missing) = missing else {
                 let (workers, seconds) = (reports.workers(&kafka.group_id), started.elapsed().as_secs_f64());
                 say!("every worker has applied it: workers: {workers}, partitions: {partitions}, after {seconds:.2} s");
-                return Ok(ExitCode::SUCCESS);
+                return Ok(if is_without_effect(&reports) { ExitCode::FAILURE } else { ExitCode::SUCCESS });
             };
             if Instant::now() >= deadline {
                 say_missing(&kafka.group_id, wait, missing);
@@ -162,6 +194,7 @@ mod tests {
             subject_keys: keys.iter().filter_map(|key| SubjectHasher::new(Some(key)).fingerprint()).collect(),
             partitions: partitions.to_vec(),
             read: vec![read],
+            reads_passports: true,
             at: format!("2026-01-01T00:00:{second:02}Z"),
         }
     }
@@ -188,6 +221,9 @@ mod tests {
     fn a_worker_whose_partitions_others_have_counts_no_more() {
         let reports = WorkerReports::of([report("new", &["k"], &[0, 1], 8, 9), report("killed", &[], &[0, 1], 1, 2)]);
         assert!(check(&reports, Some("k")).is_ok() && reports.workers("g") == 1 && reports.workers("h") == 0);
+        assert!(reports.without_passports("g").is_empty());
+        let silent = WorkerReports::of([WorkerReport { reads_passports: false, ..report("old", &[], &[0], 1, 1) }]);
+        assert_eq!((silent.without_passports("g"), silent.without_passports("h")), (BTreeSet::from(["old"]), BTreeSet::new()));
         assert!(reports.missing("g", 2, (Partition(0), Offset(7))).is_empty());
     }
 

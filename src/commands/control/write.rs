@@ -12,17 +12,39 @@ use super::history::{Change, noted};
 use super::listing::{Listing, compact};
 use tollgate_operations::{Outgoing, Place, Topics, publish};
 
-/// Writes a record and notes the change. `listing` is what the topic held before.
+/// Writes a record, removes the same control from other partitions, and notes the change. `listing` is what the topic held before. Returns the
+/// places of what was written.
 pub(super) fn write(
     kafka: &KafkaSettings,
     listing: &anyhow::Result<Listing>,
     id: &ControlId,
     value: Option<&[u8]>,
     change: &Change,
-) -> anyhow::Result<Place> {
+) -> anyhow::Result<Vec<Place>> {
     let place = put(kafka, id, value)?;
+    follow_up(kafka, listing, id, place, change)
+}
+
+/// Removes the same control from other partitions, and notes the change. Returns the places of the record and of what was removed.
+pub(super) fn follow_up(
+    kafka: &KafkaSettings,
+    listing: &anyhow::Result<Listing>,
+    id: &ControlId,
+    place: Place,
+    change: &Change,
+) -> anyhow::Result<Vec<Place>> {
     note(kafka, listing, id, place, change);
-    Ok(place)
+    let mut places = vec![place];
+    let (key, others) = (id.to_string(), listing.iter().flat_map(|listing| listing.partitions(id)).filter(|other| *other != place.0));
+    for partition in others {
+        let removed = Outgoing { partition: Some(partition), ..outgoing(kafka, &key, None, "the removal of the same control") };
+        places.push(publish(kafka, &removed)?);
+        say!(
+            "tollgate: partition {partition} of {} had this control too, which another program wrote there, and the stricter one counts: it was removed there",
+            kafka.topics.controls
+        );
+    }
+    Ok(places)
 }
 
 /// Writes a record, waits until the brokers have acknowledged it, and prints it on stdout with its place.
@@ -39,7 +61,7 @@ pub(super) fn put(kafka: &KafkaSettings, id: &ControlId, value: Option<&[u8]>) -
 }
 
 /// Notes the change that a written record is. If the change cannot be noted, it is written all the same.
-pub(super) fn note(kafka: &KafkaSettings, listing: &anyhow::Result<Listing>, id: &ControlId, place: Place, change: &Change) {
+fn note(kafka: &KafkaSettings, listing: &anyhow::Result<Listing>, id: &ControlId, place: Place, change: &Change) {
     if listing.as_ref().is_ok_and(Listing::is_partial) {
         say!("tollgate: what restricts counts at once all the same; what permits counts when the transaction has ended");
     }

@@ -181,7 +181,7 @@ impl Dev {
             health: Arc::clone(&health),
             stop: stop.clone(),
         };
-        let feed = ControlFeed::start(FeedParts::of(&parts, controls))?;
+        let feed = ControlFeed::start(FeedParts::of(&parts, controls, settings.policy.reads_passports()))?;
         if !feed.caught_up().await {
             return Ok(process::stopped(&health));
         }

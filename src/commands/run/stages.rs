@@ -85,7 +85,7 @@ impl Decision {
         settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
         settings.abuse.rules.ended_exceptions(now_ms()).for_each(|sentence| tracing::warn!("{sentence}"));
         let servers = process::policy_servers(&settings.policy, metrics)?;
-        let feed = FeedParts::of(parts, controls);
+        let feed = FeedParts::of(parts, controls, settings.policy.reads_passports());
         let feed = renewed.add(|| ControlFeed::start(feed), |feed| vec![feed.part().clone()])?;
         if !feed.caught_up().await {
             return Ok(false);

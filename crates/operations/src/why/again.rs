@@ -55,7 +55,7 @@ pub(super) fn decide(settings: &Settings, records: &ControlRecords, history: &Hi
     }
     let controls = Arc::new(Controls::new(settings.subject_keys.iter()));
     // A record that cannot be read restricts, as in a worker.
-    records.all().for_each(|(key, value)| _ = controls.apply(Some(key), Some(value)));
+    records.all().for_each(|(partition, key, value)| _ = controls.apply_from(partition, Some(key), Some(value)));
     let servers = Arc::new(NotAsked::default());
     let policy = Arc::new(Policy::under(&settings.policy, controls));
     let mut decider = Decider::new(policy, Arc::clone(&servers) as Arc<dyn AskServers>);

@@ -10,6 +10,7 @@ use tollgate_config::topics::TopicRole;
 use tollgate_core::decide::controls::{ControlId, HISTORY, Subject, SubjectHasher, decode};
 use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_core::event::decode::Event;
+use tollgate_core::event::record::Partition;
 use tollgate_json::time::parse_timestamp;
 
 use crate::Topics;
@@ -28,9 +29,9 @@ pub struct ControlThenAndNow {
     pub now: Option<Value>,
 }
 
-/// The records of the controls topic, by key.
+/// The records of the controls topic, by key and partition. A key stands on two partitions if producers do not agree on a partitioner.
 #[derive(Debug, Default)]
-pub(super) struct ControlRecords(BTreeMap<Vec<u8>, Vec<u8>>);
+pub(super) struct ControlRecords(BTreeMap<(Vec<u8>, Partition), Vec<u8>>);
 
 impl ControlRecords {
     /// Reads the topic.
@@ -38,30 +39,35 @@ impl ControlRecords {
         let topic = topics.find(TopicRole::Controls)?;
         let mut records = Self::default();
         for partition in topic.all()? {
-            topics.read(topic, partition, |_, key, value| records.take(key, value))?;
+            topics.read(topic, partition, |_, key, value| records.take(partition, key, value))?;
         }
         Ok(records)
     }
 
-    fn take(&mut self, key: Option<&[u8]>, value: Option<&[u8]>) {
-        match (key, value) {
-            (Some(key), Some(value)) => _ = self.0.insert(key.to_vec(), value.to_vec()),
-            (Some(key), None) => _ = self.0.remove(key),
-            (None, _) => {}
+    fn take(&mut self, partition: Partition, key: Option<&[u8]>, value: Option<&[u8]>) {
+        let Some(key) = key else { return };
+        match value {
+            Some(value) => _ = self.0.insert((key.to_vec(), partition), value.to_vec()),
+            None => _ = self.0.remove(&(key.to_vec(), partition)),
         }
     }
 
-    /// Returns every record.
-    pub(super) fn all(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        self.0.iter().map(|(key, value)| (key.as_slice(), value.as_slice()))
+    /// Returns every record with its partition.
+    pub(super) fn all(&self) -> impl Iterator<Item = (Partition, &[u8], &[u8])> {
+        self.0.iter().map(|((key, partition), value)| (*partition, key.as_slice(), value.as_slice()))
+    }
+
+    /// Returns the record of a key; that of the first partition that has it.
+    fn get(&self, key: &str) -> Option<&[u8]> {
+        self.all().find(|(_, of, _)| *of == key.as_bytes()).map(|(.., value)| value)
     }
 
     /// Returns the controls of an event's subjects that are in force, or of which changes are known.
     pub(super) fn of_event(&self, settings: &Settings, event: &Event<'_>, time_ms: Option<i64>) -> Vec<ControlThenAndNow> {
         let found = |id: ControlId| {
             let key = id.to_string();
-            let now = self.0.get(key.as_bytes()).map(|value| shown_now(key.as_bytes(), value));
-            let note = self.0.get(format!("{HISTORY}{key}").as_bytes());
+            let now = self.get(&key).map(|value| shown_now(key.as_bytes(), value));
+            let note = self.get(&format!("{HISTORY}{key}"));
             let then = note.and_then(|note| last_change(&serde_json::from_slice(note).ok()?, time_ms?));
             (now.is_some() || then.is_some()).then_some(ControlThenAndNow { key, then, now })
         };
@@ -129,9 +135,10 @@ mod tests {
         assert_eq!(shown_now(b"passport/coder", value.to_string().as_bytes()), json!({"by": "alice"}));
         assert_eq!(shown_now(b"passport/coder", b"[]")["code"], "value_not_an_object");
         let mut records = ControlRecords::default();
-        records.take(Some(b"passport/coder"), Some(b"{}"));
-        assert_eq!(records.all().count(), 1);
-        records.take(Some(b"passport/coder"), None);
+        records.take(Partition(0), Some(b"passport/coder"), Some(b"{}"));
+        records.take(Partition(1), Some(b"passport/coder"), None);
+        assert_eq!(records.all().count(), 1, "another partition's record is another record");
+        records.take(Partition(0), Some(b"passport/coder"), None);
         assert_eq!(records.all().count(), 0);
     }
 }

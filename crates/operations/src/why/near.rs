@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tollgate_config::settings::Settings;
 use tollgate_core::decide::controls::{Control, decode as decode_control};
 use tollgate_core::event::decode::{Body, decode};
-use tollgate_core::event::record::OwnedRecord;
+use tollgate_core::event::record::{OwnedRecord, Partition};
 use tollgate_json::Parser;
 use tollgate_passport::{Call, Outcome, Passport, Report, examine};
 
@@ -35,7 +35,7 @@ pub(super) fn explain(reasons: &mut [Explained], settings: &Settings, records: &
 
 /// Returns the passport with this digest: that of a configured file, or that of an agent's control.
 fn passport(settings: &Settings, records: &ControlRecords, digest: &str) -> Option<Arc<Passport>> {
-    let of_agent = |(key, value): (&[u8], &[u8])| match decode_control(Some(key), Some(value)) {
+    let of_agent = |(_, key, value): (Partition, &[u8], &[u8])| match decode_control(Some(key), Some(value)) {
         Ok(Control::Passport(_, Some(Ok(passport)))) => Some(passport),
         _ => None,
     };

@@ -32,6 +32,7 @@ use crate::threads::MustRun;
 use tollgate_config::settings::KafkaSettings;
 use tollgate_core::decide::controls::{ControlRejection, Controls};
 use tollgate_core::decide::ruling::SubjectKind;
+use tollgate_core::event::record::Partition;
 
 use client::{FeedCallbacks, feed_config};
 use hidden::{Hidden, HiddenReader};
@@ -67,6 +68,8 @@ pub struct FeedParts {
     pub kafka: Arc<KafkaSettings>,
     /// The table that changes are applied to.
     pub controls: Arc<Controls>,
+    /// Whether one of the worker's guardrail providers reads the passports of the table.
+    pub reads_passports: bool,
     /// The metrics to count in.
     pub metrics: Metrics,
     /// The health report that shows whether the table has caught up.
@@ -76,11 +79,12 @@ pub struct FeedParts {
 }
 
 impl FeedParts {
-    /// Returns the parts of the feed of a worker, which is to apply to these controls.
+    /// Returns the parts of the feed of a worker, which is to apply to these controls. `reads_passports` says whether its policy reads the passports
+    /// among them.
     #[must_use]
-    pub fn of(worker: &WorkerParts, controls: Arc<Controls>) -> Self {
+    pub fn of(worker: &WorkerParts, controls: Arc<Controls>, reads_passports: bool) -> Self {
         let WorkerParts { worker, kafka, metrics, health, stop, .. } = worker.clone();
-        Self { worker, kafka, controls, metrics, health, stop }
+        Self { worker, kafka, controls, reads_passports, metrics, health, stop }
     }
 }
 
@@ -314,7 +318,7 @@ impl Feed {
     fn apply(&mut self, message: &BorrowedMessage<'_>) -> bool {
         let FeedParts { controls, metrics, .. } = &self.parts;
         let (topic, partition, offset) = (message.topic(), message.partition(), message.offset());
-        let is_operators = match controls.apply(message.key(), message.payload()) {
+        let is_operators = match controls.apply_from(Partition(partition), message.key(), message.payload()) {
             Ok(change) if change.control_type == "note" => false,
             Ok(change) => {
                 metrics.controls_applied.with_label_values(&[change.control_type]).inc();

@@ -1,5 +1,6 @@
 //! What a worker says of itself in the controls topic, so that a command can tell whether its switch reaches every worker: the fingerprints
-//! of the keys under which the worker looks subjects up, the event partitions that it decides on, and how far it has applied the controls.
+//! of the keys under which the worker looks subjects up, whether it reads passports, the event partitions that it decides on, and how far it has
+//! applied the controls.
 //!
 //! A report is a note, which switches nothing. The feed hands it to a producer and never waits for it.
 
@@ -41,6 +42,9 @@ pub struct WorkerReport {
     pub partitions: Vec<i32>,
     /// For each partition of the controls topic, the offset behind the last record whose restriction counts in this worker.
     pub read: Vec<i64>,
+    /// Whether one of its guardrail providers reads passports. Where none does, passports are without effect.
+    #[serde(default)]
+    pub reads_passports: bool,
     /// When the worker wrote this, as RFC 3339.
     pub at: String,
 }
@@ -148,6 +152,7 @@ impl Reporter {
             subject_keys: parts.controls.key_fingerprints(),
             partitions: partitions.clone(),
             read: read(),
+            reads_passports: parts.reads_passports,
             at: OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default(),
         };
         (self.partitions, self.is_due, self.pause_until) = (partitions, false, Some(now + REPORT_INTERVAL));

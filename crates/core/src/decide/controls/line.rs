@@ -4,6 +4,7 @@ use super::decode::read_value;
 use super::record::{Control, ControlId};
 use super::rejection::{ControlRejection, ControlRejectionCode as Code};
 use super::{Change, Controls};
+use crate::event::record::Partition;
 use tollgate_json::{Parser, Value};
 
 const KEY_FIX: &str = "write the record's key as a string";
@@ -31,7 +32,7 @@ impl Controls {
                 None => self.apply(Some(key.as_bytes()), Some(value.source())),
             },
             Err(rejection) => {
-                self.set(Control::strictest(ControlId::read(Some(key.as_bytes()))?, &rejection));
+                self.set(Partition(0), Control::strictest(ControlId::read(Some(key.as_bytes()))?, &rejection));
                 Err(rejection)
             }
         }

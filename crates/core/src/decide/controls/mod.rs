@@ -8,6 +8,7 @@
 //!                   └─▶ rejection: code, field, shape, fix; the strictest control of the key in its place
 //! ```
 
+mod by_partition;
 mod decode;
 mod fields;
 mod in_force;

@@ -19,11 +19,6 @@ pub(super) struct Switches {
 }
 
 impl Switches {
-    /// Returns whether nothing is said.
-    pub(super) fn is_empty(&self) -> bool {
-        self.operators.is_none() && self.machines.is_none()
-    }
-
     /// Returns whether the subject is suspended at any time. One that is exempt for good is not.
     pub(super) fn can_suspend(&self) -> bool {
         match &self.operators {
@@ -36,7 +31,7 @@ impl Switches {
     /// Returns what is said here and under an older key. An operator's newer record stands for the older one, and the longer one of the
     /// machine's counts.
     pub(super) fn over(self, older: Self) -> Self {
-        let machines = [self.machines, older.machines].into_iter().flatten().max_by_key(|machines| machines.until_ms.unwrap_or(i64::MAX));
+        let machines = [self.machines, older.machines].into_iter().flatten().reduce(HoldsUntil::later);
         Self { operators: self.operators.or(older.operators), machines }
     }
 
@@ -87,6 +82,5 @@ mod tests {
         }
         let dated_back = Times { earliest_ms: Some(5), latest_ms: Some(20) };
         assert!(Switches { operators: exempt(Some(10)), machines: machines(100) }.suspension(dated_back).is_some());
-        assert!(Switches::default().is_empty() && !Switches { machines: machines(1), ..Switches::default() }.is_empty());
     }
 }

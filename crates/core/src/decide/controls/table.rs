@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
+use super::by_partition::{ByPartition, SubjectRecords};
 use super::in_force::in_force;
 use super::keyed::Keyed;
 use super::record::{AgentPassport, Control, HoldsUntil};
 use super::rejection::ControlRejection;
 use super::subject::Subject;
-use super::switches::{Switches, Times};
+use super::switches::Times;
 use super::uncommitted::UncommittedRestrictions;
 use crate::decide::ruling::{SubjectKind, Suspension};
 use crate::event::decode::Event;
@@ -20,9 +21,9 @@ use tollgate_json::digest::Digest;
 /// All controls in force: passports by agent, and what is said of subjects.
 #[derive(Debug)]
 pub struct Controls {
-    passports: DashMap<String, AgentPassport>,
+    passports: DashMap<String, ByPartition<AgentPassport>>,
     /// Their keys are digests, which a quick hash spreads well enough.
-    subjects: DashMap<(SubjectKind, Digest), Switches, FxBuildHasher>,
+    subjects: DashMap<(SubjectKind, Digest), SubjectRecords, FxBuildHasher>,
     /// How many subjects of each kind may be suspended, in the order of [`SubjectKind::ALL`]. While there are none of a kind, nothing of
     /// that kind has to be hashed.
     counts: [AtomicUsize; SubjectKind::ALL.len()],
@@ -74,33 +75,40 @@ impl Controls {
         }
     }
 
-    /// Applies a record of the controls topic; a null value removes what its key names.
+    /// Applies a record of a log of controls that has one partition; a null value removes what its key names.
+    ///
+    /// # Errors
+    /// As those of [`apply_from`](Self::apply_from).
+    pub fn apply(&self, key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Change, ControlRejection> {
+        self.apply_from(Partition(0), key, value)
+    }
+
+    /// Applies a record of a partition of the controls topic; a null value removes what its key names on that partition. Where a key stands on
+    /// several partitions, the strictest of them counts.
     ///
     /// # Errors
     /// [`ControlRejection`] for a record that cannot be read. The strictest control of its key is then in force; see
     /// [`in_force`](super::in_force()).
-    pub fn apply(&self, key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Change, ControlRejection> {
+    pub fn apply_from(&self, partition: Partition, key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Change, ControlRejection> {
         let (control, rejection) = in_force(key, value)?;
-        let change = self.set(control);
+        let change = self.set(partition, control);
         rejection.map_or(Ok(change), Err)
     }
 
     /// Puts a control in force.
-    pub(super) fn set(&self, control: Control) -> Change {
+    pub(super) fn set(&self, partition: Partition, control: Control) -> Change {
         let (control_type, effect, is_operators) = match control {
             Control::Subject(kind, hash, state) => {
-                ("subject", self.switch((kind, hash), |switches| change(&mut switches.operators, state)), true)
+                ("subject", self.switch((kind, hash), |records| records.operators.set(partition, state)), true)
             }
             Control::Abuse(kind, hash, said) => {
                 let suspended = said.map(HoldsUntil::of_stage);
-                ("subject", self.switch((kind, hash), |switches| change(&mut switches.machines, suspended)), false)
+                ("subject", self.switch((kind, hash), |records| records.machines.set(partition, suspended)), false)
             }
-            Control::Passport(agent_id, Some(passport)) => {
-                self.passports.insert(agent_id, passport);
-                ("passport", Effect::Set, true)
-            }
-            Control::Passport(agent_id, None) => {
-                ("passport", self.passports.remove(&agent_id).map_or(Effect::Absent, |_| Effect::Removed), true)
+            Control::Passport(agent_id, passport) => {
+                let effect = self.passports.entry(agent_id.clone()).or_default().set(partition, passport);
+                self.passports.remove_if(&agent_id, |_, passports| passports.is_empty());
+                ("passport", effect, true)
             }
             Control::Note => ("note", Effect::Absent, false),
         };
@@ -120,18 +128,18 @@ impl Controls {
 
     /// Changes what is said of a subject. The count changes while its entry is locked, so that no reader finds a count of zero beside a
     /// suspension.
-    fn switch(&self, subject: (SubjectKind, Digest), change: impl FnOnce(&mut Switches) -> Effect) -> Effect {
+    fn switch(&self, subject: (SubjectKind, Digest), change: impl FnOnce(&mut SubjectRecords) -> Effect) -> Effect {
         let count = self.count(subject.0);
         let mut entry = self.subjects.entry(subject).or_default();
-        let could_suspend = entry.can_suspend();
+        let could_suspend = entry.switches().can_suspend();
         let effect = change(&mut entry);
-        match (could_suspend, entry.can_suspend()) {
+        match (could_suspend, entry.switches().can_suspend()) {
             (false, true) => _ = count.fetch_add(1, Ordering::AcqRel),
             (true, false) => _ = count.fetch_sub(1, Ordering::AcqRel),
             _ => {}
         }
         drop(entry);
-        self.subjects.remove_if(&subject, |_, switches| switches.is_empty());
+        self.subjects.remove_if(&subject, |_, records| records.is_empty());
         effect
     }
 
@@ -148,14 +156,18 @@ impl Controls {
     /// Returns the passport of an agent; the fault where its record cannot be read, and no other passport may stand for it.
     #[must_use]
     pub fn passport(&self, agent_id: &str) -> Option<AgentPassport> {
-        self.passports.get(agent_id).map(|passport| passport.clone())
+        self.passports.get(agent_id).and_then(|passports| passports.iter().next().cloned())
     }
 
-    /// Returns the passports of an agent whose records are not committed yet. A call has to be allowed by each of them, besides the one that is in
-    /// force.
+    /// Returns the passports of an agent that narrow the first one: those of other partitions, and those whose records are not committed yet. A
+    /// call has to be allowed by each of them too.
     #[must_use]
-    pub fn early_passports(&self, agent_id: &str) -> Vec<AgentPassport> {
-        self.uncommitted.passports(agent_id)
+    pub fn narrowing_passports(&self, agent_id: &str) -> Vec<AgentPassport> {
+        let mut passports = self.uncommitted.passports(agent_id);
+        if let Some(committed) = self.passports.get(agent_id) {
+            passports.extend(committed.iter().skip(1).cloned());
+        }
+        passports
     }
 
     /// Returns the suspension of a subject that an event is on behalf of, if one is in force at the event's time. A thread's suspension is
@@ -175,7 +187,8 @@ impl Controls {
 
     /// Returns the suspension of one subject at an event's time, by all records about it, under whichever key.
     fn suspension_of(&self, subject: &Subject<'_>, times: Times) -> Option<Suspension> {
-        let mut found = self.keyed.hashes(subject).filter_map(|hash| self.subjects.get(&(subject.kind, hash)).map(|said| said.clone()));
+        let mut found =
+            self.keyed.hashes(subject).filter_map(|hash| self.subjects.get(&(subject.kind, hash)).map(|records| records.switches()));
         let mut said = found.next()?;
         found.for_each(|other| said = std::mem::take(&mut said).over(other));
         said.suspension(times).map(|reason| Suspension { kind: subject.kind, reason })
@@ -185,7 +198,7 @@ impl Controls {
     fn early_suspension_of(&self, subject: &Subject<'_>, times: Times) -> Option<Suspension> {
         self.keyed.hashes(subject).find_map(|hash| {
             let key = (subject.kind, hash);
-            let settled = self.subjects.get(&key).map(|switches| switches.clone());
+            let settled = self.subjects.get(&key).map(|records| records.switches());
             let reason = self.uncommitted.suspension(key, settled.as_ref(), times)?;
             Some(Suspension { kind: subject.kind, reason })
         })
@@ -227,17 +240,6 @@ impl Controls {
     #[must_use]
     pub fn is_keyed(&self) -> bool {
         self.keyed.hasher().is_keyed()
-    }
-}
-
-/// Sets or removes what a record says.
-fn change<T>(place: &mut Option<T>, said: Option<T>) -> Effect {
-    let (is_set, was_set) = (said.is_some(), place.is_some());
-    *place = said;
-    match (is_set, was_set) {
-        (true, _) => Effect::Set,
-        (false, true) => Effect::Removed,
-        (false, false) => Effect::Absent,
     }
 }
 

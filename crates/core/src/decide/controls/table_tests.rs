@@ -225,9 +225,45 @@ fn what_cannot_be_read_restricts_before_it_is_committed() {
     let early = |key: &str| controls.apply_early(Some(key.as_bytes()), Some(b"{"), (Partition(0), Offset(5)));
     assert!(early(&key) && early("passport/coder") && !early("passport/") && !early("worker/a"));
     assert!(controls.suspension(&event(Some("7"), None, None)).is_some());
-    assert!(controls.early_passports("coder")[0].is_err());
+    assert!(controls.narrowing_passports("coder")[0].is_err());
     controls.settle(Partition(0), Offset(6));
-    assert!(controls.suspension(&event(Some("7"), None, None)).is_none() && controls.early_passports("coder").is_empty());
+    assert!(controls.suspension(&event(Some("7"), None, None)).is_none() && controls.narrowing_passports("coder").is_empty());
+}
+
+#[test]
+fn no_partition_lifts_what_another_one_restricts_whichever_is_read_first() {
+    let user = record(SubjectKind::User, "", "7", "");
+    let exempt = user.1.replace("suspended", "exempt");
+    let machines = machines("k", "7", "2026-01-01T00:00:00Z");
+    let passport = |status: &str| format!(r#"{{"type":"passport","agent_id":"coder","passport":{{"status":"{status}"}}}}"#);
+    let (narrow, wide) = (passport("suspended"), passport("active"));
+    let records = [
+        (0, user.0.as_str(), Some(user.1.as_str())),
+        (1, &user.0, Some(&exempt)),
+        (2, &user.0, None),
+        (0, &machines.0, Some(&machines.1)),
+        (0, "passport/coder", Some(&narrow)),
+        (1, "passport/coder", Some(&wide)),
+        (2, "passport/coder", None),
+    ];
+    for rotation in 0..records.len() {
+        let controls = Controls::new(Some("k"));
+        let apply = |(partition, key, value): (i32, &str, Option<&str>)| {
+            controls.apply_from(Partition(partition), Some(key.as_bytes()), value.map(str::as_bytes)).unwrap().effect
+        };
+        let passports = || controls.passport("coder").into_iter().chain(controls.narrowing_passports("coder")).count();
+        let is_suspended = || controls.suspension(&event(Some("7"), None, Some(0))).is_some();
+        for index in 0..records.len() {
+            apply(records[(rotation + index) % records.len()]);
+        }
+        assert!(is_suspended() && controls.suspended_count(SubjectKind::User) == 1);
+        assert_eq!((passports(), controls.passport_count()), (2, 1), "a call has to be allowed by both");
+        assert_eq!((apply((0, &user.0, None)), is_suspended()), (Effect::Removed, false), "the exemption is left");
+        assert_eq!((apply((1, &user.0, None)), is_suspended()), (Effect::Removed, true), "the abuse stage's record is left");
+        assert_eq!((apply((0, "passport/coder", None)), passports()), (Effect::Removed, 1));
+        assert_eq!((apply((1, "passport/coder", None)), controls.passport_count()), (Effect::Removed, 0));
+        assert_eq!((apply((0, &machines.0, None)), controls.suspended_count(SubjectKind::User)), (Effect::Removed, 0));
+    }
 }
 
 #[test]

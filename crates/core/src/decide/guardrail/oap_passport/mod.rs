@@ -50,9 +50,9 @@ impl OapPassport {
         let earliest_ms = request.time_ms.or(request.latest_ms);
         let call = Call { tool_name: request.tool_name, input: request.tool_input, time_ms: request.latest_ms, earliest_ms };
         examine(passport, &self.terms, &call, &mut denials);
-        // A passport whose record is not committed yet may narrow what is allowed, and widens nothing.
-        let early = request.agent_id().map(|agent_id| self.controls.early_passports(agent_id)).unwrap_or_default();
-        early.iter().for_each(|passport| examine(Some(passport.as_ref().map(Arc::as_ref)), &self.terms, &call, &mut denials));
+        // A passport whose record is not committed yet, or stands on another partition, may narrow what is allowed, and widens nothing.
+        let others = request.agent_id().map(|agent_id| self.controls.narrowing_passports(agent_id)).unwrap_or_default();
+        others.iter().for_each(|passport| examine(Some(passport.as_ref().map(Arc::as_ref)), &self.terms, &call, &mut denials));
         let allow = denials.reasons.is_empty();
         if allow {
             denials.push("oap.allowed", "All policy checks passed".into());
