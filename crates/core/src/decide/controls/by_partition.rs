@@ -4,9 +4,9 @@
 //! agree, a key stands on several partitions, and Kafka gives these records no order. So a record replaces records of its own partition alone,
 //! and the strictest of the partitions counts: no record lifts what stands on another partition, whichever is read first.
 
+use super::change::Effect;
 use super::record::{HoldsUntil, SubjectState};
 use super::switches::Switches;
-use super::table::Effect;
 use crate::event::record::Partition;
 
 /// What the last record of a key says, in the order of partitions. There is hardly ever more than one.

@@ -9,6 +9,7 @@
 //! ```
 
 mod by_partition;
+mod change;
 mod decode;
 mod fields;
 mod in_force;
@@ -23,6 +24,7 @@ mod switches;
 mod table;
 mod uncommitted;
 
+pub use change::{Change, Effect};
 pub use decode::{CONTROL_BYTES_MAX, decode};
 pub use in_force::in_force;
 pub use record::{
@@ -32,4 +34,4 @@ pub use record::{
 pub use rejection::{ControlRejection, ControlRejectionCode};
 pub use schema::schema;
 pub use subject::{Subject, SubjectHasher, parse_hash};
-pub use table::{Change, Controls, Effect};
+pub use table::Controls;

@@ -6,6 +6,7 @@ use dashmap::DashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::by_partition::{ByPartition, SubjectRecords};
+use super::change::{Change, Effect};
 use super::in_force::in_force;
 use super::keyed::Keyed;
 use super::record::{AgentPassport, Control, HoldsUntil};
@@ -30,28 +31,6 @@ pub struct Controls {
     keyed: Keyed,
     /// Restrictions of records that are not committed yet.
     uncommitted: UncommittedRestrictions,
-}
-
-/// The change that a control record has made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
-    /// The type of the control, `passport` or `subject`; `note` for a record that is no control.
-    pub control_type: &'static str,
-    /// What the record did.
-    pub effect: Effect,
-    /// Whether it is an operator's: neither the abuse stage's nor a note.
-    pub is_operators: bool,
-}
-
-/// The effect of a control record on the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    /// The control is set, whatever there was before.
-    Set,
-    /// The control is removed.
-    Removed,
-    /// There was no such control to remove, or the record is a note.
-    Absent,
 }
 
 impl Default for Controls {
