@@ -292,34 +292,8 @@ mod tests {
 
     const THREE: Threshold = Threshold { gte: 3, timespan_ms: 100 };
 
-    fn first_firing(times: &[i64], gte: u64) -> Option<usize> {
-        let mut kept = TimedSignals::default();
-        times.iter().position(|time_ms| kept.add(*time_ms, (), Threshold { gte, ..THREE }).finding.is_some())
-    }
-
     fn times(kept: &TimedSignals<()>) -> Vec<i64> {
         kept.counting().iter().map(|(time_ms, ())| *time_ms).collect()
-    }
-
-    #[test]
-    fn a_window_is_shorter_than_the_timespan() {
-        assert_eq!(first_firing(&[0, 50, 100], 3), None, "as far apart as the timespan");
-        assert_eq!(first_firing(&[0, 50, 99], 3), Some(2));
-        assert_eq!(first_firing(&[7, 7, 7], 3), Some(2), "at once");
-        assert_eq!(first_firing(&[0], 1), Some(0));
-    }
-
-    /// A fixed window would let twice as many pass at its boundary.
-    #[test]
-    fn a_window_has_no_fixed_boundary() {
-        assert_eq!(first_firing(&[60, 90, 110, 140], 4), Some(3));
-    }
-
-    #[test]
-    fn the_order_of_arrival_does_not_matter() {
-        assert_eq!(first_firing(&[99, 0, 50], 3), Some(2));
-        assert_eq!(first_firing(&[200, 100, 0, 149], 3), None);
-        assert_eq!(first_firing(&[200, 100, 0, 149, 120], 3), Some(4));
     }
 
     #[test]
@@ -327,18 +301,6 @@ mod tests {
         let mut kept = TimedSignals { signals: vec![(1, ()), (2, ()), (3, ())], used: 0 };
         kept.prune(102, THREE);
         assert_eq!(times(&kept), [3]);
-    }
-
-    /// What is behind a firing counts for the next one, also where it came before.
-    #[test]
-    fn a_firing_uses_up_what_is_before_it_and_nothing_else() {
-        let mut kept = TimedSignals::default();
-        for time_ms in [0, 150, 60] {
-            assert_eq!(kept.add(time_ms, (), THREE), Added::default());
-        }
-        let added = kept.add(70, (), THREE);
-        assert_eq!((added.finding.map(|found| (found.from_ms, found.to_ms)), added.is_late), (Some((0, 70)), false));
-        assert_eq!((times(&kept), kept.used_ms(THREE)), (vec![150], vec![70]));
     }
 
     #[test]

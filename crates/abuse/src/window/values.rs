@@ -125,24 +125,6 @@ mod tests {
         Threshold { gte, timespan_ms: 100 }
     }
 
-    fn first_firing(signals: &[(i64, &str)], gte: u64) -> Option<usize> {
-        let mut kept = TimedSignals::default();
-        signals.iter().position(|(time_ms, value)| kept.add(*time_ms, Value::of_text(value), threshold(gte)).finding.is_some())
-    }
-
-    #[test]
-    fn distinct_values_count_once() {
-        assert_eq!(first_firing(&[(0, "a"), (1, "a"), (2, "b"), (3, "a"), (4, "c")], 3), Some(4));
-        assert_eq!(first_firing(&[(0, "a"), (50, "b"), (100, "c")], 3), None, "as far apart as the timespan");
-    }
-
-    /// The latest time of a value alone would not do.
-    #[test]
-    fn a_value_that_came_again_later_counts_for_earlier_windows_too() {
-        assert_eq!(first_firing(&[(0, "a"), (150, "a"), (60, "b"), (70, "c")], 3), Some(3));
-        assert_eq!(first_firing(&[(150, "a"), (0, "a"), (70, "c"), (60, "b")], 3), Some(3));
-    }
-
     #[test]
     fn what_is_repeated_takes_no_room() {
         for (lag_ms, most) in [(10, 13), (1_000, COUNTING_MAX)] {
@@ -153,16 +135,6 @@ mod tests {
                 kept.thin(&value, time_ms - lag_ms, 100);
                 assert!(kept.counting().len() <= most, "{}", kept.counting().len());
             }
-        }
-    }
-
-    /// Signals at one time have an order too, whichever comes first.
-    #[test]
-    fn of_signals_at_one_time_the_same_are_used_up() {
-        for order in [["a", "b", "c"], ["c", "b", "a"], ["b", "c", "a"]] {
-            let mut kept = TimedSignals::default();
-            order.iter().for_each(|value| _ = kept.add(5, Value::of_text(value), threshold(2)));
-            assert_eq!(kept.counting(), [(5, Value::of_text("c"))], "{order:?}");
         }
     }
 
