@@ -50,27 +50,6 @@ fn the_alert_is_these_bytes() {
     assert_eq!((&bench.last.alerts[0].key, bench.last.alerts[0].awaits_control), (&user("a").to_string(), false));
 }
 
-/// A fixed window would see three and three at its boundary, and let twice the limit pass.
-#[test]
-fn one_below_the_threshold_in_every_window_never_fires() {
-    let mut bench = Bench::new(rules(vec![rule("three")]));
-    for n in 0..200 {
-        assert!(bench.stop("a", 2 * n, START + n * HOUR).is_empty(), "{n}");
-        assert!(bench.stop("a", 2 * n + 1, START + n * HOUR + HOUR - 1).is_empty(), "{n}");
-        bench.clock(START + n * HOUR);
-    }
-    assert_eq!(bench.last.counts.late, 0);
-}
-
-#[test]
-fn signals_out_of_order_are_counted_where_they_belong() {
-    let mut bench = Bench::started(rules(vec![rule("three")]));
-    for (offset, minute) in [(1, 50), (2, 130), (3, -4)] {
-        assert!(bench.stop("a", offset, START + minute * MINUTE).is_empty());
-    }
-    assert_eq!(bench.stop("a", 4, START + 30 * MINUTE).len(), 1, "50, -4 and 30");
-}
-
 #[test]
 fn what_comes_twice_counts_once_and_what_comes_too_late_not_at_all() {
     let mut bench = Bench::started(rules(vec![rule("three")]));
@@ -83,29 +62,6 @@ fn what_comes_twice_counts_once_and_what_comes_too_late_not_at_all() {
     bench.stop("a", 9, START - 5 * MINUTE);
     assert_eq!((bench.last.counts.late, bench.last.counts.applied), (0, 1));
     assert_eq!(bench.stop("a", 10, START).len(), 1);
-}
-
-fn distinct(gte: u32) -> Rule {
-    let correlation = Correlation::ValueCount { field: Dimension::User, gte };
-    Rule { correlation, group_by: GroupBy { kind: KeyKind::Tenant, dimensions: Vec::new() }, ..rule("rotation") }
-}
-
-#[test]
-fn distinct_values_are_counted_and_repeats_of_them_are_not() {
-    let mut bench = Bench::new(rules(vec![distinct(4)]));
-    let tenant = subject(KeyKind::Tenant, "acme");
-    let mut stop = |offset, time_ms, id: &str| {
-        let mut point = point(PointKind::SafetyStop, tenant, 0, offset, time_ms);
-        point.user = Some(user(id).hash);
-        bench.fold(&[part(point)]).len()
-    };
-    let mut offset = 0;
-    for id in ["a", "b", "a", "c", "b", "a"] {
-        offset += 1;
-        assert_eq!(stop(offset, START + offset, id), 0);
-    }
-    assert_eq!(stop(50, START + HOUR + 4, "d"), 0, "c was more than an hour before");
-    assert_eq!(stop(51, START + HOUR + 3, "e"), 1, "and yet within an hour of e");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Ladders, suspensions and what is said of them.
 
-use tollgate_abuse::{Detection, Ladder, Mode, Rule, Step};
+use tollgate_abuse::{Mode, Rule};
 use tollgate_core::decide::signal::PointKind;
 
 use super::fixture::*;
@@ -84,22 +84,6 @@ fn a_shadow_rule_is_counted_and_nothing_else() {
     assert_eq!((firings, bench.stage.subjects()), (3, 0));
 }
 
-/// One control for all rules: the longest. No machine shortens what another rule has said.
-#[test]
-fn the_longest_suspension_of_all_rules_is_the_one_that_counts() {
-    let denial = Detection { signal: point_kind(PointKind::Denial), fields: Vec::new() };
-    let mut other = Rule { detection: denial, ..rule("denials") };
-    other.ladder.steps.remove(0);
-    let mut bench = Bench::started(rules(vec![rule("three"), other]));
-    (0..3).for_each(|n| drop(bench.offend("a", 10 * n, START)));
-    assert_eq!(bench.suspended_until("a"), Some("2025-10-09T11:00:00.000Z"));
-    let denials = (0..3).flat_map(|n| bench.fold(&[part(point(PointKind::Denial, user("a"), 0, 100 + n, START))]));
-    assert_eq!(shown(&denials.collect::<Vec<_>>(), &["rule", "action", "until"]), ["denials suspended 2025-10-09T09:15:00.000Z"]);
-    assert!(!bench.last.alerts[0].awaits_control && bench.last.controls.is_empty(), "it changes nothing");
-    bench.clock(START + 15 * MINUTE);
-    assert_eq!(bench.suspended_until("a"), Some("2025-10-09T11:00:00.000Z"));
-}
-
 /// What a suspension blocks comes as signals of its own, which prolong nothing.
 #[test]
 fn blocked_calls_do_not_prolong_the_suspension_that_blocks_them() {
@@ -126,36 +110,4 @@ fn a_suspension_that_is_over_already_is_not_written() {
     let alerts = other.offend("a", 10, START);
     assert_eq!(shown(&alerts, &SHOWN), ["escalated 2 lapsed null 0"]);
     assert!(other.controls.is_empty());
-}
-
-/// A source that lags brings a signal late. The suspension is that of the latest signal of the window, as if they had come in order.
-#[test]
-fn a_suspension_counts_from_the_latest_signal_of_its_window() {
-    let ladder = Ladder { steps: vec![Step::Suspend(15 * MINUTE)], decay_ms: DAY };
-    let until = |minutes: [i64; 3]| {
-        let mut bench = Bench::new(rules(vec![Rule { ladder: ladder.clone(), ..rule("three") }]));
-        for (offset, minute) in (0..).zip(minutes) {
-            bench.stop("a", offset, START + minute * MINUTE);
-        }
-        bench.suspended_until("a").map(str::to_owned)
-    };
-    assert_eq!(until([5, 56, 59]).as_deref(), Some("2025-10-09T10:14:00.000Z"));
-    assert_eq!(until([56, 59, 5]), until([5, 56, 59]));
-    assert_eq!(until([59, 5, 56]), until([5, 56, 59]));
-}
-
-/// Some other source may hold the partition's time back. The step of a firing is that of its own time.
-#[test]
-fn a_step_does_not_depend_on_how_far_the_clock_is() {
-    let fired = |moves_clock: bool| {
-        let mut bench = Bench::new(rules(vec![rule("three")]));
-        bench.offend("a", 0, START);
-        if moves_clock {
-            bench.clock(START + 30 * HOUR);
-        }
-        let alerts = bench.offend("a", 10, START + 30 * HOUR);
-        shown(&alerts, &["status", "step", "action"]).pop()
-    };
-    assert_eq!(fired(true).as_deref(), Some("firing 1 warned"), "a new episode");
-    assert_eq!(fired(false), fired(true));
 }
