@@ -10,7 +10,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
 use tollgate_abuse::{Abuse, AbuseRules, AbuseState, Correlation, Detection, Firing, Folded, Ladder, Mode, Rule, Step as Rung, WarmUp};
-use tollgate_core::decide::signal::{PointKind, Request, SubjectKey};
+use tollgate_core::decide::signal::{PointKind, SubjectKey};
 use tollgate_core::engine::processor::PartitionProcessor;
 use tollgate_core::engine::stage::{Progress, Stage};
 use tollgate_core::event::record::Offset;
@@ -85,14 +85,6 @@ fn a_new_rule_warms_up_where_there_is_state_and_not_where_there_is_none() {
 }
 
 #[test]
-fn the_others_go_on_meanwhile() {
-    let mut stage = with_five(&five_stops(), 1);
-    let alerts: Vec<usize> = (0..9).map(|n| fold(&mut stage, 1 + n, &stop_in_record(n as i64)).alerts.len()).collect();
-    assert_eq!(alerts, [0, 0, 1, 0, 0, 1, 0, 0, 1]);
-    assert_eq!(stage.warming().count(), 1);
-}
-
-#[test]
 fn taken_in_it_knows_what_it_would_know_and_is_in_force_behind_a_checkpoint() {
     let log = five_stops();
     let mut stage = with_five(&log, 5);
@@ -132,38 +124,6 @@ fn a_warm_up_that_no_checkpoint_has_begins_anew() {
     }
 }
 
-#[test]
-fn one_that_is_ahead_is_waited_for_and_one_that_is_behind_is_given_back() {
-    let log = five_stops();
-    let mut stage = with_five(&log, 3);
-    let mut warm_up = stage.warm_up().unwrap();
-    (0..5).for_each(|offset| show(&mut warm_up, &log, offset));
-    stage.offer(warm_up, ALL);
-    for (offset, entry) in log.iter().enumerate().take(5).skip(3) {
-        fold(&mut stage, offset, entry);
-        assert!(stage.take_back().is_none() && stage.warm_up().is_some(), "not yet");
-    }
-    fold(&mut stage, 5, &log[5]);
-    assert!(stage.warm_up().is_none());
-    let mut stage = with_five(&log, 3);
-    let mut warm_up = stage.warm_up().unwrap();
-    (0..2).for_each(|offset| show(&mut warm_up, &log, offset));
-    stage.offer(warm_up, ALL);
-    let mut warm_up = stage.take_back().unwrap();
-    assert_eq!((warm_up.next(), stage.take_back().is_none()), (Offset(2), true), "a record is missing");
-    // By the time that it has read the record, two others have come, which the stage shows it.
-    (3..5).for_each(|offset| drop(fold(&mut stage, offset, &log[offset])));
-    show(&mut warm_up, &log, 2);
-    stage.offer(warm_up, ALL);
-    assert!(stage.take_back().is_none());
-    fold(&mut stage, 5, &log[5]);
-    assert!(stage.warm_up().is_none());
-    stage.checkpoint_written(Offset(6));
-    (5..9).for_each(|n| assert!(fold(&mut stage, 1 + n, &stop_in_record(n as i64)).firings.iter().all(|firing| firing.rule == 0)));
-    let folded = fold(&mut stage, 10, &stop_in_record(9));
-    assert!(folded.firings.iter().any(|firing| firing.rule == 1), "the tenth: nothing was missed, and nothing counted twice");
-}
-
 /// Or else a partition that is always a little ahead would never be reached.
 #[test]
 fn a_warm_up_that_is_never_quicker_is_taken_in_all_the_same() {
@@ -194,28 +154,6 @@ fn offsets_without_a_record_keep_nobody_apart() {
         stage.offer(warm_up, ALL);
         fold(&mut stage, first, &log[5]);
         assert!(stage.warm_up().is_none(), "{begin} {first}");
-    }
-}
-
-/// A record that a worker wrote twice is in the log twice, and an operator's request is in it too.
-#[test]
-fn the_log_counts_as_it_did() {
-    for (is_pardoned, expected) in [(false, 1), (true, 0)] {
-        let mut log = five_stops();
-        log.push(log[4].clone());
-        if is_pardoned {
-            log.push((LOG, Request::Pardon(user("a")).to_value()));
-        }
-        let mut stage = with_five(&log, log.len());
-        let mut warm_up = stage.warm_up().unwrap();
-        warm_up.begin_at(Offset(1));
-        (2..log.len()).for_each(|offset| show(&mut warm_up, &log, offset));
-        stage.offer(warm_up, ALL);
-        fold(&mut stage, log.len(), &(LOG, value_of(&[clock(0, 5, START + 6)])));
-        stage.checkpoint_written(Offset(100));
-        let folded = fold(&mut stage, log.len() + 1, &stop_in_record(9));
-        let of_five = folded.firings.iter().filter(|firing| firing.rule == 1).count();
-        assert_eq!(of_five, expected, "four of the log, and this one");
     }
 }
 
@@ -327,55 +265,6 @@ fn a_stage_knows_how_far_its_state_is() {
     stage.restored(Offset(6));
     stage.offer(warm_up, ALL);
     assert_eq!(stage.take_back().map(|warm_up| warm_up.next()), Some(Offset(5)), "record 5 is missing");
-}
-
-/// With many subjects it takes many records, and the rules are quiet until the last of them.
-#[test]
-fn a_few_subjects_are_taken_in_with_each_record() {
-    let stop_of = |id: i64, n: i64| (LOG, value_of(&[part(stop(&format!("u{id}"), n, START)), clock(0, n + 1, START)]));
-    let log: Log = (0..40).map(|n| stop_of(n % 10, n)).collect();
-    let mut stage = taken_over_by(&rules(vec![five()]), &rules(vec![]), &log);
-    let mut warm_up = stage.warm_up().unwrap();
-    (0..40).for_each(|offset| show(&mut warm_up, &log, offset));
-    stage.offer(warm_up, NonZeroUsize::new(3).unwrap());
-    let counted = |stage: &Abuse| {
-        let views = (0..10).filter_map(|id| stage.view(&user(&format!("u{id}"))));
-        views.flat_map(|view| view.counters).filter(|counter| counter.count == 4.0).count()
-    };
-    let (mut found, mut written) = (Vec::new(), written_by(&rules(vec![]), &log));
-    for n in 40..44 {
-        fold(&mut stage, n as usize, &(LOG, value_of(&[clock(0, n + 1, START)])));
-        let next = Abuse::new(rules(vec![five()]), written.write(&mut stage).state());
-        stage.checkpoint_written(Offset(n + 1));
-        found.push([(counted(&stage), stage.warming().count()), (counted(&next), next.warming().count())]);
-    }
-    // Whoever takes over before the last of them begins anew.
-    assert_eq!(found, [[(3, 1), (0, 1)], [(6, 1), (0, 1)], [(9, 1), (0, 1)], [(10, 0), (10, 0)]]);
-}
-
-/// Whoever is not taken in yet is, before anything else is done.
-#[test]
-fn a_signal_a_pardon_and_the_clock_find_what_is_not_taken_in_yet() {
-    let stops = |ids: std::ops::Range<i64>| ids.map(|id| part(stop(&format!("u{id}"), id, START)));
-    let log: Log = vec![(LOG, value_of(&stops(0..100).chain([clock(0, 100, START)]).collect::<Vec<_>>()))];
-    let known = |id: i64, parts: &[u8]| {
-        let two = Rule { correlation: Correlation::EventCount { gte: 2 }, ..five() };
-        let mut stage = taken_over_by(&rules(vec![two]), &rules(vec![]), &log);
-        let mut warm_up = stage.warm_up().unwrap();
-        show(&mut warm_up, &log, 0);
-        stage.offer(warm_up, NonZeroUsize::MIN);
-        fold(&mut stage, 1, &(LOG, parts.to_vec()));
-        let subjects = stage.subjects();
-        (0..100).for_each(|n| drop(fold(&mut stage, 2 + n, &(LOG, value_of(&[clock(0, 200, START)])))));
-        (subjects, stage.view(&user(&format!("u{id}"))).map(|view| view.counters.len()))
-    };
-    for id in [7, 50, 93] {
-        let name = user(&format!("u{id}"));
-        assert_eq!(known(id, &value_of(&[clock(0, 101, START)])).1, Some(1), "it is known in the end");
-        assert_eq!(known(id, &Request::Pardon(name).to_value()).1, None, "and forgotten where it was pardoned meanwhile");
-        assert_eq!(known(id, &value_of(&[part(stop(&format!("u{id}"), 101, START))])).1, None, "and used up where the rule fires");
-    }
-    assert_eq!(known(7, &value_of(&[clock(0, 101, START + DAY)])), (0, None), "and nobody is left a day later");
 }
 
 /// What a worker comes to while rules of its partition warm up.
