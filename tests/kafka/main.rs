@@ -29,7 +29,6 @@ mod rekey;
 mod remote;
 mod replay;
 mod rights;
-mod second_stage;
 mod security;
 mod serve;
 mod shadow;
@@ -168,7 +167,6 @@ fn cases() -> Vec<Case> {
         sharing!(rekey::a_topic_that_grows_under_a_worker_is_named),
         sharing!(rekey::threads_that_are_elsewhere_are_named),
         sharing!(rekey::a_large_state_moves),
-        sharing!(second_stage::another_stage_runs_on_the_same_parts),
         sharing!(abuse::a_repeat_offender_is_suspended_on_every_partition),
         sharing!(abuse::one_worker_runs_both_stages),
         sharing!(abuse::a_missing_topic_of_abuse_is_named),

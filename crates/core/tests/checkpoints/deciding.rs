@@ -1,7 +1,6 @@
 //! The deciding stage in the model: random logs of threads that come and go, with policy servers and without.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::option::weighted;
@@ -11,68 +10,51 @@ use serde_json::{Value, json};
 use tollgate_core::decide::deciding::{Deciding, Outcome};
 use tollgate_core::decide::guardrail::{Answer, ProviderError, Question};
 use tollgate_core::decide::policy::Policy;
-use tollgate_core::decide::thread::{StoreLimits, StoredThread, ThreadStore};
 use tollgate_core::engine::processor::Applied;
-use tollgate_core::engine::stage::Progress;
+use tollgate_core::engine::stage::{Progress, Stage};
 use tollgate_core::event::decode::decode;
 use tollgate_core::event::record::Offset;
 use tollgate_json::Parser;
 use tollgate_json::digest::Digest;
 use tollgate_json::time::rfc_3339;
 
-use super::truth::{Logged, Modelled, Truth};
+use super::truth::{Logged, Truth};
 
-impl Modelled for Deciding {
-    type Settings = Arc<Policy>;
+/// What becomes of a record beside its outcome.
+pub type Output = <Deciding as Stage>::Output;
 
-    fn under(policy: &Arc<Policy>, threads: Option<ThreadStore>) -> Self {
-        let policy = Arc::clone(policy);
-        threads.map_or_else(|| Self::new(Arc::clone(&policy)), |threads| Self::with_threads(Arc::clone(&policy), threads))
+/// Returns the thread under which a record waits; `None` for a record that is no event.
+pub fn thread_of(policy: &Policy, logged: &Logged) -> Option<String> {
+    let mut parser = Parser::new();
+    let event = decode(&logged.record(), &mut parser, policy.limits().event_bytes_max).ok()?;
+    Some(event.thread_id.into_owned())
+}
+
+/// Returns how many publications an outcome waits for: a verdict; a dead letter, and its verdict where the thread is known; none for a
+/// control.
+pub fn due_of(outcome: &Outcome) -> u32 {
+    match outcome {
+        Outcome::Verdict { .. } => 1,
+        Outcome::DeadLetter(rejection) => 1 + u32::from(rejection.event.thread_id.is_some()),
+        Outcome::Boundary(_) => 0,
     }
+}
 
-    fn limits(policy: &Arc<Policy>) -> StoreLimits {
-        policy.store_limits()
-    }
-
-    fn key(policy: &Arc<Policy>, logged: &Logged) -> Option<String> {
-        let event_bytes_max = policy.limits().event_bytes_max;
-        decode(&logged.record(), &mut Parser::new(), event_bytes_max).ok().map(|event| event.thread_id.into_owned())
-    }
-
-    fn answer_to(question: &Question) -> Answer {
-        answer_to(question)
-    }
-
-    /// A verdict; a dead letter, and its verdict where the thread is known; none for a control.
-    fn due(outcome: &Outcome) -> u32 {
-        match outcome {
-            Outcome::Verdict { .. } => 1,
-            Outcome::DeadLetter(rejection) => 1 + u32::from(rejection.event.thread_id.is_some()),
-            Outcome::Boundary(_) => 0,
+/// Checks that each server that is asked has a say in the verdict, and that none is asked about an event that its thread has twice running.
+pub fn check_servers(truth: &Truth, policy: &Policy) {
+    let is_server = |provider: &usize| NAMES.contains(&policy.guardrails().name_of(*provider));
+    let mut last = BTreeMap::new();
+    for (record, asked) in truth.requests.iter().enumerate() {
+        assert!(asked.is_sorted_by(|one, other| one.provider < other.provider), "record {record}");
+        if let Applied::Taken(Progress::Done(Outcome::Verdict { decided, .. })) = &truth.outcomes[record].0 {
+            let called = decided.provider_calls.iter().map(|(provider, _)| *provider).filter(is_server);
+            assert!(called.eq(asked.iter().map(|question| question.provider)), "record {record}");
+        } else {
+            assert_eq!(asked, &[], "record {record}");
         }
-    }
-
-    fn entries(store: &ThreadStore) -> Vec<(String, StoredThread)> {
-        store.iter().map(|(id, stored)| (id.to_string(), stored.clone())).collect()
-    }
-
-    /// Checks that each server that is asked has a say in the verdict, and that none is asked about an event that its thread has twice
-    /// running.
-    fn check(truth: &Truth<Self>, policy: &Arc<Policy>) {
-        let is_server = |provider: &usize| NAMES.contains(&policy.guardrails().name_of(*provider));
-        let mut last = BTreeMap::new();
-        for (record, asked) in truth.requests.iter().enumerate() {
-            assert!(asked.is_sorted_by(|one, other| one.provider < other.provider), "record {record}");
-            if let Applied::Taken(Progress::Done(Outcome::Verdict { decided, .. })) = &truth.outcomes[record].0 {
-                let called = decided.provider_calls.iter().map(|(provider, _)| *provider).filter(is_server);
-                assert!(called.eq(asked.iter().map(|question| question.provider)), "record {record}");
-            } else {
-                assert_eq!(asked, &[], "record {record}");
-            }
-            let before = truth.keys[record].as_ref().and_then(|id| last.insert(id, record));
-            if let Some(before) = before.filter(|before| truth.log[*before].value == truth.log[record].value) {
-                assert_eq!(asked, &[], "record {record} is {before} again");
-            }
+        let before = truth.keys[record].as_ref().and_then(|id| last.insert(id, record));
+        if let Some(before) = before.filter(|before| truth.log[*before].value == truth.log[record].value) {
+            assert_eq!(asked, &[], "record {record} is {before} again");
         }
     }
 }
@@ -170,7 +152,8 @@ pub fn log(shape: Shape) -> impl Strategy<Value = Vec<Logged>> {
         let mut log: Vec<Logged> = Vec::new();
         for (index, (entry, gap)) in entries.into_iter().enumerate() {
             for value in values(entry, index, &mut seconds, &log) {
-                log.push(Logged { offset: Offset(offset), value, ..Logged::default() });
+                let is_unreadable = value.is_none() && index % 2 == 0;
+                log.push(Logged { offset: Offset(offset), value, is_unreadable });
                 offset += gap;
             }
         }
@@ -241,7 +224,7 @@ fn server(name: &str, tools: Option<Value>) -> Value {
 }
 
 /// Returns what a server answers: always the same to the same question.
-fn answer_to(question: &Question) -> Answer {
+pub fn answer_to(question: &Question) -> Answer {
     let digest = Digest::of(&question.body).to_string();
     let digits = digest.get(2 * question.provider..).and_then(|digits| digits.get(..2)).unwrap();
     match u8::from_str_radix(digits, 16).unwrap() {

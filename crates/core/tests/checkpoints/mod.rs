@@ -5,7 +5,6 @@
 
 mod deciding;
 mod model;
-mod sample;
 mod schedule;
 mod truth;
 mod worker;
@@ -17,15 +16,13 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
-use tollgate_core::decide::deciding::Deciding;
 use tollgate_core::event::record::Offset;
 use tollgate_fixtures::gate;
-use tollgate_fixtures::sample_stage::Signals;
 
 use deciding::Shape;
 use model::World;
 use schedule::{Act, Step};
-use truth::{Logged, Modelled, Truth};
+use truth::{Logged, Truth};
 
 /// A log without servers, in which threads come and go.
 const ALONE: Shape = Shape { threads: 12, calls: 8, has_pauses: true };
@@ -36,9 +33,10 @@ const ASKING: Shape = Shape { threads: 8, calls: 12, has_pauses: false };
 type Seen = BTreeMap<&'static str, usize>;
 
 /// Follows a schedule to the end of the log; returns what came about.
-fn follow<S: Modelled>(settings: &S::Settings, log: Vec<Logged>, schedule: &[Step]) -> Result<Seen, TestCaseError> {
-    let truth = Truth::<S>::of(settings, log);
-    let mut world = World::new(settings, &truth);
+fn follow(config: &Value, log: Vec<Logged>, schedule: &[Step]) -> Result<Seen, TestCaseError> {
+    let policy = Arc::new(gate::policy(config));
+    let truth = Truth::of(&policy, log);
+    let mut world = World::new(&policy, &truth);
     schedule.iter().try_for_each(|step| world.step(step))?;
     world.conclude()?;
     let departures = truth.departures;
@@ -48,28 +46,19 @@ fn follow<S: Modelled>(settings: &S::Settings, log: Vec<Logged>, schedule: &[Ste
     Ok(world.outside.seen)
 }
 
-fn decide(config: &Value, log: Vec<Logged>, schedule: &[Step]) -> Result<Seen, TestCaseError> {
-    follow::<Deciding>(&Arc::new(gate::policy(config)), log, schedule)
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 768, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_is_lost_or_decided_in_two_ways(config in deciding::config(), log in deciding::log(ALONE), schedule in schedule::schedule(false)) {
-        decide(&config, log, &schedule)?;
+        follow(&config, log, &schedule)?;
     }
 
     #[test]
     fn nor_is_it_where_servers_are_asked(
         config in deciding::config_with_servers(), log in deciding::log(ASKING), schedule in schedule::schedule(true),
     ) {
-        decide(&config, log, &schedule)?;
-    }
-
-    #[test]
-    fn another_stage_loses_nothing_and_counts_nothing_twice(log in sample::log(), schedule in schedule::schedule(true)) {
-        follow::<Signals>(&(), log, &schedule)?;
+        follow(&config, log, &schedule)?;
     }
 }
 
@@ -111,7 +100,7 @@ const WAITING: [&str; 4] = ["crash while waiting", "usurped while waiting", "rev
 /// In the random schedules everything that can go wrong does go wrong.
 #[test]
 fn the_schedules_hold_every_kind_of_trouble() {
-    let decide = |(config, log, schedule): (Value, Vec<Logged>, Vec<Step>)| decide(&config, log, &schedule);
+    let decide = |(config, log, schedule): (Value, Vec<Logged>, Vec<Step>)| follow(&config, log, &schedule);
     let seen = troubles(40, (deciding::config(), deciding::log(ALONE), schedule::schedule(false)), decide);
     assert_seen(&seen, 3, &ALWAYS);
     assert_seen(&seen, 3, &["evicted", "expired", "refused thread"]);
@@ -123,10 +112,6 @@ fn the_schedules_hold_every_kind_of_trouble() {
     for what in ["evicted", "expired", "refused thread"] {
         assert_eq!(seen[what], 0, "{what} depends on when answers come");
     }
-    let seen = troubles(200, (sample::log(), schedule::schedule(true)), |(log, schedule)| follow::<Signals>(&(), log, &schedule));
-    assert_seen(&seen, 3, &ALWAYS);
-    assert_seen(&seen, 3, &WAITING);
-    assert_seen(&seen, 3, &["frozen while waiting", "asked", "second question", "waited behind", "answered out of order"]);
 }
 
 /// A tombstone that was refused is still due while nothing else was written of the thread, though the thread comes back and ends again.
@@ -141,5 +126,5 @@ fn a_refused_tombstone_is_not_forgotten_when_its_thread_comes_back_and_ends_agai
     let (written, refused) = ([Act::Settle { is_written: true }], [Act::Settle { is_written: false }]);
     let acts: [&[Act]; 8] = [&read, &begin, &written, &read, &begin, &read, &refused, &read];
     let schedule: Vec<_> = acts.concat().into_iter().map(Step::Owner).collect();
-    decide(&json!({}), log, &schedule).unwrap();
+    follow(&json!({}), log, &schedule).unwrap();
 }

@@ -2,15 +2,19 @@
 //! transactions, the worker that owns the partition, and workers that only believe that they do.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use proptest::prelude::*;
+use tollgate_core::decide::deciding::Deciding;
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::thread::ThreadStore;
 use tollgate_core::engine::checkpoint::{Checkpoint, CheckpointSearch, Restore, Restored, StateRecord};
 use tollgate_core::engine::processor::{Applied, PartitionProcessor};
-use tollgate_core::engine::stage::Waiting;
+use tollgate_core::engine::stage::{Stage as _, Waiting};
 use tollgate_core::event::record::Offset;
 
 use super::schedule::{Act, Step};
-use super::truth::{Modelled, PARTITION, Truth, of_processor, of_restored};
+use super::truth::{PARTITION, Truth, of_processor, of_restored};
 use super::worker::{Checked, OWNER, Outside, Worker};
 
 /// The most workers that were fenced and do not know it yet; with one more, the first of them notices.
@@ -23,8 +27,8 @@ const LOST_MARKS_MAX: usize = 3;
 type Logged = (Offset, String, Option<Vec<u8>>);
 
 /// The model: the topics, the group's offset, and the workers.
-pub struct World<'t, S: Modelled> {
-    pub outside: Outside<'t, S>,
+pub struct World<'t> {
+    pub outside: Outside<'t>,
     /// The state topic without what was aborted.
     state: Vec<Logged>,
     /// What was aborted though it was committed, because the mark of the commit was lost.
@@ -35,21 +39,21 @@ pub struct World<'t, S: Modelled> {
     /// From where on transactions are open whose marks were lost, and how many these are.
     open: Option<(Offset, usize)>,
     committed: Option<Offset>,
-    owner: Worker<S>,
-    zombies: Vec<Worker<S>>,
+    owner: Worker,
+    zombies: Vec<Worker>,
 }
 
-impl<'t, S: Modelled> World<'t, S> {
-    pub fn new(settings: &'t S::Settings, truth: &'t Truth<S>) -> Self {
+impl<'t> World<'t> {
+    pub fn new(policy: &'t Arc<Policy>, truth: &'t Truth) -> Self {
         Self {
-            outside: Outside::new(settings, truth),
+            outside: Outside::new(policy, truth),
             state: Vec::new(),
             aborted: Vec::new(),
             state_end: Offset(0),
             loses_mark: false,
             open: None,
             committed: None,
-            owner: Worker::new(PartitionProcessor::new(PARTITION, S::under(settings, None)), Offset(0), 0),
+            owner: Worker::new(PartitionProcessor::new(PARTITION, Deciding::new(Arc::clone(policy))), Offset(0), 0),
             zombies: Vec::new(),
         }
     }
@@ -200,19 +204,19 @@ impl<'t, S: Modelled> World<'t, S> {
         if self.open.is_none() { self.check(self.read()?.as_ref()) } else { Ok(()) }
     }
 
-    fn read(&self) -> Result<Option<Restored<S::State>>, TestCaseError> {
+    fn read(&self) -> Result<Option<Restored<ThreadStore>>, TestCaseError> {
         let mut restore = Restore::default();
         self.state.iter().for_each(|(offset, key, value)| restore.take(*offset, Some(key.as_bytes()), value.as_deref()));
-        restore.finish(OWNER, S::limits(self.outside.settings)).map_err(|(_, error)| TestCaseError::fail(error.to_string()))
+        restore.finish(OWNER, self.outside.policy.store_limits()).map_err(|(_, error)| TestCaseError::fail(error.to_string()))
     }
 
     /// Restores the state as a takeover does, and checks that it is as of exactly the committed offset.
-    fn restore(&mut self) -> Result<Option<Restored<S::State>>, TestCaseError> {
+    fn restore(&mut self) -> Result<Option<Restored<ThreadStore>>, TestCaseError> {
         self.abort();
         let mut restored = self.read()?;
         let seen = restored.as_ref().map(|restored| restored.next);
         if let Some(committed) = self.committed.filter(|committed| seen < Some(*committed)) {
-            let mut search = CheckpointSearch::<S::State>::new(seen, committed);
+            let mut search = CheckpointSearch::<ThreadStore>::new(seen, committed);
             let all: BTreeMap<Offset, &Logged> = self.state.iter().chain(&self.aborted).map(|logged| (logged.0, logged)).collect();
             all.values().for_each(|(offset, key, value)| search.take(*offset, Some(key.as_bytes()), value.as_deref()));
             for StateRecord { key, value } in search.finish().ok_or_else(|| TestCaseError::fail("a checkpoint is not in the log"))? {
@@ -228,21 +232,23 @@ impl<'t, S: Modelled> World<'t, S> {
     }
 
     /// Checks that state is as of exactly the committed offset.
-    fn check(&self, restored: Option<&Restored<S::State>>) -> Checked {
+    fn check(&self, restored: Option<&Restored<ThreadStore>>) -> Checked {
         prop_assert_eq!(restored.map(|restored| restored.next), self.committed);
         if let Some(restored) = restored {
             let expected = self.outside.truth.snapshot(restored.next);
-            prop_assert_eq!(&of_restored::<S>(restored), expected, "what was restored, and what it should be");
+            prop_assert_eq!(&of_restored(restored), expected, "what was restored, and what it should be");
         }
         Ok(())
     }
 
     /// Makes another worker the owner, which reads from up to `reread` records before the committed offset. Returns the owner before it.
-    fn take_over(&mut self, reread: usize) -> Result<Worker<S>, TestCaseError> {
-        let settings = self.outside.settings;
+    fn take_over(&mut self, reread: usize) -> Result<Worker, TestCaseError> {
+        let policy = self.outside.policy;
         let processor = match self.restore()? {
-            Some(Restored { next, state }) => PartitionProcessor::restored(PARTITION, S::under(settings, Some(state)), next),
-            None => PartitionProcessor::new(PARTITION, S::under(settings, None)),
+            Some(Restored { next, state }) => {
+                PartitionProcessor::restored(PARTITION, Deciding::with_threads(Arc::clone(policy), state), next)
+            }
+            None => PartitionProcessor::new(PARTITION, Deciding::new(Arc::clone(policy))),
         };
         let restored_at = self.committed.unwrap_or(Offset(0));
         let committed = self.outside.truth.index_of(restored_at);

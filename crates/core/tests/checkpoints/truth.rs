@@ -1,12 +1,18 @@
 //! A log of one partition, and what becomes of it where nothing goes wrong: a processor folds it that is never interrupted.
 
-use std::fmt::Debug;
+use std::sync::Arc;
 
-use tollgate_core::engine::checkpoint::{KeyedState, Restored};
+use tollgate_core::decide::deciding::{self, Deciding};
+use tollgate_core::decide::guardrail::Question;
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::decide::thread::{StoredThread, ThreadStore};
+use tollgate_core::engine::checkpoint::{KeyedState as _, Restored};
 use tollgate_core::engine::processor::{Applied, PartitionProcessor};
-use tollgate_core::engine::stage::{Progress, Resumed, Stage};
+use tollgate_core::engine::stage::{Progress, Resumed, Stage as _};
 use tollgate_core::event::decode::{Rejection, RejectionCode};
 use tollgate_core::event::record::{Departures, Offset, OwnedRecord, Partition, Record, StreamClock};
+
+use super::deciding::{Output, answer_to, check_servers, due_of, thread_of};
 
 pub const PARTITION: Partition = Partition(0);
 
@@ -14,8 +20,6 @@ pub const PARTITION: Partition = Partition(0);
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Logged {
     pub offset: Offset,
-    pub timestamp_ms: Option<i64>,
-    pub key: Option<&'static str>,
     pub value: Option<String>,
     /// Whether its reader cannot take it apart.
     pub is_unreadable: bool,
@@ -23,9 +27,8 @@ pub struct Logged {
 
 impl Logged {
     pub fn record(&self) -> Record<'_> {
-        let (key, value) = (self.key.map(str::as_bytes), self.value.as_deref().map(str::as_bytes));
-        let Self { offset, timestamp_ms, .. } = *self;
-        Record { topic: "agent.events", partition: PARTITION, offset, timestamp_ms, key, value, headers: &[] }
+        let (offset, value) = (self.offset, self.value.as_deref().map(str::as_bytes));
+        Record { topic: "agent.events", partition: PARTITION, offset, timestamp_ms: None, key: None, value, headers: &[] }
     }
 
     /// Returns the bytes that it takes while it waits, about.
@@ -34,8 +37,8 @@ impl Logged {
     }
 
     /// Applies the record. Its outcome holds nothing that a record before it left in `out`.
-    pub fn apply<S: Modelled>(&self, processor: &mut PartitionProcessor<S>, out: &mut S::Output) -> Outcome<S> {
-        *out = S::Output::default();
+    pub fn apply(&self, processor: &mut PartitionProcessor<Deciding>, out: &mut Output) -> Outcome {
+        *out = Output::default();
         let applied = if self.is_unreadable {
             processor.reject(&self.record(), Rejection::new(RejectionCode::HeaderInvalid, "headers", "a header", "none"), out)
         } else {
@@ -46,78 +49,44 @@ impl Logged {
 }
 
 /// The outcome of a record with what is published of it: the same for every processor that applies the record.
-pub type Outcome<S> = (Applied<<S as Stage>::Outcome, <S as Stage>::Request>, <S as Stage>::Output);
+pub type Outcome = (Applied<deciding::Outcome, Question>, Output);
 
 /// Returns how many publications an outcome waits for.
-pub fn due<S: Modelled>((applied, _): &Outcome<S>) -> u32 {
+pub fn due((applied, _): &Outcome) -> u32 {
     match applied {
-        Applied::Taken(Progress::Done(outcome)) => S::due(outcome),
+        Applied::Taken(Progress::Done(outcome)) => due_of(outcome),
         Applied::Taken(Progress::Asks(_) | Progress::Waits) | Applied::Redelivered => 0,
     }
 }
 
 /// Returns an outcome of which nothing is published.
-pub fn silent<S: Modelled>(applied: Applied<S::Outcome, S::Request>) -> Outcome<S> {
-    (applied, S::Output::default())
-}
-
-/// A stage that the model can run.
-pub trait Modelled:
-    Stage<
-        Outcome: Debug + PartialEq,
-        Request: Debug + Clone + PartialEq,
-        Output: Debug + Clone + PartialEq,
-        State: KeyedState<Entry: Debug + Clone + PartialEq>,
-    >
-{
-    /// What the stage works under.
-    type Settings;
-
-    /// Returns a stage with the state of a checkpoint, or one that knows nothing.
-    fn under(settings: &Self::Settings, state: Option<Self::State>) -> Self;
-
-    fn limits(settings: &Self::Settings) -> <Self::State as KeyedState>::Limits;
-
-    /// Returns the key under which a record waits; `None` for a record that is no event of the stage.
-    fn key(settings: &Self::Settings, logged: &Logged) -> Option<String>;
-
-    /// Returns the response to a request: always the same to the same request.
-    fn answer_to(request: &Self::Request) -> Self::Response;
-
-    /// Returns how many publications an outcome waits for.
-    fn due(outcome: &Self::Outcome) -> u32;
-
-    fn entries(state: &Self::State) -> Vec<(String, <Self::State as KeyedState>::Entry)>;
-
-    /// Checks what holds of the outcomes of this stage alone.
-    fn check(_: &Truth<Self>, _: &Self::Settings) {}
+pub fn silent(applied: Applied<deciding::Outcome, Question>) -> Outcome {
+    (applied, Output::default())
 }
 
 /// The whole state of a partition. The entries stand in the order of touch.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Snapshot<E> {
+pub struct Snapshot {
     pub next: Offset,
     clock: StreamClock,
-    entries: Vec<(String, E)>,
+    entries: Vec<(String, StoredThread)>,
 }
 
-pub type SnapshotOf<S> = Snapshot<<<S as Stage>::State as KeyedState>::Entry>;
-
-fn snapshot<S: Modelled>(next: Offset, state: &S::State) -> SnapshotOf<S> {
-    let mut entries = S::entries(state);
-    entries.sort_by_key(|(_, entry)| S::State::applied(entry));
+fn snapshot(next: Offset, state: &ThreadStore) -> Snapshot {
+    let mut entries: Vec<_> = state.iter().map(|(id, stored)| (id.to_string(), stored.clone())).collect();
+    entries.sort_by_key(|(_, entry)| ThreadStore::applied(entry));
     Snapshot { next, clock: state.clock(), entries }
 }
 
-pub fn of_processor<S: Modelled>(processor: &PartitionProcessor<S>) -> SnapshotOf<S> {
-    snapshot::<S>(processor.next(), processor.stage().state())
+pub fn of_processor(processor: &PartitionProcessor<Deciding>) -> Snapshot {
+    snapshot(processor.next(), processor.stage().state())
 }
 
-pub fn of_restored<S: Modelled>(restored: &Restored<S::State>) -> SnapshotOf<S> {
-    snapshot::<S>(restored.next, &restored.state)
+pub fn of_restored(restored: &Restored<ThreadStore>) -> Snapshot {
+    snapshot(restored.next, &restored.state)
 }
 
-impl<E> Snapshot<E> {
+impl Snapshot {
     /// Leaves some entries out.
     pub fn without(mut self, is_left_out: impl Fn(&str) -> bool) -> Self {
         self.entries.retain(|(key, _)| !is_left_out(key));
@@ -126,32 +95,32 @@ impl<E> Snapshot<E> {
 }
 
 /// The log, and its outcomes where nothing goes wrong.
-pub struct Truth<S: Modelled> {
+pub struct Truth {
     pub log: Vec<Logged>,
     /// The outcomes by record.
-    pub outcomes: Vec<Outcome<S>>,
+    pub outcomes: Vec<Outcome>,
     /// The requests about each record, in order.
-    pub requests: Vec<Vec<S::Request>>,
+    pub requests: Vec<Vec<Question>>,
     /// Each record's key, if it has one.
     pub keys: Vec<Option<String>>,
     /// The state before each record, and behind the last one.
-    snapshots: Vec<SnapshotOf<S>>,
+    snapshots: Vec<Snapshot>,
     pub departures: Departures,
 }
 
-impl<S: Modelled> Truth<S> {
+impl Truth {
     /// Folds a log with one processor from its beginning to its end, which gets every answer at once.
-    pub fn of(settings: &S::Settings, log: Vec<Logged>) -> Self {
-        let (mut processor, mut out) = (PartitionProcessor::new(PARTITION, S::under(settings, None)), S::Output::default());
+    pub fn of(policy: &Arc<Policy>, log: Vec<Logged>) -> Self {
+        let (mut processor, mut out) = (PartitionProcessor::new(PARTITION, Deciding::new(Arc::clone(policy))), Output::default());
         let mut snapshots = vec![of_processor(&processor)];
         let (mut outcomes, mut requests) = (Vec::new(), Vec::new());
         for logged in &log {
             let mut asked = Vec::new();
             let mut outcome = logged.apply(&mut processor, &mut out);
             while let Applied::Taken(Progress::Asks(request)) = outcome.0 {
-                processor.answer(logged.offset, S::answer_to(&request));
+                processor.answer(logged.offset, answer_to(&request));
                 asked.push(request);
-                out = S::Output::default();
+                out = Output::default();
                 let progress = match processor.resume(&mut out).expect("what is answered goes on") {
                     Resumed::Asks(_, request) => Progress::Asks(request),
                     Resumed::Done { outcome, .. } => Progress::Done(outcome),
@@ -162,9 +131,9 @@ impl<S: Modelled> Truth<S> {
             requests.push(asked);
             snapshots.push(of_processor(&processor));
         }
-        let keys = log.iter().map(|logged| S::key(settings, logged)).collect();
+        let keys = log.iter().map(|logged| thread_of(policy, logged)).collect();
         let truth = Self { log, outcomes, requests, keys, snapshots, departures: processor.stage().state().departures() };
-        S::check(&truth, settings);
+        check_servers(&truth, policy);
         truth
     }
 
@@ -174,11 +143,11 @@ impl<S: Modelled> Truth<S> {
     }
 
     /// Returns the state as of an offset.
-    pub fn snapshot(&self, next: Offset) -> &SnapshotOf<S> {
+    pub fn snapshot(&self, next: Offset) -> &Snapshot {
         &self.snapshots[self.index_of(next)]
     }
 
-    pub fn last_snapshot(&self) -> &SnapshotOf<S> {
+    pub fn last_snapshot(&self) -> &Snapshot {
         self.snapshots.last().unwrap()
     }
 }

@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tollgate_core::engine::checkpoint::{Checkpoint, KeyedState};
+use tollgate_core::decide::deciding::Deciding;
+use tollgate_core::decide::policy::Policy;
+use tollgate_core::engine::checkpoint::Checkpoint;
 use tollgate_core::engine::processor::{Applied, PartitionProcessor, TrackerError};
-use tollgate_core::engine::stage::{Progress, Resumed, Waiting};
+use tollgate_core::engine::stage::{Progress, Resumed, Stage as _, Waiting};
 use tollgate_core::event::record::{Departures, Offset};
 
-use super::truth::{Modelled, Outcome, Truth, due, of_processor, silent};
+use super::deciding::{Output, answer_to};
+use super::truth::{Outcome, Truth, due, of_processor, silent};
 
 pub type Checked = Result<(), TestCaseError>;
 
@@ -19,9 +22,9 @@ pub const OWNER: &str = "tollgate";
 type Publication = (usize, u32);
 
 /// The world that all workers share: the log with the truth about it, and the decisions log.
-pub struct Outside<'t, S: Modelled> {
-    pub settings: &'t S::Settings,
-    pub truth: &'t Truth<S>,
+pub struct Outside<'t> {
+    pub policy: &'t Arc<Policy>,
+    pub truth: &'t Truth,
     /// Which publications are in the decisions log for certain.
     pub landed: Vec<Vec<bool>>,
     /// Records that a worker has decided on.
@@ -32,11 +35,11 @@ pub struct Outside<'t, S: Modelled> {
     pub seen: BTreeMap<&'static str, usize>,
 }
 
-impl<'t, S: Modelled> Outside<'t, S> {
-    pub fn new(settings: &'t S::Settings, truth: &'t Truth<S>) -> Self {
-        let landed = truth.outcomes.iter().map(|outcome| vec![false; usize::try_from(due::<S>(outcome)).unwrap()]).collect();
+impl<'t> Outside<'t> {
+    pub fn new(policy: &'t Arc<Policy>, truth: &'t Truth) -> Self {
+        let landed = truth.outcomes.iter().map(|outcome| vec![false; usize::try_from(due(outcome)).unwrap()]).collect();
         let (ended, asked) = (vec![false; truth.log.len()], vec![false; truth.log.len()]);
-        Self { settings, truth, landed, ended, asked, seen: BTreeMap::new() }
+        Self { policy, truth, landed, ended, asked, seen: BTreeMap::new() }
     }
 
     pub fn see(&mut self, what: &'static str) {
@@ -49,8 +52,8 @@ impl<'t, S: Modelled> Outside<'t, S> {
 }
 
 /// A worker with its partition processor.
-pub struct Worker<S: Modelled> {
-    pub processor: PartitionProcessor<S>,
+pub struct Worker {
+    pub processor: PartitionProcessor<Deciding>,
     /// The offset of the restored state: the records before it come out as known.
     restored_at: Offset,
     /// The offset of its state.
@@ -73,11 +76,11 @@ pub struct Worker<S: Modelled> {
     pub writing: Option<Arc<Checkpoint>>,
     /// Whether a checkpoint was refused and none has been written since.
     pub was_refused: bool,
-    out: S::Output,
+    out: Output,
 }
 
-impl<S: Modelled> Worker<S> {
-    pub fn new(processor: PartitionProcessor<S>, restored_at: Offset, at: usize) -> Self {
+impl Worker {
+    pub fn new(processor: PartitionProcessor<Deciding>, restored_at: Offset, at: usize) -> Self {
         Self {
             processor,
             restored_at,
@@ -92,7 +95,7 @@ impl<S: Modelled> Worker<S> {
             frozen: None,
             writing: None,
             was_refused: false,
-            out: S::Output::default(),
+            out: Output::default(),
         }
     }
 
@@ -102,14 +105,14 @@ impl<S: Modelled> Worker<S> {
     }
 
     /// Reads records. What becomes of them is decided at once, unless their thread waits or a server has to be asked.
-    pub fn poll(&mut self, outside: &mut Outside<'_, S>, count: usize) -> Checked {
+    pub fn poll(&mut self, outside: &mut Outside<'_>, count: usize) -> Checked {
         let truth = outside.truth;
         for logged in truth.log.iter().skip(self.at).take(count) {
             let outcome = logged.apply(&mut self.processor, &mut self.out);
             let record = self.at;
             self.at += 1;
             if logged.offset < self.restored_at {
-                prop_assert_eq!(outcome, silent::<S>(Applied::Redelivered), "at {}", logged.offset);
+                prop_assert_eq!(outcome, silent(Applied::Redelivered), "at {}", logged.offset);
                 prop_assert_eq!((self.processor.committable(), self.processor.in_flight()), (None, 0), "at {}", logged.offset);
                 continue;
             }
@@ -118,12 +121,12 @@ impl<S: Modelled> Worker<S> {
             let queue = truth.keys[record].as_ref().and_then(|id| self.queues.get_mut(id));
             let not_open = Err(TrackerError::NotOpen(logged.offset));
             if let Some(queue) = queue {
-                prop_assert_eq!(outcome, silent::<S>(Applied::Taken(Progress::Waits)), "at {}", logged.offset);
+                prop_assert_eq!(outcome, silent(Applied::Taken(Progress::Waits)), "at {}", logged.offset);
                 queue.push_back(record);
                 outside.see("waited behind");
                 prop_assert_eq!(self.processor.acknowledge(logged.offset), not_open);
             } else if let Some(question) = truth.requests[record].first() {
-                prop_assert_eq!(outcome, silent::<S>(Applied::Taken(Progress::Asks(question.clone()))), "at {}", logged.offset);
+                prop_assert_eq!(outcome, silent(Applied::Taken(Progress::Asks(question.clone()))), "at {}", logged.offset);
                 let key = truth.keys[record].clone().unwrap();
                 self.queues.insert(key, VecDeque::from([record]));
                 self.ask(outside, record);
@@ -137,7 +140,7 @@ impl<S: Modelled> Worker<S> {
         Ok(())
     }
 
-    fn ask(&mut self, outside: &mut Outside<'_, S>, record: usize) {
+    fn ask(&mut self, outside: &mut Outside<'_>, record: usize) {
         let questions = self.questions.entry(record).or_default();
         *questions += 1;
         outside.see(if *questions == 1 { "asked" } else { "second question" });
@@ -148,16 +151,16 @@ impl<S: Modelled> Worker<S> {
     }
 
     /// Publishes what a record became: the bytes that every other worker publishes for it. Returns how many publications there are.
-    fn publish(&mut self, outside: &mut Outside<'_, S>, record: usize, outcome: &Outcome<S>) -> Result<u32, TestCaseError> {
+    fn publish(&mut self, outside: &mut Outside<'_>, record: usize, outcome: &Outcome) -> Result<u32, TestCaseError> {
         let truth = outside.truth;
         prop_assert_eq!(outcome, &truth.outcomes[record], "at {}", truth.log[record].offset);
         outside.ended[record] = true;
-        self.unacknowledged.extend((0..due::<S>(outcome)).map(|which| (record, which)));
-        Ok(due::<S>(outcome))
+        self.unacknowledged.extend((0..due(outcome)).map(|which| (record, which)));
+        Ok(due(outcome))
     }
 
     /// Acknowledges some publications, from any of them on and around.
-    pub fn acknowledge(&mut self, outside: &mut Outside<'_, S>, from: usize, count: usize) -> Checked {
+    pub fn acknowledge(&mut self, outside: &mut Outside<'_>, from: usize, count: usize) -> Checked {
         for _ in 0..count.min(self.unacknowledged.len()) {
             let publication = self.unacknowledged.swap_remove(from % self.unacknowledged.len());
             outside.land(publication);
@@ -167,7 +170,7 @@ impl<S: Modelled> Worker<S> {
     }
 
     /// Gives some answers, from any question on and around, and goes on as far as they go.
-    pub fn answer(&mut self, outside: &mut Outside<'_, S>, from: usize, count: usize) -> Checked {
+    pub fn answer(&mut self, outside: &mut Outside<'_>, from: usize, count: usize) -> Checked {
         let truth = outside.truth;
         let mut answered = BTreeSet::new();
         for _ in 0..count.min(self.asking.len()) {
@@ -176,23 +179,23 @@ impl<S: Modelled> Worker<S> {
                 outside.see("answered out of order");
             }
             let question = &truth.requests[record][self.questions[&record] - 1];
-            self.processor.answer(truth.log[record].offset, S::answer_to(question));
+            self.processor.answer(truth.log[record].offset, answer_to(question));
             answered.insert(record);
         }
         self.go_on(outside)?;
         // A record that nobody asks about any more gets no further answer.
         answered.iter().filter(|record| !self.asking.contains(record)).for_each(|record| {
-            let again = S::answer_to(&truth.requests[*record][0]);
+            let again = answer_to(&truth.requests[*record][0]);
             self.processor.answer(truth.log[*record].offset, again);
         });
         prop_assert!(self.processor.resume(&mut self.out).is_none());
         Ok(())
     }
 
-    fn go_on(&mut self, outside: &mut Outside<'_, S>) -> Checked {
+    fn go_on(&mut self, outside: &mut Outside<'_>) -> Checked {
         let truth = outside.truth;
         loop {
-            self.out = S::Output::default();
+            self.out = Output::default();
             let Some(resumed) = self.processor.resume(&mut self.out) else { break };
             let offset = match &resumed {
                 Resumed::Asks(offset, _) => *offset,
@@ -231,7 +234,7 @@ impl<S: Modelled> Worker<S> {
         Ok(())
     }
 
-    pub fn freeze(&mut self, outside: &mut Outside<'_, S>) -> Checked {
+    pub fn freeze(&mut self, outside: &mut Outside<'_>) -> Checked {
         let was_checkpointing = self.processor.is_checkpointing();
         prop_assert_eq!(was_checkpointing, self.frozen.is_some() || self.writing.is_some());
         prop_assert_eq!(self.processor.is_behind(), self.next > self.written);
@@ -247,7 +250,7 @@ impl<S: Modelled> Worker<S> {
     }
 
     /// Takes the frozen checkpoint to write it, exactly if it may be written: what is in it was decided, published and acknowledged.
-    pub fn begin(&mut self, outside: &mut Outside<'_, S>) -> Checked {
+    pub fn begin(&mut self, outside: &mut Outside<'_>) -> Checked {
         let first = self.first_unfinished().map(|record| outside.truth.log[record].offset);
         let due = self.frozen.filter(|next| first.is_none_or(|first| *next <= first));
         let checkpoint = self.processor.take_checkpoint();
@@ -269,7 +272,7 @@ impl<S: Modelled> Worker<S> {
     }
 
     /// Checks what holds after every step: what waits, what is committable, and that nothing goes where there is room for all.
-    pub fn check(&self, truth: &Truth<S>) -> Checked {
+    pub fn check(&self, truth: &Truth) -> Checked {
         let waiting = || self.queues.values().flatten();
         let size = Waiting { records: waiting().count(), bytes: waiting().map(|record| truth.log[*record].bytes()).sum() };
         prop_assert_eq!(self.processor.stage().waiting(), size);
@@ -286,7 +289,7 @@ impl<S: Modelled> Worker<S> {
     }
 
     /// Checks that the entries that do not wait are as they would be if every answer had come at once.
-    pub fn check_state(&self, truth: &Truth<S>) -> Checked {
+    pub fn check_state(&self, truth: &Truth) -> Checked {
         let waits = |key: &str| self.queues.contains_key(key);
         let expected = truth.snapshot(self.next).clone().without(waits);
         prop_assert_eq!(of_processor(&self.processor).without(waits), expected, "what the entries are that do not wait");
