@@ -69,7 +69,7 @@ impl<'t> World<'t> {
                     prop_assert_eq!(self.owner.processor.is_behind(), self.owner.next > checkpoint.next);
                     Ok(())
                 }
-                None => Ok(()),
+                None => self.owner.hear_of_nothing(),
             },
             Step::Owner(act) => self.act(None, act),
             Step::Zombie(_, _) if self.zombies.is_empty() => Ok(()),

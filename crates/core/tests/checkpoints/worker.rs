@@ -265,6 +265,15 @@ impl Worker {
         Ok(())
     }
 
+    /// Hears of a checkpoint that was not handed out, which changes nothing.
+    pub fn hear_of_nothing(&mut self) -> Checked {
+        let before = (self.processor.is_checkpointing(), self.processor.is_behind());
+        self.processor.checkpoint_written();
+        self.processor.checkpoint_refused();
+        prop_assert_eq!((self.processor.is_checkpointing(), self.processor.is_behind()), before);
+        Ok(())
+    }
+
     /// Returns the first record that waits, or has a publication that is not acknowledged.
     fn first_unfinished(&self) -> Option<usize> {
         let waiting = self.queues.values().filter_map(VecDeque::front).copied();

@@ -169,15 +169,10 @@ impl<S: Stage> PartitionProcessor<S> {
 mod tests {
     use super::*;
     use crate::decide::pass_through::PassThrough;
-    use crate::event::decode::RejectionCode;
 
     fn record(offset: i64) -> Record<'static> {
         let (topic, partition, offset) = ("agent.events", Partition(1), Offset(offset));
         Record { topic, partition, offset, timestamp_ms: None, key: None, value: None, headers: &[] }
-    }
-
-    fn rejection() -> Rejection {
-        Rejection::new(RejectionCode::HeaderInvalid, "headers", "a header", "none")
     }
 
     type Passing = PartitionProcessor<PassThrough>;
@@ -187,54 +182,6 @@ mod tests {
     }
 
     const DONE: AppliedBy<PassThrough> = Applied::Taken(Progress::Done(()));
-
-    #[test]
-    fn a_record_is_finished_when_all_that_was_published_for_it_is_acknowledged() {
-        let mut processor = Passing::new(Partition(1), PassThrough::default());
-        assert_eq!((processor.partition(), processor.next(), processor.committable()), (Partition(1), Offset(0), None));
-        assert_eq!(apply(&mut processor, 3), DONE);
-        assert_eq!((processor.next(), processor.committable()), (Offset(4), None), "it is not published yet");
-        processor.published(Offset(3), 2).unwrap();
-        processor.acknowledge(Offset(3)).unwrap();
-        assert_eq!((processor.committable(), processor.in_flight()), (None, 1));
-        processor.acknowledge(Offset(3)).unwrap();
-        assert_eq!((processor.committable(), processor.in_flight()), (Some(Offset(4)), 0));
-        assert_eq!(processor.acknowledge(Offset(3)), Err(TrackerError::NotOpen(Offset(3))));
-    }
-
-    #[test]
-    fn what_no_reader_could_take_apart_is_published_and_acknowledged_like_the_rest() {
-        let mut processor = Passing::new(Partition(1), PassThrough::default());
-        assert_eq!(processor.reject(&record(0), rejection(), &mut Default::default()), Ok(DONE));
-        processor.published(Offset(0), 1).unwrap();
-        assert_eq!(processor.committable(), None);
-        processor.acknowledge(Offset(0)).unwrap();
-        assert_eq!(processor.committable(), Some(Offset(1)));
-    }
-
-    #[test]
-    fn a_record_is_published_once_and_acknowledged_after_that() {
-        let mut processor = Passing::new(Partition(1), PassThrough::default());
-        apply(&mut processor, 0);
-        assert_eq!(processor.acknowledge(Offset(0)), Err(TrackerError::NotOpen(Offset(0))));
-        processor.published(Offset(0), 1).unwrap();
-        assert_eq!(processor.published(Offset(0), 1), Err(TrackerError::NotUndecided(Offset(0))));
-        processor.acknowledge(Offset(0)).unwrap();
-        assert_eq!(processor.published(Offset(0), 1), Err(TrackerError::NotUndecided(Offset(0))), "it is finished");
-    }
-
-    #[test]
-    fn what_the_state_knows_is_redelivered_and_there_is_nothing_to_acknowledge() {
-        let mut processor = Passing::restored(Partition(1), PassThrough::default(), Offset(5));
-        assert_eq!(apply(&mut processor, 3), Applied::Redelivered);
-        assert_eq!(processor.reject(&record(4), rejection(), &mut Default::default()), Ok(Applied::Redelivered));
-        assert_eq!(processor.published(Offset(4), 1), Err(TrackerError::NotUndecided(Offset(4))));
-        assert_eq!((processor.next(), processor.committable(), processor.in_flight()), (Offset(5), None, 0));
-        assert_eq!(processor.acknowledge(Offset(3)), Err(TrackerError::NotOpen(Offset(3))));
-        assert_eq!(apply(&mut processor, 5), DONE);
-        processor.published(Offset(5), 0).unwrap();
-        assert_eq!((processor.next(), processor.committable()), (Offset(6), Some(Offset(6))));
-    }
 
     /// Readers may bring records in any order. A record below one that was applied was applied before it, or by the worker that wrote the
     /// state.

@@ -132,36 +132,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_run_from_the_front_is_finished() {
-        let mut tracker = OffsetTracker::default();
-        (5..8).for_each(|offset| tracker.open(Offset(offset), 1).unwrap());
-        assert_eq!(tracker.committable(), None);
-        tracker.acknowledge(Offset(6)).unwrap();
-        assert_eq!(tracker.committable(), None);
-        tracker.acknowledge(Offset(5)).unwrap();
-        assert_eq!(tracker.committable(), Some(Offset(7)));
-        assert_eq!(tracker.in_flight(), 1);
-    }
-
-    #[test]
-    fn a_record_waits_for_all_its_publications() {
-        let mut tracker = OffsetTracker::default();
-        tracker.open(Offset(0), 2).unwrap();
-        tracker.acknowledge(Offset(0)).unwrap();
-        assert_eq!(tracker.committable(), None);
-        tracker.acknowledge(Offset(0)).unwrap();
-        assert_eq!(tracker.committable(), Some(Offset(1)));
-    }
-
-    #[test]
-    fn a_record_that_waits_for_nothing_is_finished_at_once_and_gaps_are_fine() {
-        let mut tracker = OffsetTracker::default();
-        tracker.open(Offset(3), 0).unwrap();
-        tracker.open(Offset(9), 0).unwrap();
-        assert_eq!(tracker.committable(), Some(Offset(10)));
-    }
-
-    #[test]
     fn an_undecided_record_holds_the_run_back() {
         let mut tracker = OffsetTracker::default();
         tracker.open_undecided(Offset(0)).unwrap();
@@ -172,32 +142,5 @@ mod tests {
         assert_eq!(tracker.committable(), None);
         tracker.acknowledge(Offset(0)).unwrap();
         assert_eq!(tracker.committable(), Some(Offset(2)));
-    }
-
-    #[test]
-    fn not_undecided() {
-        let mut tracker = OffsetTracker::default();
-        assert_eq!(tracker.decide(Offset(0), 1), Err(TrackerError::NotUndecided(Offset(0))));
-        tracker.open(Offset(0), 1).unwrap();
-        assert_eq!(tracker.decide(Offset(0), 1), Err(TrackerError::NotUndecided(Offset(0))));
-    }
-
-    #[test]
-    fn not_ascending() {
-        let mut tracker = OffsetTracker::default();
-        tracker.open(Offset(3), 1).unwrap();
-        for offset in [Offset(3), Offset(2)] {
-            assert_eq!(tracker.open(offset, 1), Err(TrackerError::NotAscending { offset, opened: Offset(3) }));
-        }
-    }
-
-    #[test]
-    fn not_open() {
-        let mut tracker = OffsetTracker::default();
-        assert_eq!(tracker.acknowledge(Offset(1)), Err(TrackerError::NotOpen(Offset(1))));
-        tracker.open(Offset(1), 1).unwrap();
-        tracker.open(Offset(2), 1).unwrap();
-        tracker.acknowledge(Offset(2)).unwrap();
-        assert_eq!(tracker.acknowledge(Offset(2)), Err(TrackerError::NotOpen(Offset(2))));
     }
 }
