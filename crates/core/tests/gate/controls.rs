@@ -67,21 +67,6 @@ fn a_call_of_a_suspended_subject_is_blocked_until_it_is_resumed() {
 }
 
 #[test]
-fn a_suspended_thread_stops_its_subagents_at_any_depth() {
-    let (mut gate, controls) = gate();
-    let mut ask = |id: &str, thread_id: &str| gate.event(&call_of(id, json!({"thread_id": thread_id, "is_subagent": true})));
-    assert_has("before", &ask("c1", "t/child"), &allow());
-    suspend(&controls, SubjectKind::Thread, "acme", "t", &json!({"reason": "runs wild"}));
-    assert_has("a child", &ask("c2", "t/child"), &suspended("thread", Some("runs wild")));
-    assert_has("a grandchild", &ask("c3", "t/child/7/x"), &suspended("thread", Some("runs wild")));
-    assert_has("another thread", &ask("c4", "t2/child"), &allow());
-    lift(&controls, SubjectKind::Thread, "acme", "t");
-    suspend(&controls, SubjectKind::Thread, "acme", "t/child", &json!({}));
-    assert_has("the suspended child's child", &ask("c5", "t/child/7"), &suspended("thread", None));
-    assert_has("its parent", &ask("c6", "t"), &allow());
-}
-
-#[test]
 fn others_go_on() {
     let (mut gate, controls) = gate();
     suspend(&controls, SubjectKind::User, "acme", "42", &json!({}));
@@ -127,18 +112,6 @@ fn a_suspension_stands_behind_a_suppressed_call_and_before_the_providers() {
     assert_has("a call that would be denied", &gate.event(&call_of("deny-1", json!({}))), &suspended("user", None));
     gate.event(&as_event(cut_off(&[("c1", "bash")]), "cut"));
     assert_has("a suppressed call", &gate.event(&call_of("c1", json!({}))), &says("block", "suppressed_tool_call"));
-}
-
-#[test]
-fn a_suspension_ends_by_the_time_of_the_event() {
-    let (mut gate, controls) = gate();
-    suspend(&controls, SubjectKind::User, "acme", "42", &json!({"until": "2026-01-01T12:00:00Z"}));
-    let mut at = |id: &str, time: &str| gate.event(&call_of(id, json!({"timestamp": time})))["code"].clone();
-    assert_eq!(at("c1", "2026-01-01T11:59:59.999Z"), "subject_suspended");
-    assert_eq!(at("c2", "2026-01-01T12:00:00Z"), "allow");
-    assert_eq!(at("c3", "2026-01-01T13:00:00+02:00"), "subject_suspended");
-    // An event without a time does not show that the suspension is over.
-    assert_eq!(gate.event(&call_of("c4", json!({})))["code"], "subject_suspended");
 }
 
 #[test]

@@ -104,26 +104,6 @@ fn what_waits_gives_its_signals_when_it_is_decided() {
     assert_eq!((told(&out.signals).as_str(), out.signals.time_ms()), ("call=1", Some(NOW_MS)), "the server failed");
 }
 
-/// A checkpoint in the middle of a turn remembers what was counted.
-#[test]
-fn a_restore_in_the_middle_of_a_turn_counts_nothing_twice() {
-    let mut counting = known_thread();
-    counting.feed(&as_event(cut_off(&[]), "r1"));
-    counting.feed(&as_event(bash("deny-1"), "d1"));
-    counting.restore();
-    check(
-        &mut counting,
-        &[
-            (as_event(cut_off(&[]), "r1"), ""),
-            (as_event(bash("deny-1"), "d1"), ""),
-            (as_event(cut_off(&[]), "r2"), "response=1"),
-            (as_event(response_of(3), "r3"), "response=1, tokens=3"),
-        ],
-    );
-    counting.restore();
-    assert_eq!(counting.told(&as_event(response_of(3), "r3")), "");
-}
-
 fn any_event() -> impl Strategy<Value = Value> {
     let threads = prop::sample::select(vec!["a", "b", "b/c"]);
     let ids = prop::sample::select(vec!["c1", "c2", "deny-1", "fail-1", "ask-1", "s1"]);

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::decide::deciding::VerdictBuffer;
 use tollgate_core::decide::policy::Policy;
 use tollgate_core::decide::signal::Interest;
-use tollgate_core::decide::thread::read_thread;
-use tollgate_core::engine::checkpoint::{Checkpoint, VERSION};
+use tollgate_core::engine::checkpoint::Checkpoint;
 use tollgate_fixtures::gate;
 
 use super::script::{PARTITION, checkpoint, feed};
-use super::{Script, check_golden, restore, values};
+use super::{Script, check_golden};
 
 /// Returns a policy with signals.
 fn policy() -> Policy {
@@ -71,37 +69,4 @@ pub fn scripted() -> Checkpoint {
 #[test]
 fn what_was_counted_is_written_as_the_golden_says() {
     check_golden(Script::Counted, &scripted());
-}
-
-#[test]
-fn what_was_counted_is_not_counted_again_after_a_restore() {
-    for version in 1..=VERSION {
-        let golden = Script::Counted.golden(version);
-        assert!(values(&golden).filter(|(key, _)| key.starts_with("thread/")).all(|(_, value)| read_thread(value).is_ok()));
-        let policy = Arc::new(policy());
-        for (event, expected) in [
-            (response("nothing yet", "e9", "content_filter"), 1),
-            (response("a response", "e3", "stop"), 0),
-            (response("a response", "e9", "content_filter"), 1),
-            (response("a stop", "e5", "content_filter"), 0),
-            (response("a stop", "e9", "content_filter"), 0),
-            // The response that comes again is that of the turn before.
-            (response("a turn after a stop", "e7", "content_filter"), 0),
-            (response("a turn after a stop", "e9", "content_filter"), 1),
-            (response("two responses", "e12", "content_filter"), 0),
-            (response("a stop and a response", "e9", "content_filter"), 0),
-            (in_turn(response("a named turn", "e9", "content_filter"), "u1"), 0),
-            (in_turn(response("a named turn", "e9", "content_filter"), "u2"), 1),
-            (in_turn(response("a named turn after another", "e9", "content_filter"), "u2"), 1),
-            // A turn that was reset goes on.
-            (in_turn(response("a turn that was reset", "e9", "content_filter"), "u1"), 0),
-            (in_turn(response("a late response", "e22", "content_filter"), "u2"), 0),
-            (in_turn(response("a late response", "e9", "content_filter"), "u2"), 1),
-        ] {
-            let mut restored = gate::restored(PARTITION, &policy, restore(&golden, &policy));
-            let (next, value, mut out) = (restored.next(), event.to_string(), VerdictBuffer::default());
-            restored.apply(&gate::record(PARTITION, next, value.as_bytes()), &mut out).unwrap();
-            assert_eq!(out.signals.facts().len(), expected, "version {version}: {event}");
-        }
-    }
 }

@@ -63,28 +63,6 @@ fn remove(controls: &Controls, (key, _): &(String, String)) -> Effect {
 }
 
 #[test]
-fn a_suspension_is_of_one_kind_one_tenant_and_one_id() {
-    let controls = Controls::new(Some("k"));
-    let of = |user, tenant| controls.suspension(&event(user, tenant, None)).map(|suspension| suspension.kind);
-    assert_eq!(of(Some("42"), Some("acme")), None);
-    let user = record(SubjectKind::User, "acme", "42", "");
-    assert_eq!(set(&controls, &user), Effect::Set);
-    assert_eq!(of(Some("42"), Some("acme")), Some(SubjectKind::User));
-    for (other, tenant) in [(Some("42"), None), (Some("42"), Some("other")), (Some("43"), Some("acme")), (None, Some("acme"))] {
-        assert_eq!(of(other, tenant), None);
-    }
-    // A tenant of its own has no tenant, and every subject of its is stopped.
-    let tenant = record(SubjectKind::Tenant, "", "acme", "");
-    set(&controls, &tenant);
-    assert_eq!(of(Some("43"), Some("acme")), Some(SubjectKind::Tenant));
-    assert_eq!(of(None, Some("acme")), Some(SubjectKind::Tenant));
-    remove(&controls, &tenant);
-    let thread = record(SubjectKind::Thread, "acme", "t", "");
-    set(&controls, &thread);
-    assert_eq!((of(Some("43"), Some("acme")), of(Some("43"), None)), (Some(SubjectKind::Thread), None));
-}
-
-#[test]
 fn a_suspended_thread_takes_all_threads_below_it_with_it() {
     let controls = Controls::new(Some("k"));
     let of = |thread_id: &str, tenant| {
