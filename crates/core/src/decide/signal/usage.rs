@@ -216,107 +216,20 @@ mod tests {
     use super::*;
     use tollgate_json::Parser;
 
+    /// A row is a response or a message, with the tokens that are read of it. The bodies are texts, so that numbers stay as they are written.
     #[test]
     fn usage_is_read_in_every_dialect() {
-        for (body, expected) in [
-            (r#"{"usage":{"prompt_tokens":5,"completion_tokens":7,"total_tokens":12}}"#, Some(12)),
-            (r#"{"usage":{"prompt_tokens":5,"completion_tokens":7}}"#, Some(12)),
-            (r#"{"usage":{"input_tokens":5,"output_tokens":7,"total_tokens":null}}"#, Some(12)),
-            (
-                r#"{"type":"message","usage":{"input_tokens":1,"output_tokens":2,"cache_creation_input_tokens":30,"cache_read_input_tokens":400}}"#,
-                Some(433),
-            ),
-            (r#"{"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2,"totalTokenCount":9}}"#, Some(9)),
-            (r#"{"usage_metadata":{"prompt_token_count":1,"candidates_token_count":2}}"#, Some(3)),
-            (r#"{"usage":null,"usageMetadata":{"totalTokenCount":9}}"#, Some(9)),
-            (r#"{"usage":{"total_tokens":18446744073709551616999}}"#, Some(TOKENS_MAX)),
-            (r#"{"usage":{"input_tokens":900000000,"output_tokens":900000000}}"#, Some(TOKENS_MAX)),
-            (r#"{"usage":{"total_tokens":0}}"#, Some(0)),
-            (r#"{"usage":{"total_tokens":-1}}"#, None),
-            (r#"{"usage":{"total_tokens":1.5}}"#, None),
-            (r#"{"usage":{"total_tokens":1e3}}"#, None),
-            (r#"{"usage":{"total_tokens":100000000000000000000000.5}}"#, None),
-            (r#"{"usage":{"total_tokens":1000000000000000000000e0}}"#, None),
-            (r#"{"usage":{"total_tokens":"12"}}"#, None),
-            (r#"{"usage":[1]}"#, None),
-            (r#"{"usage":{"inputTokens":5,"outputTokens":7,"totalTokens":12}}"#, Some(12)),
-            (r#"[{"message":{"usage":{"input_tokens":5,"output_tokens":1}}},{"usage":{"output_tokens":7}}]"#, Some(12)),
-            (r#"[{"usage":{"total_tokens":3}},{"response":{"usage":{"total_tokens":12}}},{"usage":null}]"#, Some(12)),
-            (r#"{"usage":{}}"#, None),
-            ("{}", None),
-        ] {
+        for row in include_str!("../../../tests/fixtures/usage.jsonl").lines() {
+            let row: serde_json::Value = serde_json::from_str(row).unwrap();
+            let body = row["response"].as_str().or(row["message"].as_str()).unwrap();
             let mut parser = Parser::new();
             let value = parser.parse(body.as_bytes(), 64).unwrap();
-            assert_eq!(tokens_of(&ModelBody::Response(value)).map(|tokens| tokens.total), expected, "{body}");
+            let tokens = tokens_of(&if row["response"].is_string() { ModelBody::Response(value) } else { ModelBody::Message(value) });
+            assert_eq!(row["total"].as_u64(), tokens.as_ref().map(|tokens| tokens.total), "{row}");
+            for (kind, read) in tokens.iter().flat_map(|t| [("cached", t.cached), ("reasoning", t.reasoning), ("audio", t.audio)]) {
+                assert!(row.get(kind).is_none_or(|expected| *expected == read), "{kind}: {row}");
+            }
             assert_eq!(tokens_of(&ModelBody::Error(value)), None);
         }
-        for body in [
-            r#"{"type":"ai","usage_metadata":{"input_tokens":1,"output_tokens":2,"total_tokens":3}}"#,
-            r#"{"type":"ai","data":{"usage_metadata":{"total_tokens":3}}}"#,
-            r#"{"lc":1,"kwargs":{"usage_metadata":{"input_tokens":1,"output_tokens":2}}}"#,
-        ] {
-            let mut parser = Parser::new();
-            let tokens = tokens_of(&ModelBody::Message(parser.parse(body.as_bytes(), 64).unwrap())).unwrap();
-            assert_eq!(tokens.total, 3, "{body}");
-        }
-    }
-
-    #[test]
-    fn cached_reasoning_and_audio_tokens_are_read_apart() {
-        // Of each dialect: the body, and total, cached, reasoning and audio tokens.
-        for (body, expected) in [
-            (
-                r#"{"usage":{"prompt_tokens":90,"completion_tokens":10,"total_tokens":100,"prompt_tokens_details":{"cached_tokens":64,"audio_tokens":5},"completion_tokens_details":{"reasoning_tokens":7,"audio_tokens":2}}}"#,
-                [100, 64, 7, 7],
-            ),
-            (
-                r#"{"usage":{"input_tokens":9,"output_tokens":5,"input_tokens_details":{"cached_tokens":8},"output_tokens_details":{"reasoning_tokens":4}}}"#,
-                [14, 8, 4, 0],
-            ),
-            (
-                r#"{"usage":{"input_tokens":1,"output_tokens":2,"cache_creation_input_tokens":30,"cache_read_input_tokens":400}}"#,
-                [433, 400, 0, 0],
-            ),
-            (
-                r#"{"usage":{"inputTokens":1,"outputTokens":2,"cacheReadInputTokens":50,"cacheWriteInputTokens":6,"totalTokens":59}}"#,
-                [59, 50, 0, 0],
-            ),
-            (
-                r#"{"usageMetadata":{"promptTokenCount":20,"candidatesTokenCount":3,"thoughtsTokenCount":9,"cachedContentTokenCount":16,"promptTokensDetails":[{"modality":"TEXT","tokenCount":12},{"modality":"AUDIO","tokenCount":8}],"candidatesTokensDetails":[{"modality":"AUDIO","tokenCount":1}]}}"#,
-                [32, 16, 9, 9],
-            ),
-            (
-                r#"{"usage_metadata":{"total_token_count":32,"thoughts_token_count":9,"cached_content_token_count":16,"prompt_tokens_details":[{"modality":"AUDIO","token_count":8}]}}"#,
-                [32, 16, 9, 8],
-            ),
-            (r#"{"usage":{"total_tokens":9,"prompt_cache_hit_tokens":6,"prompt_cache_miss_tokens":1}}"#, [9, 6, 0, 0]),
-            (r#"{"usage":{"total_tokens":9,"cached_tokens":6}}"#, [9, 6, 0, 0]),
-            (
-                r#"{"usage":{"billed_units":{"input_tokens":1},"tokens":{"input_tokens":5,"output_tokens":7},"cached_tokens":2}}"#,
-                [12, 2, 0, 0],
-            ),
-            (r#"{"usage":{"inputTokens":5,"outputTokens":7,"reasoningTokens":3,"cachedInputTokens":4}}"#, [12, 4, 3, 0]),
-            (
-                r#"{"usage":{"inputTokens":5,"inputTokenDetails":{"cacheReadTokens":4},"outputTokens":7,"outputTokenDetails":{"reasoningTokens":3}}}"#,
-                [12, 4, 3, 0],
-            ),
-            (r#"{"Response":{"Usage":{"TotalTokens":3}}}"#, [3, 0, 0, 0]),
-            (r#"[{"messageStop":{}},{"metadata":{"usage":{"totalTokens":3,"cacheReadInputTokens":1}}}]"#, [3, 1, 0, 0]),
-            // A number in the wrong object, or that is none, is not read.
-            (
-                r#"{"usage":{"total_tokens":9,"audio":4,"completion_tokens_details":{"cached_tokens":5},"prompt_tokens_details":null}}"#,
-                [9, 0, 0, 0],
-            ),
-            (r#"{"usage":{"total_tokens":9,"prompt_tokens_details":{"cached_tokens":"5","audio_tokens":-1}}}"#, [9, 0, 0, 0]),
-        ] {
-            let mut parser = Parser::new();
-            let tokens = tokens_of(&ModelBody::Response(parser.parse(body.as_bytes(), 64).unwrap())).unwrap();
-            assert_eq!([tokens.total, tokens.cached, tokens.reasoning, tokens.audio], expected, "{body}");
-        }
-        let langchain = r#"{"type":"ai","usage_metadata":{"input_tokens":5,"output_tokens":7,"total_tokens":12,
-            "input_token_details":{"cache_read":4,"audio":1},"output_token_details":{"reasoning":3,"audio":2}}}"#;
-        let mut parser = Parser::new();
-        let tokens = tokens_of(&ModelBody::Message(parser.parse(langchain.as_bytes(), 64).unwrap()));
-        assert_eq!(tokens, Some(Tokens { total: 12, cached: 4, reasoning: 3, audio: 3 }));
     }
 }
