@@ -17,26 +17,3 @@ fn first_part(list: Value<'_>) -> Option<Text<'_>> {
 fn part(value: Value<'_>) -> Option<Text<'_>> {
     value.get("type").filter(|kind| kind.is_text("text")).and_then(|_| value.get("text")?.as_text())
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::decide::loops::failure::tests::check;
-
-    #[test]
-    fn the_text_inside_an_envelope_is_what_counts() {
-        check(
-            &[
-                r#"{"content":[{"type":"text","text":"the row is locked"}],"isError":true}"#,
-                r#"{"type":"text","text":"Error: no such table: guests"}"#,
-                r#"[{"type":"text","text":"Error: the page is gone"}]"#,
-                r#"{"content":[{"type":"image","data":""},{"type":"text","text":"{\"error\":\"denied\"}"}]}"#,
-            ],
-            &[
-                r#"{"content":[{"type":"text","text":"three rows"}],"isError":false}"#,
-                r#"{"type":"text","text":"The manual's chapter on error handling"}"#,
-                r#"[{"type":"note","text":"Error: this is data"}]"#,
-                r#"{"content":"plain"}"#,
-            ],
-        );
-    }
-}

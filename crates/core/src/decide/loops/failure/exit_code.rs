@@ -58,31 +58,7 @@ fn error_line<'v>(view: &View<'v>) -> &'v [u8] {
 
 #[cfg(test)]
 mod tests {
-    use crate::decide::loops::failure::tests::{check, seen_after};
-
-    #[test]
-    fn return_codes_are_read_in_the_forms_that_shells_of_agents_have() {
-        check(
-            &[
-                "<returncode>2</returncode>\n<output>\n</output>",
-                "collected 3 items\n[exit code: 1]",
-                "Exit code 127\nno luck",
-                "partial output\nProcess exited with code 9",
-                r#"{"output":"","exit_code":1}"#,
-                r#"{"stdout":"x","returncode":-9}"#,
-                r#"{"output":"","metadata":{"exit_code":1,"duration_seconds":0.1}}"#,
-            ],
-            &[
-                "<returncode>0</returncode>\n<output>\nError: printed by a test that passes\n</output>",
-                "all fine\n[exit code: 0]",
-                r#"{"output":"Error: of another time","exit_code":0}"#,
-                "The manual: programs end with exit code 2 where a file is missing",
-                r#"{"exit_codes":[1,2]}"#,
-                r#"{"output":"Error: of another time","metadata":{"exit_code":0}}"#,
-                r#"{"output":"","metadata":{"exit_code":null}}"#,
-            ],
-        );
-    }
+    use crate::decide::loops::failure::tests::seen_after;
 
     #[test]
     fn one_is_an_answer_of_programs_that_compare_or_search() {

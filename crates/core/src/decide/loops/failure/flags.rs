@@ -23,31 +23,3 @@ pub fn see<'v>(view: &View<'v>) -> Option<FailureSign<'v>> {
     let is_fine = ["success", "ok"].iter().any(|key| is(key, true)) || says("status", &["ok", "success"]);
     if failed { Some(FailureSign::Failed(view.first_line())) } else { is_fine.then_some(FailureSign::Fine) }
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::decide::loops::failure::tests::check;
-
-    #[test]
-    fn members_say_how_a_call_went() {
-        check(
-            &[
-                r#"{"error":"no such order"}"#,
-                r#"{"error":{"code":7}}"#,
-                r#"{"success":false}"#,
-                r#"{"ok":false,"reason":"busy"}"#,
-                r#"{"status":"error","data":null}"#,
-                r#"{"failed":true}"#,
-            ],
-            &[
-                r#"{"error":null,"rows":[1]}"#,
-                r#"{"error":"","rows":[1]}"#,
-                r#"{"error":[],"rows":[1]}"#,
-                r#"{"success":true,"message":"cannot be undone"}"#,
-                r#"{"failed":0,"passed":12}"#,
-                r#"{"status":"ok","message":"failed to find anything wrong"}"#,
-                r#"{"errors":0}"#,
-            ],
-        );
-    }
-}

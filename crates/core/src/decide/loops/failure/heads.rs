@@ -68,34 +68,3 @@ fn has_named_error(line: &[u8]) -> bool {
 fn is_error_at_a_place(view: &View<'_>, line: &[u8]) -> bool {
     view.holds(beginning(line, 200), &AT_A_PLACE)
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::decide::loops::failure::tests::check;
-
-    #[test]
-    fn lines_that_begin_with_an_error_are_failures() {
-        check(
-            &[
-                "ValueError: seat taken",
-                "java.lang.IllegalStateException: closed",
-                "Error executing tool pay: card refused",
-                "Compiling…\nsrc/a.c:3:1: error: expected ';'",
-                "Traceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'x'",
-                "fatal: not a git repository",
-                "error[E0308]: mismatched types",
-                "npm ERR! missing script",
-                "npm error code ENOENT",
-                "<tool_use_error>File has not been read yet. Read it first before writing to it.</tool_use_error>",
-            ],
-            &[
-                "ErrorBoundary renders what its children throw",
-                "errors: 0, warnings: 2",
-                "class ValueError(Exception):\n    pass",
-                "A short history of the word error",
-                "Found 3 files about Exception handling",
-                "import ErrorKind",
-            ],
-        );
-    }
-}

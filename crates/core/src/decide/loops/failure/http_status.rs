@@ -36,28 +36,3 @@ pub fn see<'v>(view: &View<'v>) -> Option<FailureSign<'v>> {
     let status = member().or_else(named).or_else(reasoned)?;
     (400..600).contains(&status).then_some(FailureSign::Failed(line))
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::decide::loops::failure::tests::check;
-
-    #[test]
-    fn codes_of_400_and_more_are_failures() {
-        check(
-            &[
-                r#"{"status":404,"body":""}"#,
-                r#"{"status_code":503}"#,
-                "HTTP/1.1 500 Internal Server Error\nDate: today",
-                "HTTP 429",
-                "429 Too Many Requests",
-            ],
-            &[
-                r#"{"status":200,"body":"the 404 page"}"#,
-                r#"{"status":1404}"#,
-                "HTTP/1.1 204 No Content",
-                "404 rooms",
-                r#"{"status":"open"}"#,
-            ],
-        );
-    }
-}

@@ -172,6 +172,24 @@ pub(super) mod tests {
         }
     }
 
+    /// A row is a result, and some of what is seen of it.
+    #[test]
+    fn results_are_seen_as_what_they_are() {
+        for row in include_str!("../../../../tests/fixtures/seen_results.jsonl").lines() {
+            let row: serde_json::Value = serde_json::from_str(row).unwrap();
+            let Seen { class, is_passing, is_missing, is_unclear, is_nothing } = seen_of(row["result"].as_str().unwrap());
+            let seen = [
+                ("failed", class.is_some()),
+                ("passing", is_passing),
+                ("unclear", is_unclear),
+                ("nothing", is_nothing),
+                ("missing", is_missing),
+            ];
+            let expected: Vec<_> = seen.iter().filter(|(what, _)| row.get(what).is_some()).collect();
+            assert!(!expected.is_empty() && expected.iter().all(|(what, is_seen)| row[what] == *is_seen), "{row}: {seen:?}");
+        }
+    }
+
     #[test]
     fn what_the_event_says_comes_first() {
         let look = |failed, result: &str| seen_after("", failed, result).class.is_some();

@@ -43,24 +43,3 @@ pub fn see<'v>(view: &View<'v>) -> Option<FailureSign<'v>> {
     let is_said = |line: &&[u8]| FILES.iter().any(|phrase| position(line, phrase).is_some_and(|at| at + phrase.len() + 1 >= line.len()));
     view.lines().take(LINES).find(is_said).map(FailureSign::Failed)
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::decide::loops::failure::tests::{check, seen_of};
-
-    #[test]
-    fn programs_and_files_that_are_not_there_are_failures() {
-        check(
-            &[
-                "bash: line 1: rustc: command not found",
-                "sh: 1: jq: not found",
-                "'gcc' is not recognized as an internal or external command",
-                "ls: cannot access 'x': No such file or directory",
-                "bash: ./run: Permission denied",
-            ],
-            &["A row of seats was removed"],
-        );
-        assert!(seen_of("bash: cargo: command not found").is_missing);
-        assert!(!seen_of("cat: a: No such file or directory").is_missing);
-    }
-}

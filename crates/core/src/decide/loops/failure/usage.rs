@@ -13,14 +13,10 @@ pub fn see<'v>(view: &View<'v>) -> Option<FailureSign<'v>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::decide::loops::failure::tests::{check, seen_after};
+    use crate::decide::loops::failure::tests::seen_after;
 
     #[test]
-    fn a_usage_line_is_a_failure_unless_help_was_asked_for() {
-        check(
-            &["usage: edit <start>:<end>", "Missing operand\nUsage: cp SOURCE DEST"],
-            &["Disk usage: 40 %", "Memory usage: 3 GB of 8", "Usage:"],
-        );
+    fn a_usage_line_is_no_failure_where_help_was_asked_for() {
         assert!(seen_after("pack --help", None, "usage: pack [-h] DIR").class.is_none());
     }
 }
