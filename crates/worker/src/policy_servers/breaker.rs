@@ -140,95 +140,6 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// Returns a closed breaker that opens after two failures and has seen this many, with a permit for the next attempt.
-    fn closed(failures: u32) -> (Breaker, Permit) {
-        let mut breaker = Breaker::new(2, OPEN_FOR);
-        for _ in 0..failures {
-            let permit = breaker.admit(at(0)).unwrap();
-            assert_eq!(breaker.settle(permit, Sign::Failure, at(0)), None);
-        }
-        let permit = breaker.admit(at(0)).unwrap();
-        (breaker, permit)
-    }
-
-    fn open() -> (Breaker, Permit) {
-        let (mut breaker, permit) = closed(1);
-        assert_eq!(breaker.settle(permit, Sign::Failure, at(0)), Some(Transition::Opened));
-        (breaker, permit)
-    }
-
-    fn half_open() -> (Breaker, Permit) {
-        let (mut breaker, _) = open();
-        let probe = breaker.admit(at(100)).unwrap();
-        (breaker, probe)
-    }
-
-    /// A state, how an attempt in it ends (at 200 ms), the next state and the transition that is returned.
-    type Row = ((Breaker, Permit), Sign, State, Option<Transition>);
-
-    #[test]
-    fn the_end_of_an_attempt_leads_on_as_the_table_says() {
-        let table: Vec<Row> = vec![
-            (closed(0), Sign::Success, State::Closed { failures: 0 }, None),
-            (closed(0), Sign::Failure, State::Closed { failures: 1 }, None),
-            (closed(0), Sign::Nothing, State::Closed { failures: 0 }, None),
-            (closed(1), Sign::Success, State::Closed { failures: 0 }, None),
-            (closed(1), Sign::Failure, State::Open { until: at(300) }, Some(Transition::Opened)),
-            (closed(1), Sign::Nothing, State::Closed { failures: 1 }, None),
-            (open(), Sign::Success, State::Open { until: at(100) }, None),
-            (open(), Sign::Failure, State::Open { until: at(100) }, None),
-            (open(), Sign::Nothing, State::Open { until: at(100) }, None),
-            (half_open(), Sign::Success, State::Closed { failures: 0 }, Some(Transition::Closed)),
-            (half_open(), Sign::Failure, State::Open { until: at(300) }, Some(Transition::Reopened)),
-            (half_open(), Sign::Nothing, State::Open { until: at(200) }, Some(Transition::Reopened)),
-        ];
-        for ((mut breaker, permit), sign, state, transition) in table {
-            let before = breaker.state;
-            assert_eq!(breaker.settle(permit, sign, at(200)), transition, "{before:?}, {sign:?}");
-            assert_eq!(breaker.state, state, "{before:?}, {sign:?}");
-        }
-    }
-
-    #[test]
-    fn a_request_for_an_attempt_leads_on_as_the_table_says() {
-        let table = [
-            (closed(1).0, at(0), true, State::Closed { failures: 1 }),
-            (open().0, at(99), false, State::Open { until: at(100) }),
-            (open().0, at(100), true, State::HalfOpen),
-            (half_open().0, at(9_999), false, State::HalfOpen),
-        ];
-        for (mut breaker, now, is_admitted, state) in table {
-            let before = breaker.clone();
-            assert_eq!(breaker.refuses(now), !is_admitted, "{before:?} at {now:?}");
-            assert_eq!(breaker.admit(now).is_some(), is_admitted, "{before:?} at {now:?}");
-            assert_eq!(breaker.state, state, "{before:?} at {now:?}");
-        }
-    }
-
-    #[test]
-    fn an_attempt_from_before_the_circuit_opened_is_not_taken_for_the_probe() {
-        let mut breaker = Breaker::new(1, OPEN_FOR);
-        let (late, failing) = (breaker.admit(at(0)).unwrap(), breaker.admit(at(0)).unwrap());
-        assert_eq!(breaker.settle(failing, Sign::Failure, at(0)), Some(Transition::Opened));
-        let probe = breaker.admit(at(100)).unwrap();
-        for sign in [Sign::Success, Sign::Failure, Sign::Nothing] {
-            assert_eq!(breaker.settle(late, sign, at(101)), None);
-            assert_eq!(breaker.state, State::HalfOpen);
-        }
-        assert_eq!(breaker.settle(probe, Sign::Success, at(101)), Some(Transition::Closed));
-        assert_eq!(breaker.settle(late, Sign::Failure, at(102)), None, "nor does it count once the server is back");
-        assert_eq!(breaker.state, State::Closed { failures: 0 });
-    }
-
-    #[test]
-    fn without_a_limit_the_circuit_never_opens() {
-        let mut breaker = Breaker::new(0, OPEN_FOR);
-        for _ in 0..1_000 {
-            let permit = breaker.admit(at(0)).unwrap();
-            assert_eq!(breaker.settle(permit, Sign::Failure, at(0)), None);
-        }
-    }
-
     #[derive(Debug, Clone)]
     enum Step {
         Wait(u64),
@@ -252,7 +163,7 @@ mod tests {
         /// In any order of steps: while open, nothing passes before its time; half-open permits one attempt at a time; only `failures_max`
         /// failures in a row open the breaker, only a successful probe closes it, and it never gets stuck.
         #[test]
-        fn the_breaker_keeps_its_promises(failures_max in 1_u32..5, steps in prop::collection::vec(step(), 1..200)) {
+        fn the_breaker_keeps_its_promises(failures_max in 0_u32..5, steps in prop::collection::vec(step(), 1..200)) {
             let mut breaker = Breaker::new(failures_max, OPEN_FOR);
             let (mut now, mut permits) = (at(0), Vec::<(Permit, bool)>::new());
             let (mut failures_in_a_row, mut opened_at) = (0, None::<Duration>);
