@@ -32,7 +32,6 @@ mod rights;
 mod security;
 mod serve;
 mod shadow;
-mod smoke;
 mod state;
 mod state_command;
 mod topics;
@@ -73,10 +72,6 @@ fn cases() -> Vec<Case> {
         sharing!(membership::members_join_and_leave_under_load),
         sharing!(membership::two_workers_with_one_instance_id_are_told_so),
         stopping!(membership::a_second_signal_ends_at_once),
-        sharing!(smoke::a_key_lands_where_java_puts_it),
-        sharing!(smoke::a_record_comes_back_as_it_was_sent),
-        sharing!(smoke::commits_are_found_again),
-        stopping!(smoke::acknowledged_records_survive_a_kill),
         sharing!(verdicts::a_thousand_threads_get_the_verdicts_of_eval),
         sharing!(verdicts::recorded_runs_get_the_verdicts_of_eval),
         sharing!(verdicts::a_verdict_follows_its_event),
