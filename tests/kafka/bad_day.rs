@@ -87,6 +87,7 @@ pub(crate) fn a_broker_that_is_away_is_named_and_the_lag_unknown(cluster: &Clust
     let names = |problem: &serde_json::Value| problem.as_str().is_some_and(|text| text.contains("since 2") && text.contains(&address));
     wait_until("the problem names the broker", || Ok(problems()?.iter().any(names)))?;
     wait_until("the lag is unknown", || Ok(!has_lag()?))?;
+    ensure!(worker.get("/livez")?.0 == 200, "a broker that is down is no reason to restart a worker");
     let output = deployment
         .command("top")
         .args(["--once", "--output", "json", "--worker"])
@@ -103,6 +104,7 @@ pub(crate) fn a_broker_that_is_away_is_named_and_the_lag_unknown(cluster: &Clust
     wait_until("the problem is over", || Ok(problems()?.is_empty()))?;
     wait_until("the lag is known again", has_lag)?;
     worker.await_line(&["the brokers answer again"])?;
+    assert_eq!(worker.metric("tollgate_member_restarts_total")?, 0.0);
     Ok(())
 }
 

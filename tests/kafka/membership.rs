@@ -11,7 +11,6 @@ use serde_json::json;
 use crate::traffic::{awaited, conversations};
 use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Worker, header, wait_until};
 
-const DECIDED: &str = "tollgate_verdicts_total";
 /// How many events a load sends at once, and the pause between two batches.
 const BATCH: usize = 40;
 const PACE: Duration = Duration::from_millis(40);
@@ -86,28 +85,6 @@ fn held(workers: &[&Worker]) -> Result<Vec<i64>> {
     Ok(partitions)
 }
 
-/// Two workers share the partitions; a third joins under load and leaves again.
-pub(crate) fn members_join_and_leave_under_load(cluster: &Cluster) -> Result<()> {
-    let deployment = Deployment::new(cluster, 8)?;
-    let all: Vec<i64> = (0..8).collect();
-    let (first, second) = (deployment.start()?, deployment.start()?);
-    wait_until("both have partitions", || Ok(held(&[&first, &second])? == all && first.partitions()?.len() == 4))?;
-    let events = conversations(700, 11);
-    under_load(cluster, &deployment, &events, || {
-        let third = deployment.start()?;
-        wait_until("the third has partitions", || Ok(held(&[&first, &second, &third])? == all && third.partitions()?.len() >= 2))?;
-        ensure!(third.stop()?.success());
-        wait_until("the others have them back", || Ok(held(&[&first, &second])? == all))
-    })?;
-    all_answered(cluster, &deployment, &events)?;
-    assert!(first.stop()?.success());
-    // A worker that is asked to stop while its group is being rebalanced leaves its last checkpoint to the next worker.
-    wait_until("the second has all partitions", || Ok(held(&[&second])? == all))?;
-    committed_to_the_end(cluster, &deployment)?;
-    assert!(second.stop()?.success());
-    Ok(())
-}
-
 /// Waits until the offsets of every partition with records are committed up to its end.
 fn committed_to_the_end(cluster: &Cluster, deployment: &Deployment) -> Result<()> {
     let mut ends = std::collections::BTreeMap::new();
@@ -115,20 +92,6 @@ fn committed_to_the_end(cluster: &Cluster, deployment: &Deployment) -> Result<()
         ends.insert(record.partition, record.offset + 1);
     }
     wait_until("all of it is committed", || Ok(cluster.committed(&deployment.group, &deployment.events)? == ends))
-}
-
-/// A worker is killed in the middle of its work; the other takes its partitions over.
-pub(crate) fn a_killed_worker_leaves_no_event_unanswered(cluster: &Cluster) -> Result<()> {
-    let mut deployment = Deployment::new(cluster, 4)?;
-    deployment.miss_members_soon();
-    let (first, second) = (deployment.start()?, deployment.start()?);
-    let events = conversations(400, 13);
-    under_load(cluster, &deployment, &events, || {
-        wait_until("it is at work", || Ok(first.metric(DECIDED)? > 0.0))?;
-        first.kill()?;
-        wait_until("the other has all partitions", || Ok(second.partitions()?.len() == 4))
-    })?;
-    all_answered(cluster, &deployment, &events)
 }
 
 fn call(partition: i32) -> Outgoing {
@@ -196,24 +159,6 @@ pub(crate) fn the_consumer_protocol_works_too(cluster: &Cluster) -> Result<()> {
     all_answered(cluster, &deployment, &events)?;
     assert!(first.stop()?.success());
     wait_until("the second has all partitions", || Ok(held(&[&second])? == all))
-}
-
-/// The broker crashes and comes back under load.
-pub(crate) fn a_broker_restart_loses_nothing(cluster: &Cluster, broker: &mut Broker) -> Result<()> {
-    let deployment = Deployment::new(cluster, 4)?;
-    let worker = deployment.start()?;
-    let events = conversations(400, 23);
-    under_load(cluster, &deployment, &events, || {
-        wait_until("it is at work", || Ok(worker.metric(DECIDED)? > 0.0))?;
-        broker.kill()?;
-        wait_until("the worker misses the broker", || Ok(worker.get("/readyz")?.1.contains("no answer about topic")))?;
-        ensure!(worker.get("/livez")?.0 == 200, "a broker that is down is no reason to restart a worker");
-        broker.start_again()
-    })?;
-    all_answered(cluster, &deployment, &events)?;
-    assert_eq!(worker.metric("tollgate_member_restarts_total")?, 0.0);
-    assert!(worker.stop()?.success());
-    Ok(())
 }
 
 /// A first SIGTERM drains, which takes as long as the broker is away; a second one ends the process at once.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
 use rdkafka::{Offset, TopicPartitionList};
 use serde_json::{Value, json};
 
-use crate::membership::{under_load, under_load_meanwhile};
+use crate::membership::under_load_meanwhile;
 use crate::traffic::{awaited, conversations};
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, Worker, by_thread, header, text, wait_until};
 
@@ -43,29 +43,6 @@ pub(crate) fn verdicts_are_those_of_eval(cluster: &Cluster, deployment: &Deploym
     }
     assert_eq!(by_thread(in_order), by_thread(deployment.eval(events)?));
     Ok(verdicts.len() - first.len())
-}
-
-/// A worker is killed again and again; the next one goes on with what it knew.
-pub(crate) fn verdicts_after_kills_are_those_of_eval(cluster: &Cluster) -> Result<()> {
-    let deployment = quick_deployment(cluster, 4)?;
-    let events = conversations(600, 41);
-    let mut worker = deployment.spawn("pod-a")?;
-    worker.wait_ready()?;
-    let mut last = None;
-    under_load(cluster, &deployment, &events, || {
-        for _ in 0..3 {
-            sleep(Duration::from_millis(700));
-            worker.kill()?;
-            worker = deployment.spawn("pod-a")?;
-            worker.wait_ready()?;
-        }
-        last = Some(worker);
-        Ok(())
-    })?;
-    verdicts_are_those_of_eval(cluster, &deployment, &events)?;
-    let worker = last.context("the last worker")?;
-    worker.await_line(&[" restored "])?;
-    Ok(())
 }
 
 /// A worker is frozen past its session timeout while another takes over, and then thawed: it writes nothing into the state any more, and

@@ -6,8 +6,6 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::traffic::{awaited, conversations};
-use tollgate_fixtures::recorded;
-use tollgate_testkit::harness::NotHere;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, by_thread, header, parsed, text, wait_until};
 
 /// A thousand threads over eight partitions and two members of one process get the verdicts of `eval`.
@@ -23,21 +21,6 @@ pub(crate) fn a_thousand_threads_get_the_verdicts_of_eval(cluster: &Cluster) -> 
     assert_eq!(worker.metric("tollgate_verdicts_total")?, awaited(&events) as f64);
     assert!(worker.stop()?.success());
     Ok(())
-}
-
-/// The recorded runs of real agents, where they are on this machine, get the verdicts of `eval`.
-pub(crate) fn recorded_runs_get_the_verdicts_of_eval(cluster: &Cluster) -> Result<()> {
-    let mut events = Vec::new();
-    for name in [recorded::SWEAGENT_DEMOS, recorded::TAU_AIRLINE] {
-        for line in recorded::events(name).map_err(NotHere)? {
-            let event: serde_json::Value = serde_json::from_str(&line)?;
-            events.push(Outgoing::new(event["thread_id"].as_str().unwrap_or_default(), line));
-        }
-    }
-    assert_eq!(events.len(), 4_286);
-    let deployment = Deployment::new(cluster, 8)?;
-    let _worker = deployment.start()?;
-    agree(cluster, &deployment, &events)
 }
 
 /// Produces the events, awaits their verdicts and compares: thread by thread the same bytes in the same order.
