@@ -19,9 +19,7 @@ mod decision;
 mod extremes;
 mod growth;
 mod instructions;
-mod loops;
 mod memory;
-mod native;
 mod signals;
 
 use std::alloc::System;
@@ -63,16 +61,12 @@ enum Benchmark {
         #[arg(long, hide = true)]
         fleet: Option<usize>,
     },
-    /// A decision under the preset `tollgate` of the loop controllers, over the same under `seed`
-    Loops,
     /// Bytes per live thread, and its checkpoint; it needs about 4 GB of memory
     Memory {
         /// Measure the kind of this number alone
         #[arg(long, hide = true)]
         kind: Option<usize>,
     },
-    /// Reading a response with all readers, over reading it with the three detectors that know one shape each
-    Native,
     /// Deciding with signals and a thousand suspended users, over deciding without
     Signals,
     /// The costliest events of 8 MiB against ordinary ones
@@ -96,10 +90,8 @@ fn main() {
         Benchmark::Instructions { run: None } => instructions::measure(Table::new("instructions", json)),
         Benchmark::Growth { fleet: Some(threads) } => growth::threads::serve(threads),
         Benchmark::Growth { fleet: None } => growth::measure(Table::new("growth", json)),
-        Benchmark::Loops => loops::measure(Table::new("loops", json)),
         Benchmark::Memory { kind: Some(kind) } => memory::measure_kind(kind),
         Benchmark::Memory { kind: None } => memory::measure(Table::new("memory", json)),
-        Benchmark::Native => native::measure(Table::new("native", json)),
         Benchmark::Signals => signals::measure(Table::new("signals", json)),
         Benchmark::Costliest { tries } => costliest::measure(Table::new("costliest", json), tries),
         Benchmark::Extremes { word } => extremes::measure(Table::new("extremes", json), word.as_deref()),
