@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::traffic::conversations;
@@ -95,21 +97,8 @@ fn shown(bytes: Option<&[u8]>) -> Value {
     match bytes.map(|bytes| std::str::from_utf8(bytes).map_err(|_| bytes)) {
         None => Value::Null,
         Some(Ok(text)) => json!(text),
-        Some(Err(bytes)) => json!({"base64": base64(bytes)}),
+        Some(Err(bytes)) => json!({"base64": STANDARD.encode(bytes)}),
     }
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let bits = chunk.iter().chain([&0, &0]).take(3).fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte));
-        for place in 0..4 {
-            let digit = char::from(DIGITS[(bits >> (18 - 6 * place)) as usize & 63]);
-            text.push(if place <= chunk.len() { digit } else { '=' });
-        }
-    }
-    text
 }
 
 fn eval(deployment: &Deployment, lines: &str) -> Result<Vec<String>> {
