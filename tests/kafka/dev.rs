@@ -6,6 +6,7 @@ use std::process::{Command, Output, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
+use crate::stderr;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, text, wait_until};
 
 fn tollgate(cluster: &Cluster, arguments: &[&str]) -> Command {
@@ -33,10 +34,6 @@ fn times(texts: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
 /// Returns how often each verdict was published.
 fn published_times(cluster: &Cluster, decisions: &str) -> Result<BTreeMap<String, usize>> {
     Ok(times(cluster.read_all(decisions)?.iter().map(text)))
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// It creates topics under its own prefix, finds them again, and decides as it does on the embedded broker.

@@ -5,6 +5,7 @@ use std::process::Output;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
+use crate::stderr;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, header};
 
 /// What no output may hold: it stands in keys, values and headers of records.
@@ -15,10 +16,6 @@ fn dlq(deployment: &Deployment, arguments: &[&str]) -> Result<Output> {
     let shown = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     ensure!(!shown.contains(SECRET), "{shown}");
     Ok(output)
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Returns the lines of a kind.

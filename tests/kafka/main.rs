@@ -42,7 +42,7 @@ mod verdicts;
 mod why;
 
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{ExitCode, Output};
 
 use tollgate_testkit::harness::{self, Case};
 use tollgate_testkit::{sharing, stopping};
@@ -187,6 +187,11 @@ fn main() -> ExitCode {
 /// Returns the binary under test.
 fn tollgate() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_tollgate"))
+}
+
+/// Returns what a command has said beside its output.
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Returns cargo's folder for the files of tests.

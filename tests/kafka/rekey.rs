@@ -14,6 +14,7 @@ use tollgate_core::engine::checkpoint::{KeyedState as _, PartitionState, StateKe
 use tollgate_core::event::record::{Offset, partition_of};
 
 use crate::state::quick_deployment;
+use crate::stderr;
 use crate::traffic::{awaited, conversations};
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, TIME_MAX, eventually, parsed, text, wait_until};
 
@@ -32,10 +33,6 @@ fn grow(cluster: &Cluster, deployment: &Deployment, partitions: i32) -> Result<C
 
 fn rekey(deployment: &Deployment, arguments: &[&str]) -> Result<Output> {
     Ok(deployment.command("state").arg("rekey").args(arguments).output()?)
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Checks that a worker does not start, and says one of these.

@@ -7,6 +7,7 @@ use std::thread::scope;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
+use crate::stderr;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, eventually, header, parsed, wait_until};
 
 const COMMAND: &str = "kubectl apply -f deploy.yaml";
@@ -44,10 +45,6 @@ fn suppressed(thread: &str) -> Outgoing {
 
 fn state(deployment: &Deployment, arguments: &[&str]) -> Result<Output> {
     Ok(deployment.command("state").args(arguments).output()?)
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn json_of(output: &Output) -> Result<Value> {

@@ -9,14 +9,11 @@ use rdkafka::admin::{AdminClient, AdminOptions, ConfigSource, ResourceSpecifier}
 use rdkafka::client::DefaultClientContext;
 use serde_json::{Value, json};
 
+use crate::stderr;
 use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, grant};
 
 fn apply(deployment: &Deployment, arguments: &[&str]) -> Result<Output> {
     Ok(deployment.command("topics").arg("apply").args(arguments).output()?)
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Checks the exit code, and returns what was printed of every topic.
