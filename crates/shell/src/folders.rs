@@ -3,8 +3,10 @@
 //! Behind `cd DIR &&` a command runs only if the `cd` has succeeded, so that its folder is known. Behind `||`, `;` and `&`, in the other branch of
 //! an `if`, and around a loop with a `cd` in it, the folder may be any that the line goes to. What a subshell does is over with it.
 
-use super::files::{FileOperand, FileUse, may_move};
-use super::grammar::{Command, Construct, End, List};
+use super::argument::{Argument, Certainty};
+use super::files::{Below, FileOperand, FileUse, may_move};
+use super::grammar::{Access, Command, Construct, End, List};
+use super::tables::held_by_links;
 use super::walk::Walk;
 
 /// Files and folders with relative paths that are seen from a folder which is not known.
@@ -81,6 +83,19 @@ impl Walk<'_> {
         match self.directories.seen(&operand.path) {
             Some(path) => self.operands.push(FileOperand { path, ..operand }),
             None => self.unplaced.operands.push(operand),
+        }
+    }
+
+    /// Notes what symbolic links lead to from any folder: they may be moved, and so may the folders in which they lie.
+    pub(super) fn links(&mut self, name: &str, arguments: &[Argument]) {
+        for (index, path) in held_by_links(name, arguments) {
+            if self.is_over() {
+                return;
+            }
+            self.spend(path.len());
+            let is_glob = arguments.get(index).is_some_and(|argument| argument.certainty != Certainty::Known);
+            let operand = FileOperand { is_glob, below: Below::Moves, ..FileOperand::new(path, Access::Read) };
+            self.operands.extend([FileOperand { access: Access::Write, ..operand.clone() }, operand]);
         }
     }
 

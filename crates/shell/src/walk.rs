@@ -259,6 +259,7 @@ impl<'a> Walk<'a> {
         let filled = filled.unwrap_or_default();
         let reading = tables::read(name, arguments);
         let touched = self.touch(name, arguments, &Entry { given, between: &between, filled: &filled, is_listed: reading.is_ok() });
+        self.links(name, arguments);
         self.read_texts(name, arguments, index);
         let was_fed_found = self.is_fed_found;
         if matches!(name, "xargs" | "gxargs") && tables::reads_list(arguments) {

@@ -1,7 +1,7 @@
 //! Files that programs touch by other names than their operands: `ln`, `cp` and `mv`, and the folders that builders enter.
 
 use super::archives::extracted_to;
-use super::touches::{Touch, scan_of};
+use super::touches::{Touch, operands, scan_of, targets};
 use super::trees::has;
 use crate::argument::Argument;
 use crate::grammar::Access;
@@ -39,6 +39,38 @@ pub(super) fn seen_from_link(touched: &mut Vec<Touch>) {
         }
     }
     touched.append(&mut below);
+}
+
+/// Returns what symbolic links hold as it is seen from any folder to which they may be moved: relative paths without the steps up in front, each
+/// with the place of its argument. With `-r` a link holds an end of the path of its target.
+#[must_use]
+pub fn held_by_links(program: &str, arguments: &[Argument]) -> Vec<(usize, String)> {
+    let is_linking = match program {
+        "ln" => has(arguments, &['s'], "symbolic"),
+        "cp" => has(arguments, &['s'], "symbolic-link"),
+        _ => false,
+    };
+    let mut sources = if is_linking { operands(program, arguments) } else { Vec::new() };
+    if sources.len() > 1 && targets(arguments).is_empty() {
+        sources.pop();
+    }
+    let holds_end = program == "ln" && has(arguments, &['r'], "relative");
+    let held = |index: usize| {
+        let text = arguments.get(index).map_or("", |argument| argument.text.as_str());
+        let whole = Some(without_climbs(text)).filter(|_| holds_end || !text.starts_with(['/', '~']));
+        let ends = text.match_indices('/').filter(|_| holds_end).filter_map(|(at, _)| text.get(at..)).map(without_climbs);
+        whole.into_iter().chain(ends).map(move |path| (index, path.to_owned()))
+    };
+    sources.into_iter().flat_map(held).collect()
+}
+
+/// Returns a path without the steps up, and those that lead nowhere, in front of it.
+fn without_climbs(path: &str) -> &str {
+    let mut rest = path;
+    while let Some(behind) = ["../", "./", "/"].iter().find_map(|front| rest.strip_prefix(front)) {
+        rest = behind;
+    }
+    if matches!(rest, "" | "..") { "." } else { rest }
 }
 
 /// The longest path of Linux, in bytes. No file lies behind a longer one.
