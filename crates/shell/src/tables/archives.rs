@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use super::options::Options;
 use super::reading::{COMPUTED, MISSING, OPERAND, OPTION, Scan, literal, scan};
-use super::{Started, Style, Touch, Unlisted};
+use super::{Started, Style, Touch, Unlisted, is_in};
 use crate::argument::{Argument, Certainty};
 use crate::grammar::Access;
 
@@ -61,6 +61,26 @@ pub(super) fn of_compression(program: &str, arguments: &[Argument]) -> Vec<Touch
         Some(made.into_iter().chain([path.to_owned()]).map(move |path| Touch::File { index, path, access: Access::Write }))
     };
     scan.operands.iter().filter(|_| !is_printed(&scan)).filter_map(|index| names(*index)).flatten().collect()
+}
+
+/// TABLE: programs that look for a file by its name with an ending, where there is none by the name alone.
+const COMPLETED: [(&str, &str); 3] = [
+    ("gunzip gzcat gzip uncompress zcat zcmp zdiff zegrep zfgrep zgrep zless zmore", ".gz .z -z .Z"),
+    ("pigz unpigz", ".gz -gz .z -z _z .Z .zz -zz .zip .ZIP .tgz"),
+    ("unzip zipinfo", ".zip .ZIP"),
+];
+
+/// What a program touches of files that it finds by names with endings of its own.
+pub(super) fn completed(program: &str, arguments: &[Argument], touched: &[Touch]) -> Vec<Touch> {
+    let Some((_, endings)) = COMPLETED.iter().find(|(names, _)| is_in(names, program)) else { return Vec::new() };
+    let ended = |touch: &Touch| match touch {
+        Touch::File { index, path, access } if arguments.get(*index).is_some_and(|argument| argument.text == *path) => {
+            let file = |ending| Touch::File { index: *index, path: format!("{path}{ending}"), access: *access };
+            endings.split(' ').map(file).collect()
+        }
+        _ => Vec::new(),
+    };
+    touched.iter().flat_map(ended).collect()
 }
 
 /// TABLE: letters of `tar` that list, make an archive, which is a file that is written, or extract. `f` takes the next word.

@@ -41,7 +41,7 @@ pub(super) fn is_formatter(program: &str) -> bool {
 /// Returns whether a program expands patterns among its files itself.
 #[must_use]
 pub fn expands_patterns(program: &str) -> bool {
-    matches!(program, "git" | "npm" | "npx" | "bunx" | "kubectl" | "gh" | "7z" | "7za") || is_formatter(program)
+    matches!(program, "git" | "npm" | "npx" | "bunx" | "kubectl" | "gh" | "7z" | "7za" | "split") || is_formatter(program)
 }
 
 /// The files that it is given. They count as written unless it is known to only check.

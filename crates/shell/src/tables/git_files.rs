@@ -1,6 +1,6 @@
 //! What `git` reads and writes: folders, files and patterns of them among its operands.
 
-use super::linked::placed;
+use super::linked::{met, placed};
 use super::looking::HIDDEN_ONES;
 use super::options::attached;
 use super::patterns::crossing;
@@ -59,8 +59,10 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     if subcommand == "grep" && scanned.as_ref().is_some_and(|scan| !scan.has(&["e", "f"])) && !operands.is_empty() {
         operands.remove(0);
     }
-    if subcommand == "mv" {
-        touched.extend(placed(arguments, &operands, None));
+    match subcommand {
+        "mv" => touched.extend(placed(arguments, &operands, None)),
+        "diff" if is_given(arguments, &["no-index"]) => touched.extend(met(arguments, &operands)),
+        _ => {}
     }
     let first = operands.first().copied().unwrap_or_default();
     for index in operands {

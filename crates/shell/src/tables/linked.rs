@@ -1,9 +1,10 @@
 //! Files that programs touch by other names than their operands: `ln`, `cp` and `mv`, and the folders that builders enter.
 
 use super::archives::extracted_to;
-use super::touches::{Touch, operands, scan_of, targets};
+use super::touches::{Touch, operands, scan_of, targets, words};
 use super::trees::has;
 use crate::argument::Argument;
+use crate::files::is_harmless_device;
 use crate::grammar::Access;
 
 /// The hidden folder that a name found by its extension may be an option for: `*.x` finds a file that is called `-t.x`.
@@ -71,6 +72,37 @@ fn without_climbs(path: &str) -> &str {
         rest = behind;
     }
     if matches!(rest, "" | "..") { "." } else { rest }
+}
+
+/// What `diff` reads where one of two operands is a folder: the file in it that has the name of the other.
+pub(super) fn met(arguments: &[Argument], operands: &[usize]) -> Vec<Touch> {
+    let [first, second] = *operands else { return Vec::new() };
+    let is_device = |index: &usize| arguments.get(*index).is_some_and(|argument| is_harmless_device(&argument.text));
+    let read = |touch: Touch| match touch {
+        Touch::File { index, path, .. } => Touch::File { index, path, access: Access::Read },
+        pattern @ Touch::Pattern(_) => pattern,
+    };
+    let pairs = [[first, second], [second, first]];
+    let pairs = pairs.iter().filter(|pair| !pair.iter().any(is_device));
+    pairs.flat_map(|pair| placed(arguments, pair, None)).map(read).collect()
+}
+
+/// What `split` writes: files whose names begin with what may be its prefix.
+pub(super) fn parts(arguments: &[Argument], operands: &[usize]) -> Vec<Touch> {
+    let named = operands.iter().skip(1).filter_map(|index| Some((*index, arguments.get(*index)?.text.as_str())));
+    let prefixes = named.chain(operands.first().map(|index| (*index, "x")));
+    prefixes.map(|(index, prefix)| Touch::File { index, path: format!("{prefix}*"), access: Access::Write }).collect()
+}
+
+/// What `go build` writes where no option names a file: a program with the name of its package, in the folder at hand.
+pub(super) fn built_by_go(arguments: &[Argument]) -> Vec<Touch> {
+    let is_build = arguments.iter().any(|argument| argument.text == "build") && !has(arguments, &['o'], "o");
+    let named = |index: usize| {
+        let name = arguments.get(index)?.text.trim_end_matches('/').rsplit('/').next()?;
+        let path = name.split('@').next()?.trim_end_matches(".go").to_owned();
+        Some(Touch::File { index, path, access: Access::Write }).filter(|_| !matches!(name, "" | "." | ".." | "..."))
+    };
+    words(arguments).into_iter().skip(1).filter(|_| is_build).filter_map(named).collect()
 }
 
 /// The longest path of Linux, in bytes. No file lies behind a longer one.

@@ -6,10 +6,10 @@
 //!
 //! Where a word may be a file or the value of an option, it counts as a file.
 
-use super::archives::{named_by_zip, of_compression, of_unzip};
+use super::archives::{completed, named_by_zip, of_compression, of_unzip};
 use super::formatters::{is_formatter, of_formatter, of_tool};
 use super::git_files::{is_pattern, of_git};
-use super::linked::{hidden_targets, is_symbolic, of_archive, of_folder_option, placed, seen_from_link};
+use super::linked::{built_by_go, hidden_targets, is_symbolic, met, of_archive, of_folder_option, parts, placed, seen_from_link};
 use super::looking::{of_fd, of_find};
 use super::patterns::{braces, crossing};
 use super::reading::{Scan, scan};
@@ -110,6 +110,7 @@ pub fn touched(program: &str, arguments: &[Argument], is_listed: bool) -> Vec<To
         "find" | "gfind" => touched.extend(of_find(arguments)),
         "git" => touched.extend(of_git(arguments)),
         "fd" | "fdfind" => touched.extend(of_fd(arguments)),
+        "go" => touched.extend(built_by_go(arguments)),
         "make" | "gmake" | "ninja" => touched.extend(of_folder_option(arguments)),
         "helm" if arguments.iter().any(|argument| matches!(argument.text.as_str(), "lint" | "template")) => {
             touched.extend(all_words(arguments, Access::Read))
@@ -122,6 +123,7 @@ pub fn touched(program: &str, arguments: &[Argument], is_listed: bool) -> Vec<To
         _ => touched.extend(of_row(program, arguments)),
     }
     touched.extend(of_values(program, arguments));
+    touched.extend(completed(program, arguments, &touched));
     touched
 }
 
@@ -190,6 +192,8 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         "unzip" => touched.extend(of_unzip(arguments)),
         "zip" => touched.extend(named_by_zip(arguments, &operands)),
         "cp" | "mv" => touched.extend(hidden_targets(arguments)),
+        "diff" | "gdiff" | "sdiff" => touched.extend(met(arguments, &operands)),
+        "split" => touched.extend(parts(arguments, &operands)),
         _ if *kind == Kind::Reads => touched.extend(of_compression(program, arguments)),
         "ln" if is_symbolic(arguments) => seen_from_link(&mut touched),
         _ => {}
