@@ -33,6 +33,8 @@ pub struct Argument {
     pub is_reference: bool,
     /// Whether it is a number in digits that the line computes, or several of them, or nothing. Blanks may stand around it.
     pub is_number: bool,
+    /// Whether a part of it is a number that the line computes: `1` stands for each of its digits.
+    pub is_numbered: bool,
     /// Where it stands in the command line, in bytes.
     pub at: usize,
 }

@@ -109,9 +109,10 @@ impl Walk<'_> {
         let form = output::form(list).filter(|form| *form == Form::Number || may_be_empty);
         let is_alone = argument.text.is_empty() && next.is_empty();
         match form {
-            // Any number or revision stands for all: no rule tells them apart.
+            // Of any other word than a name of a file a number stands for all.
             Some(Form::Number) => {
-                argument.text.push('1');
+                argument.text.push_str(&output::number(list).unwrap_or_default());
+                argument.is_numbered = true;
                 (Certainty::Known, true)
             }
             Some(Form::Revision) if ends_name(&argument.text, next) => {
@@ -187,6 +188,7 @@ impl Walk<'_> {
         argument.found |= trimmed.found;
         argument.is_reference |= trimmed.is_reference && *trim == Trim::Nothing;
         argument.is_number |= trimmed.is_number && *trim == Trim::Nothing;
+        argument.is_numbered |= trimmed.is_numbered;
         let length = value.text.len();
         if length <= self.budget {
             argument.text.push_str(&trimmed.text);

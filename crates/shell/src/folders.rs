@@ -86,6 +86,21 @@ impl Walk<'_> {
         }
     }
 
+    /// Notes the folders from which a program loads code, as a variable in front of it says.
+    pub(super) fn load_from(&mut self, folders: &str) {
+        let folders = folders.split(':').filter(|folder| !folder.is_empty());
+        folders.for_each(|folder| self.operand(FileOperand::new(folder.to_owned(), Access::Read)));
+    }
+
+    /// Notes a name of which a part is a number that the line computes: any digits may stand there.
+    pub(super) fn number(&mut self, argument: &Argument, path: &str, access: Access) {
+        if argument.is_numbered {
+            let path = path.replace('1', "[0-9]");
+            self.spend(path.len());
+            self.operand(FileOperand { is_glob: true, ..FileOperand::new(path, access) });
+        }
+    }
+
     /// Notes what symbolic links lead to from any folder: they may be moved, and so may the folders in which they lie.
     pub(super) fn links(&mut self, name: &str, arguments: &[Argument]) {
         for (index, path) in held_by_links(name, arguments) {

@@ -75,6 +75,29 @@ pub fn form(list: &List) -> Option<Form> {
     }
 }
 
+/// Returns a number as commands print it, if they print nothing else, with `1` for each digit.
+#[must_use]
+pub fn number(list: &List) -> Option<String> {
+    form(list).filter(|form| *form == Form::Number)?;
+    let format = words(list)?.get(1).map_or("", |format| format.trim_start_matches('+'));
+    let mut digits = String::new();
+    let mut letters = format.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '%' => digits.push_str(match letters.next()? {
+                'F' => "1111-11-11",
+                'Y' => "1111",
+                'j' => "111",
+                's' => "1111111111",
+                _ => "11",
+            }),
+            sign => digits.push(sign),
+        }
+    }
+    // How many processors there are is a number without a form.
+    Some(if digits.is_empty() { "1".to_owned() } else { digits })
+}
+
 /// Returns the words that `seq` prints, if a list is nothing but it with whole numbers.
 #[must_use]
 pub fn sequence(list: &List) -> Option<Vec<String>> {
@@ -244,6 +267,15 @@ mod tests {
         ] {
             assert_eq!(form_of(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn each_digit_of_a_number_is_known_to_stand_there() {
+        let number = |line: &str| number(&parse(line, 0).unwrap());
+        for (line, digits) in [("date +%Y_%m", "1111_11"), ("date +%F", "1111-11-11"), ("date +%j.%s", "111.1111111111"), ("nproc", "1")] {
+            assert_eq!(number(line).as_deref(), Some(digits), "{line}");
+        }
+        assert_eq!(number("git rev-parse HEAD"), None);
     }
 
     #[test]

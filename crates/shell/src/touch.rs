@@ -36,7 +36,7 @@ impl Walk<'_> {
     pub(super) fn touch(&mut self, name: &str, arguments: &[Argument], behind: &Entry<'_>) -> Vec<usize> {
         if name == "tee" {
             let written = arguments.iter().filter(|argument| argument.is_operand());
-            written.for_each(|argument| self.output_file(name, argument.as_known(), argument.at));
+            written.for_each(|argument| self.output_file(name, argument, &argument.text));
             return (0..arguments.len()).collect();
         }
         if name == "cd" && self.round == Some(true) && arguments.iter().all(|argument| argument.text == "..") {
@@ -45,7 +45,7 @@ impl Walk<'_> {
         let mut places = Vec::new();
         for (index, path) in tables::outputs(name, arguments) {
             let Some(argument) = arguments.get(index) else { continue };
-            self.output_file(name, argument.as_known().map(|_| path.as_str()), argument.at);
+            self.output_file(name, argument, &path);
             places.push(index);
         }
         let touches = touched_behind(behind, name, arguments);
@@ -67,6 +67,7 @@ impl Walk<'_> {
                         continue;
                     }
                     self.doubt_computed(name, argument);
+                    self.number(argument, &path, access);
                     // To some programs a quoted pattern is one too.
                     let is_open = argument.certainty != Certainty::Known || tables::expands_patterns(name);
                     let is_glob = is_open && path.contains(['*', '?', '[', '{']);
@@ -189,15 +190,11 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes the folders from which a program loads code, as a variable in front of it says.
-    pub(super) fn load_from(&mut self, folders: &str) {
-        let folders = folders.split(':').filter(|folder| !folder.is_empty());
-        folders.for_each(|folder| self.operand(FileOperand::new(folder.to_owned(), Access::Read)));
-    }
-
-    /// Notes a file that a program writes what it would print to, which is as good as a redirection. Without a path it is computed.
-    fn output_file(&mut self, name: &str, path: Option<&str>, at: usize) {
-        match path {
+    /// Notes a file that a program writes what it would print to, which is as good as a redirection.
+    fn output_file(&mut self, name: &str, argument: &Argument, path: &str) {
+        self.number(argument, path, Access::Write);
+        let at = argument.at;
+        match argument.as_known().map(|_| path) {
             Some(path) if files::is_harmless_device(path) => {}
             Some(path) if files::is_special(path) => self.doubt(Construct::Device, at),
             Some(path) => {
@@ -223,6 +220,7 @@ impl Walk<'_> {
         if files::is_special(&argument.text) {
             return self.doubt(Construct::Device, target.at);
         }
+        self.number(&argument, &argument.text, access);
         self.open(FileUse { path: argument.text, access, bytes, at: self.text_at.unwrap_or(target.at) });
     }
 
