@@ -9,6 +9,7 @@
 
 use std::borrow::Cow;
 
+use super::elsewhere::FLAGS_OF_CONTAINERS;
 use super::printers::{COMMANDS, OPTIONS};
 use super::{Operands, is_in, table};
 use crate::argument::{Argument, Certainty};
@@ -91,8 +92,10 @@ fn prints_settings(program: &str, texts: &[&str], words: &[&str]) -> bool {
         "gh" => filters_of_gh(texts).any(|filter| filter.contains(UNKNOWN) || reads_environment(filter)),
         "yq" => words.iter().any(|text| text.contains("strenv") || text.contains("envsubst") || reads_environment(text)),
         _ if (words.contains(&"exec") || starts_others(program)) && words.iter().any(|word| shows_environment(word)) => true,
-        "docker" | "podman" | "nerdctl" => inspects(texts, words) || shows_project(texts, words.strip_prefix(&["compose"])),
-        "docker-compose" | "podman-compose" => shows_project(texts, Some(words)),
+        "docker" | "podman" | "nerdctl" => {
+            inspects(texts, words) || shows_project(texts, words.strip_prefix(&["compose"])) || hands_variables(texts)
+        }
+        "docker-compose" | "podman-compose" => shows_project(texts, Some(words)) || hands_variables(texts),
         "kubectl" | "oc" => gets_secrets(texts, words),
         "git" => shows_settings(texts),
         "npm" => {
@@ -215,12 +218,41 @@ fn inspects(texts: &[&str], words: &[&str]) -> bool {
     is_inspected && (!is_left_out || texts.contains(&"--"))
 }
 
+/// `docker run -e NAME` and `docker build --build-arg NAME` hand on the value that a variable has here, and `--secret` does without a file.
+fn hands_variables(texts: &[&str]) -> bool {
+    let Some(at) = texts.iter().position(|text| matches!(*text, "build" | "create" | "exec" | "run")) else { return false };
+    let builds = texts.get(at) == Some(&"build");
+    let is_variable = |value: &str| !value.is_empty() && !value.contains('=') && !is_in(HARMLESS_VARIABLES, value);
+    let mut rest = texts.iter().skip(at + 1).copied().peekable();
+    // What stands behind an image is for the container.
+    while let Some(text) = rest.next_if(|text| builds || text.starts_with('-') && *text != "--") {
+        let (option, attached) = match text.strip_prefix("--") {
+            Some(long) => long.split_once('=').map_or((long, ""), |(option, value)| (option, value)),
+            // Letters that take no value may stand in front.
+            None => text.trim_start_matches(['-', 'i', 't', 'd', 'q', 'P', 'T']).split_at_checked(1).unwrap_or_default(),
+        };
+        let takes_next = attached.is_empty() && text.starts_with('-') && !option.is_empty() && !is_in(FLAGS_OF_CONTAINERS, text);
+        let next = rest.next_if(|next| takes_next && !next.starts_with('-')).unwrap_or_default();
+        let value = if takes_next { next } else { attached.trim_start_matches('=') };
+        let hands = match option {
+            "e" | "env" | "build-arg" => is_variable(value),
+            "secret" => builds && !value.contains("src=") && !value.contains("source="),
+            _ => false,
+        };
+        if hands {
+            return true;
+        }
+    }
+    false
+}
+
 /// Returns whether a template names fields, and none that holds an environment.
 fn leaves_environment_out(template: &str) -> bool {
     const HOLDERS: [&str; 7] = ["Env", "ContainerConfig", "Spec", "PreviousSpec", "ContainerSpec", "TaskTemplate", "Data"];
     const OF_CONFIG: [&str; 9] = ["Image", "Labels", "Cmd", "Entrypoint", "WorkingDir", "User", "ExposedPorts", "Healthcheck", "Hostname"];
-    let actions = template.split("{{").skip(1).map(|rest| rest.split("}}").next().unwrap_or_default());
-    let words = actions.flat_map(|action| action.split(|char: char| char.is_whitespace() || "(),|".contains(char)));
+    // A text in an action may hold the end of one.
+    let actions = template.split("{{").skip(1);
+    let words = actions.flat_map(|action| action.split(|char: char| char.is_whitespace() || "(),|{}\"`".contains(char)));
     template.contains("{{")
         && !template.contains(UNKNOWN)
         && words.filter(|word| word.starts_with(['.', '$', '-']) && *word != "-").all(|word| {
