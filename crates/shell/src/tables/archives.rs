@@ -9,6 +9,8 @@ use std::sync::LazyLock;
 
 use super::options::Options;
 use super::reading::{COMPUTED, MISSING, OPERAND, OPTION, Scan, literal, scan};
+use super::touches::operands;
+use super::trees::has;
 use super::{Started, Style, Touch, Unlisted, is_in};
 use crate::argument::{Argument, Certainty};
 use crate::grammar::Access;
@@ -224,9 +226,21 @@ pub(super) fn of_unzip(arguments: &[Argument]) -> Option<Touch> {
     unzipped_to(arguments).map(|(index, path)| Touch::File { index, path: path.to_owned(), access: Access::Write })
 }
 
-/// The names that `zip` may give to the archive: it puts an ending behind one that has none.
-pub(super) fn named_by_zip(arguments: &[Argument], operands: &[usize]) -> Option<Touch> {
-    let index = *operands.first()?;
-    let path = format!("{}.zip", arguments.get(index)?.text);
-    Some(Touch::File { index, path, access: Access::Write })
+/// What `zip` touches beside its operands: the archive with the ending that it puts behind a name without one, and any file that the archive or
+/// its input names.
+pub(super) fn named_by_zip(arguments: &[Argument], operands: &[usize]) -> Vec<Touch> {
+    let Some((index, name)) = operands.first().and_then(|index| Some((*index, &arguments.get(*index)?.text))) else { return Vec::new() };
+    let archive = Touch::File { index, path: format!("{name}.zip"), access: Access::Write };
+    let found = renews(arguments).then(|| Touch::File { index, path: ".".to_owned(), access: Access::Read });
+    std::iter::once(archive).chain(found).collect()
+}
+
+/// Returns whether `zip` takes the names of files from its archive or its input, since the line names none.
+pub(super) fn renews(arguments: &[Argument]) -> bool {
+    let is_long = |word: &&str| has(arguments, &[], word);
+    let is_asked = has(arguments, &['f', 'u', '@'], "filesync") || ["freshen", "names-stdin", "update"].iter().any(is_long);
+    let is_synced = arguments.iter().any(|argument| argument.text.starts_with("-FS"));
+    // What stands behind these chooses among names.
+    let names_none = operands("zip", arguments).len() < 2 || has(arguments, &['i', 'x'], "include");
+    (is_asked || is_synced) && names_none
 }

@@ -1,6 +1,6 @@
 //! What happens to what lies below the files that programs are given: folders that are copied, moved, linked to, taken away or changed as a whole.
 
-use super::archives::{extracted_to, unzipped_to};
+use super::archives::{extracted_to, renews, unzipped_to};
 use super::git_files::{changes_all, git_operands, is_given, is_pattern};
 use super::handed::{Copied, copied, is_taker, sent};
 use super::touches::{operands, targets};
@@ -24,7 +24,7 @@ pub fn trees(program: &str, arguments: &[Argument]) -> Vec<Below> {
         _ if is_taker(program) => all(Below::Sent),
         "rm" if has(arguments, &['r', 'R'], "recursive") => all(Below::Changes),
         "chmod" | "chown" | "chgrp" | "chattr" if has(arguments, &['R'], "recursive") => all(Below::Changes),
-        "zip" if has(arguments, &['r', 'R'], "recurse-paths") => all(Below::Moves),
+        "zip" if has(arguments, &['r', 'R'], "recurse-paths") || renews(arguments) => all(Below::Moves),
         "git" => of_git(arguments),
         "unzip" => {
             let folder = unzipped_to(arguments).map(|(at, _)| at);
