@@ -1,11 +1,23 @@
 //! Command → where its input comes from, and how much it writes.
 
 use super::argument::Argument;
-use super::grammar::{Access, Command, Kind, List, Redirect, Word, is_loop_name};
+use super::grammar::{Access, Command, Kind, List, Redirect, Simple, Word, is_loop_name};
 
 /// Returns whether a command reads from a file or a here-document.
 pub(super) fn reads_elsewhere(command: &Command) -> bool {
-    command.redirects.iter().any(|redirect| !matches!(redirect, Redirect::File { access: Access::Write, .. } | Redirect::Joined))
+    command.redirects.iter().any(is_input)
+}
+
+/// Returns whether all that follows reads what a command says: `exec` without a command takes the input for the shell itself.
+pub(super) fn feeds_others(simple: &Simple, redirects: &[Redirect]) -> bool {
+    let is_one_of = |word: Option<&Word>, words: &[&str]| word.and_then(Word::as_text).is_some_and(|word| words.contains(&word));
+    let is_exec = is_one_of(simple.words.first(), &["builtin", "command", "exec"]) && is_one_of(simple.words.last(), &["exec", "--"]);
+    is_exec && redirects.iter().any(is_input)
+}
+
+/// Returns whether a redirection says where an input comes from.
+fn is_input(redirect: &Redirect) -> bool {
+    !matches!(redirect, Redirect::File { access: Access::Write, .. } | Redirect::Joined)
 }
 
 /// Returns the place in a pipeline from which on all commands only print what they read, or a part of it, and take none of it for a name.

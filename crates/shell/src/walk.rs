@@ -212,6 +212,10 @@ impl<'a> Walk<'a> {
                 self.load_from(value.as_text().unwrap_or_default());
             }
         }
+        if streams::feeds_others(simple, redirects) {
+            let at = simple.words.first().map_or(0, |word| word.at);
+            self.doubt_of(Some("exec".to_owned()), Construct::Argument(tables::FEEDS), at);
+        }
         let is_process = |word: &&Word| word.pieces.iter().any(|piece| matches!(piece, Piece::Process(_)));
         if let Some(word) = simple.words.iter().find(is_process).filter(|_| !streams::takes_processes(program)) {
             self.doubt(Construct::Process, word.at);

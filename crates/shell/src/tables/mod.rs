@@ -71,6 +71,7 @@ pub use reading::{
     COMPUTED, COMPUTED_NAME, COMPUTED_WORD, LITERAL, MISSING, NAMED, NEEDED, OPERAND, REFUSED, Reading, SUBCOMMAND, Started, Unlisted,
     VALUE, asks_version, read,
 };
+pub use starters::FEEDS;
 pub use texts::{git_subcommand, gives, reads_names, texts};
 pub use touches::{Touch, touched};
 pub use trees::{trees, trees_of_entry};

@@ -11,6 +11,9 @@ use super::reading::{COMPUTED, MISSING, OPERAND, OPTION, scan};
 use super::{Started, Style, Unlisted};
 use crate::argument::Argument;
 
+/// Says of `exec` that it has a redirection which feeds other commands than its own.
+pub const FEEDS: &str = "an input for all that follows";
+
 static TIMEOUT: LazyLock<Options> =
     LazyLock::new(|| Options::new("-v -k=TIME -s=SIGNAL --foreground --preserve-status --verbose --kill-after=TIME --signal=SIGNAL"));
 
