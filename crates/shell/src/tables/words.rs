@@ -12,7 +12,7 @@ use super::looking::HIDDEN_ONES;
 use super::options::attached;
 use super::reading::{Scan, scan_subcommand};
 use super::touches::{Touch, in_rows, scan_of, words};
-use super::{Program, formatters, is_in, is_known, program, runs, table};
+use super::{Program, formatters, git_subcommand, is_in, is_known, program, runs, table};
 use crate::argument::Argument;
 use crate::grammar::Access;
 
@@ -271,10 +271,14 @@ pub(super) fn entered(program: &str, arguments: &[Argument]) -> Vec<usize> {
     has_files.then(|| scanned(program, arguments)).flatten().map(|scan| scan.entered).unwrap_or_default()
 }
 
-/// Returns whether a program that builds works in the folder at hand, and may write there: no option names another folder.
+/// Returns whether a program works in the folder at hand, and may write there: it builds, and no option names another folder, or `git` brings
+/// there what has been committed or stashed.
 #[must_use]
 pub fn works_here(program: &str, arguments: &[Argument]) -> bool {
-    table(program).is_some_and(Program::has_folder) && entered(program, arguments).is_empty()
+    const BRINGS: &str = "am apply checkout cherry-pick merge pull rebase revert stash switch";
+    let subcommand = || arguments.get(git_subcommand(arguments)).map_or("", |subcommand| subcommand.text.as_str());
+    program == "git" && is_in(BRINGS, subcommand())
+        || table(program).is_some_and(Program::has_folder) && entered(program, arguments).is_empty()
 }
 
 /// Returns whether a program's table does not know what it does with the file at this place, which an entry of the list allows all the same.
