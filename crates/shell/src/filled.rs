@@ -1,6 +1,7 @@
 //! What typed places of the list hold: the files and addresses that a line puts into them.
 
 use super::argument::Argument;
+use super::entry::Entry;
 use super::files::FileOperand;
 use super::grammar::Access;
 use super::tables;
@@ -26,7 +27,19 @@ impl Walk<'_> {
                 }
                 _ => {}
             }
+            self.urls.extend(tables::address(name, &argument.text).filter(|_| place != Place::Url));
         }
+    }
+
+    /// Notes the addresses in words that no entry of the list has, where a program may fetch from them.
+    pub(super) fn addresses(&mut self, name: &str, arguments: &[Argument], entry: &Entry<'_>) {
+        let others = tables::others(name, arguments);
+        let is_open = |index: usize| {
+            let is_authored = index + 1 < entry.given && !entry.between.contains(&index);
+            !is_authored && !others.contains(&index) && tables::may_fetch(name, arguments, index, entry.is_listed)
+        };
+        let open = arguments.iter().enumerate().filter(|(index, _)| is_open(*index));
+        self.urls.extend(open.filter_map(|(_, argument)| tables::address(name, &argument.text)));
     }
 
     /// Notes the file into which a program writes what it fetches from an address, where the address gives it its name.

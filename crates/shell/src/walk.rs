@@ -262,7 +262,9 @@ impl<'a> Walk<'a> {
         }
         let filled = filled.unwrap_or_default();
         let reading = tables::read(name, arguments);
-        let touched = self.touch(name, arguments, &Entry { given, between: &between, filled: &filled, is_listed: reading.is_ok() });
+        let entry = Entry { given, between: &between, filled: &filled, is_listed: reading.is_ok() };
+        let touched = self.touch(name, arguments, &entry);
+        self.addresses(name, arguments, &entry);
         self.links(name, arguments);
         self.read_texts(name, arguments, index);
         let was_fed_found = self.is_fed_found;

@@ -71,6 +71,33 @@ fn values(arguments: &[Argument], from: usize, valued: &str, flags: &str) -> Vec
     found
 }
 
+/// Returns the address of another machine that a word holds: behind a scheme, in the form of `scp`, or in front of what `go`, `docker` and
+/// `terraform` fetch by the name of a host. Buckets and files have schemes too, and no host.
+#[must_use]
+pub fn address(program: &str, text: &str) -> Option<String> {
+    const OF_HOSTS: [&str; 5] = ["ftp", "git", "oci", "rsync", "ssh"];
+    let is_host = |host: &str| {
+        host.contains('.') && !host.starts_with('.') && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
+    };
+    if let Some((front, rest)) = text.split_once("://") {
+        let scheme = front.rsplit(|char: char| !char.is_ascii_alphanumeric()).next().unwrap_or_default().to_ascii_lowercase();
+        let host = rest.split(['/', '?', '#']).next().and_then(|authority| authority.rsplit('@').next()).unwrap_or_default();
+        return match scheme.as_str() {
+            "http" | "https" => Some(format!("{scheme}://{rest}")),
+            scheme => (OF_HOSTS.contains(&scheme) || host.contains('.')).then(|| format!("https://{host}/")),
+        };
+    }
+    let copied = text.split_once('@').filter(|(user, _)| !user.is_empty()).and_then(|(_, rest)| rest.split_once(':'));
+    let fetched = match program {
+        "docker" | "nerdctl" | "podman" => Some(text).filter(|text| text.starts_with("github.com/")),
+        "go" => Some(text).filter(|text| text.contains('@')),
+        "terraform" | "tofu" => text.trim_start_matches('-').strip_prefix("from-module="),
+        _ => None,
+    };
+    let host = copied.map(|(host, _)| host).or_else(|| fetched?.split(['/', '@']).next());
+    host.filter(|host| is_host(host)).map(|host| format!("https://{host}/"))
+}
+
 fn texts_of_gh(arguments: &[Argument]) -> Vec<usize> {
     let [group, subcommand, ..] = arguments else { return Vec::new() };
     let row = TEXTS_OF_GH.iter().find(|(groups, subcommands, ..)| is_in(groups, &group.text) && is_in(subcommands, &subcommand.text));

@@ -56,7 +56,7 @@ use rustc_hash::FxHashMap;
 use super::argument::Argument;
 pub use archives::extracts;
 pub use between::{subcommand_name, without_options};
-pub use elsewhere::others;
+pub use elsewhere::{address, others};
 pub use formatters::expands_patterns;
 pub use git::{ASKS, asks, clone_operands};
 pub use git_files::{is_from_root, pathspec_folders};
@@ -75,7 +75,7 @@ pub use starters::FEEDS;
 pub use texts::{git_subcommand, gives, reads_names, texts};
 pub use touches::{Touch, touched};
 pub use trees::{trees, trees_of_entry};
-pub use words::{is_unsaid_at, is_worded, works_here};
+pub use words::{is_unsaid_at, is_worded, may_fetch, works_here};
 pub use xargs::reads_list;
 
 /// What is known of a program.

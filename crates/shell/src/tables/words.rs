@@ -97,6 +97,14 @@ pub fn is_worded(program: &str) -> bool {
     (matches!(words_of(program), None | Some(Words::Targets)) || is_sender(program)) && !formatters::is_formatter(program)
 }
 
+/// Returns whether the word at a place, which no entry has, may be an address from which a program fetches. What stands behind the words of a
+/// program is for what it runs.
+#[must_use]
+pub fn may_fetch(program: &str, arguments: &[Argument], index: usize, is_listed: bool) -> bool {
+    let is_own = handed_on(program, arguments).is_none_or(|end| index <= end || program == "go");
+    is_own && (words_of(program) == Some(Words::Targets) || is_sender(program) && !is_listed)
+}
+
 /// Returns whether nothing says what a program does with the files that it is given, so that it may write them too.
 pub(super) fn is_unsaid(program: &str) -> bool {
     SCRIPTED.contains(&program) || words_of(program).is_none() && (runs(program).is_some() || !is_known(program)) && is_worded(program)
