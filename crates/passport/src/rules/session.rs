@@ -6,7 +6,7 @@ use tollgate_json::{Shape, Text, Value};
 
 use super::super::argument_names::{are_alike, fold};
 use super::super::argument_role::ArgumentRole;
-use super::super::arguments::Arguments;
+use super::super::arguments::{Arguments, Sorted};
 use super::super::names::NameSet;
 use super::super::said::is_written_out;
 use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, report, unknown_argument};
@@ -42,9 +42,8 @@ impl SessionLimits {
         }
     }
 
-    fn check_type(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
+    fn check_type(&self, call: &RuleCall<'_>, sorted: &Sorted<'_>) -> Result<(), Denial> {
         check_limit(&self.allowed_session_types, |allowed| {
-            let sorted = call.sorted()?;
             for session in sessions(call) {
                 if session.sorted(&call.names)?.of(ArgumentRole::SessionType).next().is_none() {
                     return Err(Denial::new("oap.missing_required_context", "Session context must include session_type"));
@@ -115,8 +114,10 @@ impl Rules for SessionLimits {
     }
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
-        report(to, "arguments", call.sorted().map(drop));
-        report(to, "allowed_session_types", self.check_type(call));
+        match call.sorted() {
+            Ok(sorted) => report(to, "allowed_session_types", self.check_type(call, &sorted)),
+            Err(denial) => report(to, "arguments", Err(denial)),
+        }
         report(to, "max_session_duration", self.check_duration(call));
     }
 }
