@@ -304,6 +304,17 @@ pub(super) fn last_word(name: &str) -> &str {
     name.get(start..).unwrap_or_default()
 }
 
+/// Returns the words of a name in lower case, in their order, each as [`last_word`] finds it.
+pub(super) fn words_of(name: &str) -> Vec<String> {
+    let (mut words, mut rest) = (Vec::new(), name);
+    while let Some(word) = Some(last_word(rest)).filter(|word| !word.is_empty()) {
+        words.push(word.to_ascii_lowercase());
+        rest = rest.rsplit_once(word).map_or("", |(front, _)| front);
+    }
+    words.reverse();
+    words
+}
+
 /// Splits an authority behind its host.
 fn cut(authority: &str) -> (&str, &str) {
     if let Some((host, behind)) = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -369,7 +380,7 @@ pub(super) fn names_places(value: Value<'_>, names: &ArgumentNames<'_>) -> bool 
 
 #[cfg(test)]
 mod tests {
-    use super::last_word;
+    use super::{last_word, words_of};
 
     #[test]
     fn last_words_stand_behind_punctuation_or_begin_with_a_capital() {
@@ -377,6 +388,18 @@ mod tests {
             [("html_body", "body"), ("htmlBody", "Body"), ("a-b.text2", "text"), ("HTML", "HTML"), ("\u{e9}x", "x"), ("_", "")]
         {
             assert_eq!(last_word(name), word, "{name}");
+        }
+    }
+    #[test]
+    fn names_are_split_into_words() {
+        for (name, expected) in [
+            ("readFile", "read file"),
+            ("find-replace", "find replace"),
+            ("get_or_createFile2", "get or create file"),
+            ("s3cp", "s cp"),
+            ("_", ""),
+        ] {
+            assert_eq!(words_of(name).join(" "), expected, "{name}");
         }
     }
 }

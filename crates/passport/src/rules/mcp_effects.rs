@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tollgate_json::{Text, Value};
 
 use super::super::super::argument_names::fold;
-use super::super::super::said::Said;
+use super::super::super::said::{Said, words_of};
 use super::super::RuleCall;
 
 /// TABLE: first words of names of tools that change nothing, unless another word says otherwise.
@@ -20,43 +20,15 @@ const READERS: [&str; 5] = ["directory_tree", "git_status", "git_diff", "git_log
 const WRITING: &str = "add append apply archive compress copy cp create delete edit insert merge mkdir modify move mv overwrite patch push put remove \
      rename replace rm rmdir save set store touch trash truncate unlink update upload upsert write zip";
 
-/// TABLE: words of names of tools that take a folder with all that lies in it.
-const WHOLE: &str = "backup chmod chown clean cp deploy duplicate link mirror mv pack publish rm rmdir share symlink sync tar wipe zip";
+/// TABLE: words of names of tools that take a folder with all that lies in it, of which nothing comes to another place. A star stands for any end.
+const ENDING: &str = "archiv* backup chmod chown clean clear* compress* decompress* delete* deploy destroy* empt* erase* extract* mirror pack publish \
+     purge* remove* rm rmdir share sync tar trash* unlink* unpack* untar* unzip* upload* wipe zip";
+
+/// TABLE: those that bring it to another place.
+const COMING: &str = "copy* cp duplicate export* hardlink* link move* mv relocat* rename* symlink transfer*";
 
 /// TABLE: those of these words that are nouns too.
 const NOUNS: [&str; 6] = ["clean", "deploy", "link", "publish", "share", "symlink"];
-
-/// TABLE: beginnings of such words.
-const WHOLE_BEGINS: [&str; 24] = [
-    "archiv",
-    "clear",
-    "compress",
-    "copy",
-    "decompress",
-    "delete",
-    "destroy",
-    "empt",
-    "erase",
-    "export",
-    "extract",
-    "hardlink",
-    "move",
-    "purge",
-    "relocat",
-    "remove",
-    "rename",
-    "transfer",
-    "trash",
-    "unlink",
-    "unpack",
-    "untar",
-    "unzip",
-    "upload",
-];
-
-/// TABLE: words among these by which nothing comes to another place.
-const ENDING: &str = "archive backup chmod chown clean clear compress decompress delete deploy destroy empty erase extract mirror pack publish purge \
-     remove rm rmdir share sync tar trash unlink unpack untar unzip upload wipe zip";
 
 /// TABLE: words of names of arguments that say where a tool writes what it reads.
 const OUTPUT: [&str; 9] = ["dest", "destination", "download", "local", "out", "output", "response", "save", "write"];
@@ -96,7 +68,7 @@ pub(super) fn effects<'c>(call: &RuleCall<'c>) -> Effects<'c> {
     let takes_whole = are_whole(&words);
     // What a folder holds is put among what lies in the other one.
     let merges = has("dir directory folder tree");
-    let comes = takes_whole && !has(ENDING) && !merges;
+    let comes = takes_whole && !words.iter().any(|word| is_one_of(ENDING, word)) && !merges;
     let named = if comes { call.arguments.named(&DESTINATIONS) } else { Vec::new() };
     let destinations = counted(named.into_iter().map(|(_, value)| value).take(DESTINATIONS.len()));
     let elsewhere = counted(elsewhere(call, &words).into_iter().take(ELSEWHERE_MAX));
@@ -119,11 +91,13 @@ pub(in super::super) fn takes_whole(tool: &str) -> bool {
 fn are_whole(words: &[String]) -> bool {
     // A tool that reads may name what it reads so: `list_deploy_keys`.
     let reads = words.first().is_some_and(|first| READING.contains(&first.as_str()));
-    let is_whole = |word: &String| {
-        !(reads && NOUNS.contains(&word.as_str())) && WHOLE.split_ascii_whitespace().any(|known| known == word)
-            || WHOLE_BEGINS.iter().any(|begin| word.starts_with(begin))
-    };
+    let is_whole = |word: &String| !(reads && NOUNS.contains(&word.as_str())) && (is_one_of(ENDING, word) || is_one_of(COMING, word));
     words.iter().any(is_whole)
+}
+
+/// Returns whether a word stands in a table, in which a star stands for any end.
+fn is_one_of(table: &str, word: &str) -> bool {
+    table.split_ascii_whitespace().any(|known| known.strip_suffix('*').map_or(known == word, |begin| word.starts_with(begin)))
 }
 
 /// Returns the texts among values, with how often each is there.
@@ -148,33 +122,4 @@ fn elsewhere<'c>(call: &RuleCall<'c>, words: &[String]) -> Vec<Value<'c>> {
     let names = ELSEWHERE.iter().filter(|row| is_its(row)).map(|(_, _, name, _)| *name);
     let values = names.flat_map(|name| call.arguments.named(&[name])).map(|(_, value)| value);
     values.flat_map(|value| std::iter::once(value).chain(value.items())).collect()
-}
-
-/// Returns the words of a tool's name in lower case: between `_`, `-` and other punctuation, and in front of capitals.
-fn words_of(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut was_lower = false;
-    for char in name.chars() {
-        if !char.is_ascii_alphanumeric() || char.is_ascii_uppercase() && was_lower {
-            words.push(String::new());
-        }
-        was_lower = char.is_ascii_lowercase();
-        if let Some(word) = words.last_mut().filter(|_| char.is_ascii_alphanumeric()) {
-            word.push(char.to_ascii_lowercase());
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_tools_are_split_into_words() {
-        for (name, expected) in [("readFile", "read file"), ("find-replace", "find replace"), ("get_or_createFile", "get or create file")] {
-            assert_eq!(words_of(name).join(" "), expected, "{name}");
-        }
-    }
 }
