@@ -13,6 +13,7 @@ use super::argument_role::ArgumentRole;
 use super::argument_tables::{
     ANY_TOOL, BROWSER_TOOLS, COMMAND_TOOLS, FILE_TOOLS, MCP_TOOLS, MESSAGE_TOOLS, Names, SEARCHED_DOMAINS, SESSION_TOOLS, THINGS, WEB_TOOLS,
 };
+use super::beginning::{behind_drive, climbs, is_file_address};
 use super::hosts::{AgentHost, WEB_SEARCHES, arguments_of};
 use super::pack::Pack;
 
@@ -142,15 +143,15 @@ impl<'c> ArgumentNames<'c> {
     pub(super) fn may_be_path(&self, name: &str, said: &str) -> bool {
         let said = said.trim();
         let has_blank = said.contains(char::is_whitespace);
-        let climbs = said.split(['/', '\\']).any(|component| component == "..");
         let is_deep = || said.get(1..).is_some_and(|rest| rest.contains(['/', '\\']));
         let is_home = said == "~" || said.starts_with('~') && said.contains(['/', '\\']);
-        let is_rooted = is_home || said.starts_with(['/', '\\']) || matches!(said.get(1..3), Some(":\\" | ":/"));
+        let is_drive = behind_drive(said).is_some_and(|rest| rest.starts_with(['/', '\\']));
+        let is_rooted = is_home || is_drive || said.starts_with(['/', '\\']);
         let is_thing = THINGS.contains(&name)
-            && (climbs || is_rooted && (!has_blank || is_deep()) || !has_blank && (said.starts_with('.') || said.contains("://")));
+            && (climbs(said) || is_rooted && (!has_blank || is_deep()) || !has_blank && (said.starts_with('.') || said.contains("://")));
         // Some readers take the file behind the sign for data.
         let is_data = name == "data" && said.strip_prefix('@').is_some_and(|path| path.contains('/'));
-        let is_file = is_data || said.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
+        let is_file = is_data || is_file_address(said);
         self.pack == Pack::Mcp && (is_file && !has_blank || is_thing)
     }
 

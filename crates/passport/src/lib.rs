@@ -10,8 +10,8 @@ mod argument_names;
 mod argument_role;
 mod argument_tables;
 mod arguments;
+mod beginning;
 mod capabilities;
-mod climbs;
 mod denial;
 mod destination;
 mod document;
@@ -41,6 +41,7 @@ pub use denial::{Denial, Outcome, Report};
 pub use document::PassportFault;
 pub use examine::{Call, Terms, examine};
 pub use hosts::{AgentHost, HOSTS};
+pub use look_alike::is_invisible;
 pub use pack::{NO_CAPABILITY, Pack};
 pub use rules::UnenforcedLimits;
 

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashSet;
 
-use super::climbs::{CLIMBS_MAX, count_parents};
+use super::beginning::{CLIMBS_MAX, count_parents};
 
 /// Directories of common systems that are links, in lower case, and where they lead. Both names are one place where a path is blocked.
 const LINKS: [(&str, &str); 13] = [

@@ -6,7 +6,7 @@
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
-use super::climbs::count_parents;
+use super::beginning::{behind_drive, count_parents, is_file_address};
 
 /// Returns another spelling under which some system may know a name: in ASCII letters, as far as there are such, and without what Windows leaves
 /// out (dots and blanks at the end of a component, and the name of a stream behind a colon). `None` for a text that is spelled so itself.
@@ -37,7 +37,6 @@ fn without_end(component: &str) -> &str {
 /// several paths in one, or a path with percent signs or variables that are replaced.
 pub(super) fn is_ambiguous(path: &str) -> bool {
     let lower = path.to_ascii_lowercase();
-    let is_drive = lower.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && lower.as_bytes().get(1) == Some(&b':');
     let is_short_name = |component: &str| {
         component.split_once('~').is_some_and(|(stem, rest)| {
             let digits = rest.split('.').next().unwrap_or_default();
@@ -47,8 +46,8 @@ pub(super) fn is_ambiguous(path: &str) -> bool {
     };
     let parts = [":/", ",/", ";/"];
     let has_sign = || {
-        is_drive
-            || lower.starts_with("file:")
+        behind_drive(path).is_some()
+            || is_file_address(path)
             || lower.starts_with(['$', '%'])
             || parts.iter().any(|part| lower.contains(part))
             || has_encoded(path)
@@ -73,7 +72,8 @@ pub(super) fn has_encoded(text: &str) -> bool {
 }
 
 /// Returns whether Unicode calls a character default-ignorable: it is not shown, and some systems compare names without it.
-fn is_invisible(character: char) -> bool {
+#[must_use]
+pub fn is_invisible(character: char) -> bool {
     matches!(
         u32::from(character),
         0xad | 0x34f

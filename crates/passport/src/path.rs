@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::climbs::{CLIMBS_MAX, parents};
+use super::beginning::{CLIMBS_MAX, parents};
 use super::fields::Malformed;
 use super::glob::{self, Case, GlobIndex, Wildcards};
 use super::links;
@@ -77,8 +77,8 @@ impl NormalPath {
     }
 
     /// Returns whether it is one of these names or what packages are built of, or lies below a folder of such a name.
-    pub(super) fn lies_in(&self, names: &[&str]) -> bool {
-        self.text.split('/').any(|component| names.contains(&component) || component.ends_with(".egg-info"))
+    pub(super) fn lies_in(&self, is_its: impl Fn(&str) -> bool) -> bool {
+        self.text.split('/').any(|component| is_its(component) || component.ends_with(".egg-info"))
     }
 
     /// Returns whether it starts in the working directory.

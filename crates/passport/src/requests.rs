@@ -1,11 +1,12 @@
 //! What a request to the web holds beside its URL: bodies, routes, and words that a tool fetches.
 
+use super::beginning::is_path;
+
 /// Returns whether the body of a request is a file: behind `@`, as `curl` takes it, or as a path among what is attached.
 pub(super) fn is_file_sent(name: &str, said: &str) -> bool {
-    let begins = |text: &str| text.starts_with(['/', '~']) || text.starts_with("./") || text.starts_with("../");
     let is_attached = matches!(name, "attachment" | "attachments" | "multipart");
-    said.trim_start().strip_prefix('@').is_some_and(|path| begins(path) || path.contains(['/', '.']))
-        || is_attached && begins(said.trim_start())
+    said.trim_start().strip_prefix('@').is_some_and(|path| is_path(path) || path.contains(['/', '.']))
+        || is_attached && is_path(said.trim_start())
 }
 
 /// Returns whether a route may be more than a path behind the address of a server: `//host`, `@host`, `:80@host`, `.host`.

@@ -6,7 +6,7 @@ use bash_commands::{Below, FileOperand};
 
 use super::super::argument_names::fold;
 use super::super::argument_role::ArgumentRole;
-use super::super::climbs::count_parents;
+use super::super::beginning::count_parents;
 use super::super::look_alike::plain_spelling;
 use super::super::path::{NormalPath, PathSet, Purpose};
 use super::budget;

@@ -11,55 +11,14 @@ pub(super) const BUILT: [&str; 2] = ["__pycache__", "node_modules"];
 
 /// Folders that hold what builds, tests and linters write, and are taken away as a whole, and files of fixed names that such programs write. No
 /// repository is taken to lie in them.
-const LEFT_BEHIND: [&str; 43] = [
-    ".cache",
-    ".coverage",
-    ".eggs",
-    ".eslintcache",
-    ".gradle",
-    ".mypy_cache",
-    ".next",
-    ".nox",
-    ".nuxt",
-    ".nyc_output",
-    ".parcel-cache",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".tox",
-    ".turbo",
-    ".venv",
-    ".vite",
-    "Cargo.lock",
-    "Gemfile.lock",
-    "Pipfile.lock",
-    "_build",
-    "bin",
-    "build",
-    "composer.lock",
-    "coverage",
-    "coverage.xml",
-    "dist",
-    "go.sum",
-    "htmlcov",
-    "logs",
-    "obj",
-    "out",
-    "package-lock.json",
-    "playwright-report",
-    "pnpm-lock.yaml",
-    "poetry.lock",
-    "site-packages",
-    "target",
-    "test-results",
-    "tmp",
-    "uv.lock",
-    "venv",
-    "yarn.lock",
-];
+const LEFT_BEHIND: &str = ".cache .coverage .eggs .eslintcache .gradle .mypy_cache .next .nox .nuxt .nyc_output .parcel-cache .pytest_cache \
+     .ruff_cache .tox .turbo .venv .vite Cargo.lock Gemfile.lock Pipfile.lock _build bin build composer.lock coverage coverage.xml dist go.sum \
+     htmlcov logs obj out package-lock.json playwright-report pnpm-lock.yaml poetry.lock site-packages target test-results tmp uv.lock venv \
+     yarn.lock";
 
 /// Returns whether a path is such a folder, or lies below one.
 pub(super) fn is_left_behind(path: &NormalPath) -> bool {
-    path.lies_in(&BUILT) || path.lies_in(&LEFT_BEHIND)
+    path.lies_in(|name| BUILT.contains(&name) || LEFT_BEHIND.split_ascii_whitespace().any(|known| known == name))
 }
 
 /// Returns whether all patterns of names are those of such folders: whatever lies in these may be written.

@@ -22,14 +22,13 @@ use std::cell::Cell;
 
 use tollgate_json::Text;
 
-use super::super::climbs::{CLIMBS_MAX, count_parents};
+use super::super::beginning::count_parents;
 use super::super::fields::without;
 use super::super::hosts::RESOURCE_TOOLS;
 use super::super::names::NameSet;
-use super::super::path::NormalPath;
 use super::budget;
-use super::file_path::PATH_BYTES_MAX;
-use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report, secrets};
+use super::secrets::{denial_of, names_secret};
+use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report};
 
 const SERVER_DENIED: &str = "oap.mcp_server_not_allowed";
 const TOOL_DENIED: &str = "oap.mcp_tool_not_allowed";
@@ -147,27 +146,12 @@ pub(super) fn check_secrets(call: &RuleCall<'_>) -> Result<(), Denial> {
     };
     let is_named = call.arguments.has_text(is_read);
     let expected = left_out.iter().filter(|text| is_secret(text)).count();
-    if is_named || times.get() > expected { Err(secret("")) } else { Ok(()) }
+    if is_named || times.get() > expected { Err(denial_of("")) } else { Ok(()) }
 }
 
 /// Returns whether the name of an argument is data itself: a path from the root, a home or the folder above, or an address.
 fn is_place_by_name(name: &str) -> bool {
     name.starts_with(['/', '~', '\\']) || name.contains("://") || name.contains('/') && names_secret(name) || count_parents(name) > 0
-}
-
-/// Returns whether a text is the path of a secret. What is longer than any path, whatever of it is left out, is none; what goes up more often than
-/// is followed, or has more components than are looked at, may be one.
-pub(super) fn names_secret(text: &str) -> bool {
-    let components = text.split('/').filter(|component| !matches!(*component, "" | "."));
-    let bytes: usize = components.map(|component| component.len() + 1).sum();
-    // Where there are blanks it is a list of paths rather than one.
-    let is_too_deep = || budget::is_too_deep(text) && !text.contains(char::is_whitespace);
-    count_parents(text) > CLIMBS_MAX || bytes <= PATH_BYTES_MAX && (is_too_deep() || secrets::is_secret(&NormalPath::new(text)))
-}
-
-/// Returns the denial of a text that names a secret.
-pub(super) fn secret(text: &str) -> Denial {
-    secrets::denial("An argument names a file that", secrets::secret_of_word(text))
 }
 
 /// The readings of server and tool, the most likely one first. A name with several double underscores can be cut in several ways.

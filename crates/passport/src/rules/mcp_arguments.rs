@@ -12,19 +12,21 @@ use crate::argument_bounds::check_braces;
 use crate::argument_names::fold;
 use crate::argument_role::ArgumentRole;
 use crate::arguments::Sorted;
-use crate::climbs::count_parents;
+
+use crate::beginning::{count_parents, is_begun, is_rooted};
 use crate::denial::{Denial, Report, report};
 use crate::look_alike::has_encoded;
 use crate::pack::Pack;
 use crate::said::Said;
 
 use super::super::file_path::{PATH_BYTES_MAX, read_path};
+use super::super::secrets::{denial_of, names_secret};
 use super::super::web::check_said;
 use super::super::{RuleCall, budget};
 use super::mcp_effects::{Effects, effects};
-use super::mcp_paths::{begins, check_path, check_pieces, check_place, is_begun};
+use super::mcp_paths::{check_path, check_pieces, check_place};
 use super::mcp_prose::{check_prose, is_prose};
-use super::{check_secrets, is_place_by_name, names_secret, secret};
+use super::{check_secrets, is_place_by_name};
 
 /// The most parts of texts under names of places that are looked at: each may be a place of its own.
 const PARTS_MAX: usize = 4_096;
@@ -94,7 +96,7 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
     if effects.writes && given.iter().any(is_place) {
         check_size(call, to);
     }
-    let named = words.find(|word| names_secret(word)).map_or(Ok(()), |word| Err(secret(word)));
+    let named = words.find(|word| names_secret(word)).map_or(Ok(()), |word| Err(denial_of(word)));
     report(to, "secrets", named.and_then(|()| check_secrets(call)));
     report(to, "private network", check_said(&sorted.said));
     let is_address = |given: &Given<'_>| given.text.contains("://") || given.said == Said::Url;
@@ -191,7 +193,7 @@ fn without_dots(text: Cow<'_, str>) -> Cow<'_, str> {
 fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to: &mut dyn Report) {
     let text = given.text.trim();
     if effects.elsewhere.contains_key(text) && !text.contains("://") && count_parents(text) == 0 {
-        return report(to, "secrets", if names_secret(text) { Err(secret(text)) } else { Ok(()) });
+        return report(to, "secrets", if names_secret(text) { Err(denial_of(text)) } else { Ok(()) });
     }
     if given.said == Said::Prose {
         return report(to, "path", check_prose(call, text, effects.writes));
@@ -201,7 +203,7 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
     match scheme.as_deref() {
         Some("http" | "https" | "ws" | "wss") => {
             check_address(call, &text.replacen("ws", "http", usize::from(text.starts_with("ws"))), to);
-            let mut others = text.split([',', ';', '|']).skip(1).filter(|other| begins(other));
+            let mut others = text.split([',', ';', '|']).skip(1).filter(|other| is_rooted(other));
             report(to, "path", others.try_for_each(|other| check_path(call, other, Said::File, effects)));
         }
         Some("file" | "jar" | "phar" | "php" | "zip") => report(to, "path", read_path(text).map(drop)),
@@ -268,7 +270,7 @@ fn check_behind(call: &RuleCall<'_>, text: &str, effects: &Effects<'_>) -> Resul
     let text = decoded(text);
     let path = text.split_once("://").map_or(text.as_str(), |(_, path)| path).split(['?', '#']).next().unwrap_or_default();
     if names_secret(path) {
-        return Err(secret(path));
+        return Err(denial_of(path));
     }
     let rooted = format!("/{path}");
     [path, &rooted].iter().try_for_each(|path| call.files.check_unblocked(path, effects.writes))?;

@@ -4,24 +4,20 @@ use std::borrow::Cow;
 
 use bash_commands::Below;
 
-use crate::climbs::count_parents;
+use crate::beginning::{AROUND, bare, climbs, count_parents, is_begun, is_rooted};
 use crate::denial::Denial;
 use crate::look_alike::plain_spelling;
 use crate::said::Said;
 
 use super::super::file_path::{PATH_BYTES_MAX, read_path};
+use super::super::secrets::{denial_of, names_secret};
 use super::super::{RuleCall, budget, secrets};
 use super::mcp_effects::Effects;
-use super::{names_secret, secret};
-
-/// Characters that some readers leave out around a path.
-const AROUND: [char; 6] = ['"', '\'', '`', '@', '=', '\u{feff}'];
 
 /// Checks a text without a scheme and all paths that it may hold.
 pub(super) fn check_place(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
-    if said == Said::Id && text.starts_with('/') && !text.contains(['*', '?', '[', '{', '\\']) && !text.split('/').any(|part| part == "..")
-    {
-        return if names_secret(text) { Err(secret(text)) } else { call.files.check_unblocked(text, effects.writes) };
+    if said == Said::Id && text.starts_with('/') && !text.contains(['*', '?', '[', '{', '\\']) && !climbs(text) {
+        return if names_secret(text) { Err(denial_of(text)) } else { call.files.check_unblocked(text, effects.writes) };
     }
     if said.is_place() && text.contains('\n') {
         return text.lines().map(str::trim).filter(|line| !is_remark(line)).try_for_each(|line| check_line(call, line, said, effects));
@@ -44,18 +40,13 @@ fn check_values(call: &RuleCall<'_>, text: &str, effects: &Effects<'_>) -> Resul
     let attached = option.and_then(|rest| rest.get(rest.find(['/', '~']).or_else(|| rest.find(".."))?..)).filter(|_| !text.contains('='));
     // It may be a variable of a program as well.
     let is_variable = |name: &str| !name.contains(|char: char| char.is_ascii_lowercase());
-    let shown = text.split_once('=').filter(|(name, value)| is_variable(name) && begins(value));
+    let shown = text.split_once('=').filter(|(name, value)| is_variable(name) && is_rooted(value));
     if let Some((_, value)) = shown {
         return call.files.check_unblocked(value, false);
     }
     let values = text.split(['=', ',', ':', '&']).skip(1).map(|value| value.trim_matches(AROUND)).chain(attached);
-    let mut values = values.filter(|value| !value.is_empty() && (option.is_some() || begins(value)));
+    let mut values = values.filter(|value| !value.is_empty() && (option.is_some() || is_rooted(value)));
     values.try_for_each(|value| check_path(call, value, Said::File, effects))
-}
-
-/// Returns whether a part of a text begins as a path at the root, a home or the folder above.
-pub(super) fn begins(path: &str) -> bool {
-    path.starts_with(['/', '~']) || path.starts_with("../")
 }
 
 /// Returns whether a line is a remark in a program rather than a path.
@@ -67,7 +58,7 @@ fn is_remark(line: &str) -> bool {
 fn check_line(call: &RuleCall<'_>, line: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
     // Words under a name that is not only that of files may be of a language or of a program.
     let is_words = said != Said::File && line.contains(char::is_whitespace);
-    let begins = |part: &&str| part.len() > 1 && begins(part);
+    let begins = |part: &&str| part.len() > 1 && is_rooted(part);
     let is_deep = |part: &&str| !is_words || part.get(1..).is_some_and(|rest| rest.contains('/'));
     let is_around = |char: char| char.is_whitespace() || AROUND.contains(&char) || said == Said::Unknown && "()[]<>,;.".contains(char);
     let bare = |part| if is_words && said != Said::Unknown { str::trim(part) } else { part.trim_matches(is_around) };
@@ -103,7 +94,7 @@ pub(super) fn check_pieces(call: &RuleCall<'_>, text: &str, is_path: impl Fn(&st
     let is_code = text.contains(|char: char| "(){}[]$;>".contains(char));
     let is_member = |path: &str| is_code && !path.contains('/') && !path.starts_with('.') && path.contains('.');
     let check = |path: &Cow<'_, str>| match !is_member(path) && (names_secret(path) || secrets::secret_word(path)) {
-        true => Err(secret(path)),
+        true => Err(denial_of(path)),
         // The name of a key has no other sign.
         false if path.contains(['/', '.']) => call.files.check_unblocked(path, writes),
         false => Ok(()),
@@ -111,24 +102,9 @@ pub(super) fn check_pieces(call: &RuleCall<'_>, text: &str, is_path: impl Fn(&st
     paths.iter().try_for_each(check)
 }
 
-/// Returns whether a text begins as a path does: at the root, a home or a drive, with a variable, or in a folder that it names.
-pub(super) fn is_begun(text: &str) -> bool {
-    let second = text.chars().nth(1);
-    let is_home = text.starts_with('~')
-        && second.is_none_or(|next| matches!(next, '/' | '\\') || next.is_alphabetic() && !text.contains(char::is_whitespace));
-    let is_drive = matches!(text.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic());
-    let is_encoded = text.get(..3).is_some_and(|first| ["%2f", "%2e", "%5c", "%7e"].contains(&first.to_ascii_lowercase().as_str()));
-    let named = text.strip_prefix('%').and_then(|rest| rest.split_once('%')).map(|(name, _)| name).filter(|name| !name.is_empty());
-    let is_name = |name: &str| name.chars().all(|char| char.is_alphanumeric() || "_()".contains(char));
-    let is_variable =
-        text.starts_with('$') && second.is_some_and(|next| next.is_alphabetic() || "{_(".contains(next)) || named.is_some_and(is_name);
-    let is_file = text.to_ascii_lowercase().contains("file:/");
-    is_home || is_drive || is_encoded || is_variable && text.contains(['/', '\\']) || is_file || text.starts_with(['/', '\\', '.'])
-}
-
 /// Checks a text that may be a path. A path below some folder may be one of the server's: it may be no secret, and no blocked place.
 pub(super) fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
-    let text = text.trim_matches(AROUND).trim();
+    let text = bare(text);
     let has_blank = text.contains(char::is_whitespace);
     let begins = is_begun(text) || plain_spelling(text).is_some_and(|spelling| is_begun(&spelling));
     let is_named = said == Said::File || said.is_place() && (text.contains('/') || !has_blank);
@@ -146,9 +122,9 @@ pub(super) fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &
     let finds_secret = || expansions.iter().any(|expansion| secrets::secret_glob(expansion));
     let holds_secret = |piece: &str| names_secret(piece) || piece.len() <= PATH_BYTES_MAX && secrets::secret_word(piece);
     if budget::pieces(text).any(holds_secret) || names_secret(text) || finds_secret() {
-        return Err(secret(text));
+        return Err(denial_of(text));
     }
-    let is_elsewhere = begins || text.split(['/', '\\']).any(|component| component == "..");
+    let is_elsewhere = begins || climbs(text);
     if is_elsewhere && (!has_blank || said == Said::File) {
         read_path(text)?;
     }

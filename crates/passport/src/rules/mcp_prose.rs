@@ -1,9 +1,10 @@
 //! Texts of several words that are said to a tool of an MCP server.
 
+use super::super::super::beginning::is_begun;
 use super::super::super::denial::Denial;
 use super::super::super::look_alike::plain_spelling;
 use super::super::RuleCall;
-use super::mcp_paths::{check_pieces, is_begun};
+use super::mcp_paths::check_pieces;
 
 /// Signs between the words of a text, and around them.
 const BETWEEN: &str = ",;|\"'`()[]{}<>";

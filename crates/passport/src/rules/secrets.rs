@@ -4,129 +4,31 @@
 
 use std::sync::LazyLock;
 
+use super::super::beginning::{CLIMBS_MAX, count_parents};
 use super::super::links;
 use super::super::path::{NormalPath, PathSet, Purpose};
 use super::super::shell_glob::{ShellGlob, crossed};
-use super::Denial;
+use super::file_path::PATH_BYTES_MAX;
+use super::{Denial, budget};
 
-/// Patterns of files that are never read, at any depth unless they start at the root.
-const SECRETS: [&str; 99] = [
-    ".env*",
-    "*.env",
-    ".aws",
-    ".azure",
-    ".boto",
-    ".s3cfg",
-    ".oci",
-    ".databrickscfg",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/rclone",
-    ".ssh",
-    ".gnupg",
-    ".password-store",
-    ".local/share/keyrings",
-    "library/keychains",
-    ".kube",
-    "kubeconfig",
-    ".docker/config.json",
-    ".dockercfg",
-    ".netrc",
-    "_netrc",
-    ".pgpass",
-    ".my.cnf",
-    ".mylogin.cnf",
-    ".git-credentials",
-    ".npmrc",
-    ".pypirc",
-    ".terraformrc",
-    "terraform.tfstate*",
-    ".m2/settings.xml",
-    // What was typed holds passwords and tokens.
-    ".bash_history",
-    ".zsh_history",
-    ".python_history",
-    ".psql_history",
-    ".mysql_history",
-    ".node_repl_history",
-    ".htpasswd",
-    ".vault-token",
-    // Agents keep their own tokens in these.
-    ".credentials.json",
-    "oauth_creds.json",
-    ".codex/auth.json",
-    "opencode/auth.json",
-    ".config/github-copilot",
-    ".cache/huggingface/token",
-    ".config/sops/age",
-    "credentials",
-    "credentials.json",
-    "credentials.yml",
-    "credentials.yaml",
-    "credentials.ini",
-    "credentials.csv",
-    "credentials.toml",
-    "credentials.xml",
-    "credentials.db",
-    "credentials.tfrc.json",
-    "*_credentials.json",
-    "*-credentials.json",
-    "id_rsa*",
-    "id_dsa*",
-    "id_ecdsa*",
-    "id_ed25519*",
-    "id_xmss*",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "*.ppk",
-    "*.jks",
-    "*.keystore",
-    "*.kdbx",
-    "*.keytab",
-    "*.p8",
-    "/etc/shadow*",
-    "/etc/gshadow*",
-    "/etc/sudoers*",
-    "/etc/master.passwd",
-    "/etc/security/opasswd",
-    "/etc/krb5.keytab",
-    "/etc/ssh/ssh_host_*",
-    "/etc/ssl/private",
-    "/etc/kubernetes",
-    "/run/secrets",
-    "/run/credentials",
-    "/var/lib/kubelet",
-    "/proc/*/environ",
-    "/proc/*/mem",
-    "/proc/kcore",
-    // Disks and memory hold the files too.
-    "/dev/mem",
-    "/dev/kmem",
-    "/dev/sd*",
-    "/dev/vd*",
-    "/dev/xvd*",
-    "/dev/nvme*",
-    "/dev/mmcblk*",
-    "/dev/dm-*",
-    "/dev/mapper",
-    "/dev/disk",
-    "/dev/block",
-];
+/// TABLE: patterns of files that are never read, at any depth unless they start at the root. What was typed holds passwords and tokens, agents keep
+/// their own tokens in some, and disks and memory hold the files too.
+const TABLE: &str = ".env* *.env .aws .azure .boto .s3cfg .oci .databrickscfg .config/gcloud .config/gh .config/rclone .ssh .gnupg .password-store \
+     .local/share/keyrings library/keychains .kube kubeconfig .docker/config.json .dockercfg .netrc _netrc .pgpass .my.cnf .mylogin.cnf \
+     .git-credentials .npmrc .pypirc .terraformrc terraform.tfstate* .m2/settings.xml .bash_history .zsh_history .python_history .psql_history \
+     .mysql_history .node_repl_history .htpasswd .vault-token .credentials.json oauth_creds.json .codex/auth.json opencode/auth.json \
+     .config/github-copilot .cache/huggingface/token .config/sops/age credentials credentials.json credentials.yml credentials.yaml credentials.ini \
+     credentials.csv credentials.toml credentials.xml credentials.db credentials.tfrc.json *_credentials.json *-credentials.json id_rsa* id_dsa* \
+     id_ecdsa* id_ed25519* id_xmss* *.pem *.key *.p12 *.pfx *.ppk *.jks *.keystore *.kdbx *.keytab *.p8 \
+     /etc/shadow* /etc/gshadow* /etc/sudoers* /etc/master.passwd /etc/security/opasswd /etc/krb5.keytab /etc/ssh/ssh_host_* /etc/ssl/private \
+     /etc/kubernetes /run/secrets /run/credentials /var/lib/kubelet /proc/*/environ /proc/*/mem /proc/kcore \
+     /dev/mem /dev/kmem /dev/sd* /dev/vd* /dev/xvd* /dev/nvme* /dev/mmcblk* /dev/dm-* /dev/mapper /dev/disk /dev/block";
+
+static SECRETS: LazyLock<Vec<&str>> = LazyLock::new(|| TABLE.split_ascii_whitespace().collect());
 
 /// Paths that lead to other places, as globs could spell them. [`links::is_other_name`] has the reasons.
-const OTHER_NAMES: [&str; 9] = [
-    "/proc/self",
-    "/proc/thread-self",
-    "/proc/*/root",
-    "/proc/*/cwd",
-    "/proc/*/exe",
-    "/proc/*/fd",
-    "/proc/*/map_files",
-    "/proc/*/task",
-    "/dev/fd",
-];
+const OTHER_NAMES: &str =
+    "/proc/self /proc/thread-self /proc/*/root /proc/*/cwd /proc/*/exe /proc/*/fd /proc/*/map_files /proc/*/task /dev/fd";
 
 /// Characters of a word behind which a path may begin, or before which it may end: `--file=PATH`, `@PATH`, `HOST:PATH`, `PATH,PATH`.
 const SEPARATORS: [char; 4] = ['=', '@', ':', ','];
@@ -135,7 +37,7 @@ const SEPARATORS: [char; 4] = ['=', '@', ':', ','];
 const BUNDLE_LETTERS_MAX: usize = 8;
 
 static SECRET_PLACES: LazyLock<Option<PathSet>> =
-    LazyLock::new(|| PathSet::new(SECRETS.map(str::to_owned).to_vec(), Purpose::Guard, "secrets").ok());
+    LazyLock::new(|| PathSet::new(SECRETS.iter().map(|secret| (*secret).to_owned()).collect(), Purpose::Guard, "secrets").ok());
 
 /// Names of files that show which variables a project has, and hold none of their values.
 const EXAMPLES: [&str; 4] = [".env.example", ".env.sample", ".env.template", ".env.dist"];
@@ -155,6 +57,21 @@ pub(super) fn denial(what: &str, secret: Option<&str>) -> Denial {
 /// Returns whether a path lies in a place of secrets.
 pub(super) fn is_secret(path: &NormalPath) -> bool {
     secret_of(path).is_some()
+}
+
+/// Returns whether a text is the path of a secret. What is longer than any path, whatever of it is left out, is none; what goes up more often than
+/// is followed, or has more components than are looked at, may be one.
+pub(super) fn names_secret(text: &str) -> bool {
+    let components = text.split('/').filter(|component| !matches!(*component, "" | "."));
+    let bytes: usize = components.map(|component| component.len() + 1).sum();
+    // Where there are blanks it is a list of paths rather than one.
+    let is_too_deep = || budget::is_too_deep(text) && !text.contains(char::is_whitespace);
+    count_parents(text) > CLIMBS_MAX || bytes <= PATH_BYTES_MAX && (is_too_deep() || is_secret(&NormalPath::new(text)))
+}
+
+/// Returns the denial of a text that names a secret.
+pub(super) fn denial_of(text: &str) -> Denial {
+    denial("An argument names a file that", secret_of_word(text))
 }
 
 /// Returns whether a word of a command, taken as a path, lies in a place of secrets, or holds such a path: behind or between `=`, `@`, `:`
@@ -261,8 +178,8 @@ fn glob_paths(path: &str) -> impl Iterator<Item = GlobPath<'_>> {
 
 /// The patterns of secrets and of other names that start at the root, under every name of their place, as their components.
 static ROOTED: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| {
-    let rooted = SECRETS.iter().chain(&OTHER_NAMES).filter(|secret| secret.starts_with('/'));
-    let named = rooted.flat_map(|secret| std::iter::once((*secret).to_owned()).chain(links::names_of(secret)));
+    let rooted = SECRETS.iter().copied().chain(OTHER_NAMES.split_ascii_whitespace()).filter(|secret| secret.starts_with('/'));
+    let named = rooted.flat_map(|secret| std::iter::once(secret.to_owned()).chain(links::names_of(secret)));
     named.map(|secret| secret.split('/').skip(1).map(str::to_owned).collect()).collect()
 });
 

@@ -2,14 +2,12 @@
 
 use bash_commands::decoded;
 
+use super::super::super::beginning::{AROUND, bare, climbs, is_path, without_scheme};
 use super::super::super::look_alike::plain_spelling;
 use super::super::super::path::NormalPath;
 use super::super::file_path::{PATH_BYTES_MAX, read_path};
 use super::super::mcp::is_scheme;
 use super::super::{Denial, RuleCall, budget, secrets};
-
-/// Characters that some readers leave out around a path, or that say that one follows.
-const AROUND: [char; 8] = ['"', '\'', '`', '@', '=', '<', '>', '\u{feff}'];
 
 /// Characters behind which another file may begin, also in lists of other languages (`['/a', '/b']`), and those that end one.
 const BEFORE: [char; 11] = [',', ';', '|', '=', '@', ':', '[', '{', '(', '"', '\''];
@@ -18,20 +16,15 @@ const BEHIND: [char; 8] = [',', ';', '|', ']', '}', ')', '"', '\''];
 /// How many files in one text are looked at.
 const PIECES_MAX: usize = 64;
 
-/// Returns whether a text begins like a path, or climbs like one: from the root, a home, a folder, a drive, or as the address of a file.
+/// Returns whether a text begins like a path, or climbs like one, in some spelling.
 pub(super) fn begins_path(text: &str) -> bool {
-    begins_plainly(text) || plain_spelling(text).is_some_and(|spelling| begins_plainly(&spelling))
-}
-
-fn begins_plainly(text: &str) -> bool {
     let text = text.trim().trim_start_matches(AROUND);
-    let is_drive = matches!(text.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic());
-    is_drive || is_file_address(text) || text.starts_with(['/', '\\']) || text.starts_with("~/") || climbs(text) || text.starts_with("./")
+    is_path(text) || plain_spelling(text).is_some_and(|spelling| is_path(&spelling))
 }
 
 /// Returns whether a text of one line, in a message, is the name of a secret. A word alone, such as `credentials`, is more likely a topic.
 pub(super) fn is_secret(text: &str) -> bool {
-    let text = text.trim().trim_matches(AROUND);
+    let text = bare(text);
     text.contains(['.', '/', '_']) && !text.contains("://") && text.len() <= PATH_BYTES_MAX && secrets::is_secret(&NormalPath::new(text))
 }
 
@@ -74,7 +67,7 @@ pub(super) fn check_file(call: &RuleCall<'_>, text: &str) -> Result<(), Denial> 
 
 /// Checks one path, as it stands and as what decodes an address reads it.
 fn check_path(call: &RuleCall<'_>, text: &str) -> Result<(), Denial> {
-    let path = without_scheme(text.trim().trim_matches(AROUND));
+    let path = without_scheme(bare(text));
     check_spelled(call, path)?;
     if !path.contains('%') {
         return Ok(());
@@ -107,23 +100,6 @@ fn check_spelled(call: &RuleCall<'_>, path: &str) -> Result<(), Denial> {
     }
     expansions.iter().filter(|place| *place != path).try_for_each(|place| call.files.check_path(place, true, false))?;
     call.files.check_path(path, is_glob, false)
-}
-
-/// Returns the path of an address of a file, whatever host it names.
-fn without_scheme(text: &str) -> &str {
-    let Some(rest) = text.get(5..).filter(|_| is_file_address(text)) else { return text };
-    match rest.strip_prefix("//") {
-        Some(rest) => rest.find('/').and_then(|at| rest.get(at..)).unwrap_or(rest),
-        None => rest,
-    }
-}
-
-fn is_file_address(text: &str) -> bool {
-    text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
-}
-
-fn climbs(text: &str) -> bool {
-    text.split(['/', '\\']).any(|component| component == "..")
 }
 
 /// Returns whether a text is data and no path: an address that holds its data, the Base64 of a picture (no system has a folder `/9j`), or Base64

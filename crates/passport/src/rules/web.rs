@@ -9,10 +9,11 @@ use bash_commands::decoded;
 use super::super::argument_names::is_web_search;
 use super::super::argument_role::ArgumentRole;
 use super::super::arguments::{Sorted, text};
+use super::super::beginning::{climbs, is_begun};
 use super::super::destination::{DomainSet, Host};
 use super::super::names::NameSet;
 use super::super::said::leads_to_private;
-use super::mcp::{names_secret, secret};
+use super::secrets::{denial_of, names_secret};
 use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report, unknown_argument};
 
 /// The only action of a browser that needs a URL.
@@ -165,7 +166,7 @@ impl Rules for WebLimits {
 fn check_file(call: &RuleCall<'_>, text: &str) -> Result<(), Denial> {
     let may_be_file = text.contains(['/', '.', '_']) && !text.contains("://");
     if may_be_file && names_secret(text) {
-        Err(secret(text))
+        Err(denial_of(text))
     } else if may_be_file {
         call.files.check_unblocked(text, true)
     } else {
@@ -184,11 +185,7 @@ pub(super) fn check_said(said: &[Cow<'_, str>]) -> Result<(), Denial> {
 /// Returns whether a text is words and numbers: no path, no script and no form. What may be a URL or a host is judged as such.
 fn is_plain(text: &str) -> bool {
     let begins = text.trim_start_matches(|char: char| char.is_whitespace() || "\"'@[\u{feff}".contains(char));
-    let is_drive = matches!(begins.as_bytes(), [drive, b':', b'/', ..] if drive.is_ascii_alphabetic());
-    let is_path = is_drive
-        || begins.starts_with(['/', '~', '.', '-', '%'])
-        || begins.split('/').any(|component| component == "..")
-        || begins.to_ascii_lowercase().starts_with("file:");
+    let is_path = is_begun(begins) || climbs(begins) || begins.starts_with(['~', '-', '%']);
     text.contains("://") || !is_path && !text.contains(|char| "(){};=&<>|`$\\".contains(char))
 }
 
