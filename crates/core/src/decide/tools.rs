@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
+use tollgate_passport::is_invisible;
 
 use crate::settings::{Section, Spelling, shape};
 
@@ -62,7 +63,7 @@ const FOREIGN_FIX: &str = "write the name of a tool, in which * stands for any c
 /// server of tools alone (`mcp__github`).
 pub fn is_foreign(entry: &str) -> bool {
     let is_foreign = |character: char| {
-        character.is_whitespace() || character.is_control() || "()[]{}^$|\\?,\"'`;!~#%&<>=\u{200b}\u{feff}".contains(character)
+        character.is_whitespace() || character.is_control() || is_invisible(character) || "()[]{}^$|\\?,\"'`;!~#%&<>=".contains(character)
     };
     let is_expression = entry.starts_with(".*") || entry.contains("_.*");
     let is_server = entry
