@@ -53,6 +53,11 @@ impl NameSet {
         self.contains(name) || self.contains(&alike(name, |_| false))
     }
 
+    /// Returns whether a set of what is blocked has a name by an entry without `*` and `?`.
+    pub(super) fn names(&self, name: &str) -> bool {
+        self.exact.contains(name) || self.exact.contains(&alike(name, |_| false))
+    }
+
     /// Returns the name, or the pattern with a `*` at its end, that begins most like another name; `None` if nothing begins like it.
     pub(super) fn nearest(&self, name: &str) -> Option<String> {
         let alike = |known: &str| known.chars().zip(name.chars()).take_while(|(one, other)| one.eq_ignore_ascii_case(other)).count();

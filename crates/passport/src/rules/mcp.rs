@@ -6,6 +6,8 @@
 //! What a tool does with its arguments is not known. Those that look like a path or an address are held to the limits of files and of the
 //! web: secrets are not read and private networks not reached through a server either.
 
+#[path = "mcp_called.rs"]
+mod called;
 #[path = "mcp_arguments.rs"]
 mod mcp_arguments;
 #[path = "mcp_effects.rs"]
@@ -32,6 +34,9 @@ use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_li
 
 const SERVER_DENIED: &str = "oap.mcp_server_not_allowed";
 const TOOL_DENIED: &str = "oap.mcp_tool_not_allowed";
+
+/// At how many double underscores a name is cut into a server and a tool.
+const READINGS_MAX: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct McpLimits {
@@ -70,6 +75,16 @@ impl McpLimits {
     }
 }
 
+impl McpLimits {
+    fn check_servers(&self, readings: &[Cow<'_, str>]) -> Result<(), Denial> {
+        check(&self.allowed_servers, &self.blocked_servers, readings, SERVER_DENIED, "MCP server")
+    }
+
+    fn check_tools(&self, readings: &[Cow<'_, str>]) -> Result<(), Denial> {
+        check(&self.allowed_tools, &self.blocked_tools, readings, TOOL_DENIED, "MCP tool")
+    }
+}
+
 /// Refuses whole names of tools, as agents and verdicts show them: the lists hold servers and tools apart, so that such an entry would match
 /// nothing.
 fn part_names(entries: Vec<String>, path: &str, expected: &str) -> Result<Vec<String>, Malformed> {
@@ -104,12 +119,15 @@ impl Rules for McpLimits {
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
         match names(call) {
             Ok(names) => {
-                report(to, "servers", check(&self.allowed_servers, &self.blocked_servers, &names.servers, SERVER_DENIED, "MCP server"));
+                report(to, "servers", self.check_servers(&names.servers));
                 near(&self.allowed_servers, &names.servers, "allowed_servers", to);
-                report(to, "tools", check(&self.allowed_tools, &self.blocked_tools, &names.tools, TOOL_DENIED, "MCP tool"));
+                report(to, "tools", self.check_tools(&names.tools));
                 near(&self.allowed_tools, &names.tools, "allowed_tools", to);
             }
             Err(denial) => report(to, "servers", Err(denial)),
+        }
+        if let Some(root) = call.arguments.0 {
+            report(to, "tools", called::check(self, "", root, false, 0));
         }
         match call.arguments.sorted(&call.names) {
             Ok(sorted) => match budget::check_places(sorted.places(), call.files.limits.weight()) {
@@ -160,12 +178,24 @@ struct Names<'c> {
     tools: Vec<Cow<'c, str>>,
 }
 
+/// Reads the name of a tool of a server: `mcp__<server>__<tool>`.
+fn read_name(name: &str) -> Result<Names<'_>, Denial> {
+    let rest = name.strip_prefix("mcp__").unwrap_or_default();
+    let cuts = rest.match_indices("__").filter_map(|(at, _)| Some((rest.get(..at)?, rest.get(at + 2..)?)));
+    let (servers, tools): (Vec<_>, Vec<_>) =
+        cuts.take(READINGS_MAX + 1).map(|(server, tool)| (Cow::Borrowed(server), Cow::Borrowed(tool))).unzip();
+    if servers.len() <= READINGS_MAX {
+        return Ok(Names { servers, tools });
+    }
+    Err(Denial::new(
+        "oap.too_costly",
+        format!("The name of a tool has more than {READINGS_MAX} double underscores, at which it may be cut"),
+    ))
+}
+
 fn names<'c>(call: &RuleCall<'c>) -> Result<Names<'c>, Denial> {
     if call.mcp.is_some() {
-        let rest = call.tool_name.strip_prefix("mcp__").unwrap_or_default();
-        let cuts = rest.match_indices("__").filter_map(|(at, _)| Some((rest.get(..at)?, rest.get(at + 2..)?)));
-        let (servers, tools) = cuts.map(|(server, tool)| (Cow::Borrowed(server), Cow::Borrowed(tool))).unzip();
-        return Ok(Names { servers, tools });
+        return read_name(call.tool_name);
     }
     let given = call.arguments.text("server")?;
     if RESOURCE_TOOLS.contains(&call.tool_name) {
