@@ -4,12 +4,19 @@ use std::borrow::Cow;
 
 use tollgate_json::{Shape, Text, Value};
 
-use super::argument_names::are_alike;
+use super::argument_names::{are_alike, fold};
 use super::arguments::Arguments;
+
+/// TABLE: encodings, without case and punctuation, in which no character has more bytes than in UTF-8.
+const NARROW: &str = "ascii base64 binary cp1252 hex iso88591 latin1 usascii utf8 windows1252";
+
+/// The most bytes of a character in any encoding, and of the mark in front of a text.
+const WIDEST: usize = 4;
 
 impl<'v> Arguments<'v> {
     /// Returns how many bytes of the arguments may be written: of a text those that it has, of another value those that spell it. Left out are texts
-    /// of which a function says so by their names, also in lists, among the arguments and in the items of `edits`.
+    /// of which a function says so by their names, also in lists, among the arguments and in the items of `edits`. Where an encoding is named that is
+    /// not known to be narrow, each character counts as many as it has in the widest.
     pub(super) fn written_bytes(&self, is_left_out: impl Fn(&str, &str) -> bool) -> usize {
         type Member<'v> = (Option<Cow<'v, str>>, Value<'v>);
         let members = |value: Value<'v>| value.members().map(|(key, value)| (key.as_text().and_then(Text::into_str), value));
@@ -27,8 +34,13 @@ impl<'v> Arguments<'v> {
             };
             if value.shape() == Shape::Array { !value.items().all(is_left) } else { !is_left(*value) }
         };
+        let text_of = |value: Value<'v>| value.as_text().and_then(Text::into_str);
+        let is_narrow = |text: &str| fold(text).is_some_and(|name| NARROW.split(' ').any(|known| known == name));
+        let mut encodings = self.named(&["encoding", "charset"]).into_iter().filter_map(|(_, value)| text_of(value));
+        let is_wide = encodings.any(|encoding| !is_narrow(&encoding));
+        let written = |text: Cow<'_, str>| if is_wide { WIDEST * (1 + text.chars().count()) } else { text.len() };
         // A text that is no Unicode counts as it is spelled.
-        let bytes = |value: Value<'v>| value.as_text().and_then(Text::into_str).map_or(value.source().len(), |text| text.len());
+        let bytes = |value: Value<'v>| text_of(value).map_or(value.source().len(), written);
         given.filter(is_written).map(|(_, value)| bytes(value)).sum()
     }
 }
