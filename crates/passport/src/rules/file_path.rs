@@ -32,12 +32,11 @@ pub(super) fn is_patch(text: &str) -> bool {
 /// be, and refused. The expansions are those of its braces. A tool that shows `only_names` may find the name of a secret, as `ls` does, but may not
 /// be asked for it.
 pub(super) fn check_pattern(pattern: &str, expansions: &[String], only_names: bool) -> Result<(), Denial> {
-    let is_strange = ["@(", "*(", "+(", "?(", "!("].iter().any(|group| pattern.contains(group));
     let leaves = |expansion: &String| {
         let climbs = |component: &str| component == "??" || component == "?." || ShellGlob::new(component).meets("..");
         expansion.trim_start().starts_with(['/', '~', '\\']) || is_ambiguous(expansion) || expansion.split(['/', '\\']).any(climbs)
     };
-    if is_strange || pattern.len() > PATH_BYTES_MAX || pattern.chars().any(char::is_control) || expansions.iter().any(leaves) {
+    if has_group(pattern) || pattern.len() > PATH_BYTES_MAX || pattern.chars().any(char::is_control) || expansions.iter().any(leaves) {
         let message = "Pattern of paths leaves the folder that the call names, or has more than `*`, `**`, `?`, `[]` and `{}`";
         return Err(Denial::new("oap.path_not_allowed", message));
     }
@@ -48,6 +47,17 @@ pub(super) fn check_pattern(pattern: &str, expansions: &[String], only_names: bo
         true => Err(secrets::denial("Pattern of paths", secret)),
         false => Ok(()),
     }
+}
+
+/// Returns whether a text has a group that some shells and tools take for a pattern.
+fn has_group(text: &str) -> bool {
+    ["@(", "*(", "+(", "?(", "!("].iter().any(|group| text.contains(group))
+}
+
+/// Refuses a path with such a group.
+pub(super) fn check_group(path: &str) -> Result<(), Denial> {
+    const MESSAGE: &str = "File path has a group that is a pattern to some tools; write the path, or a pattern with `*`, `?` and `[]`";
+    if has_group(path) { Err(Denial::new("oap.invalid_tool_arguments", MESSAGE)) } else { Ok(()) }
 }
 
 /// Reads a path that can be understood in one way only.
@@ -77,9 +87,7 @@ pub(super) fn read_path(text: &str) -> Result<NormalPath, Denial> {
     if [" /", " ~", "|/", "|~", "$(", "`"].iter().any(|sign| text.contains(sign)) {
         return invalid("File path may be several paths, or hold a command");
     }
-    if ["@(", "+(", "!(", "?(", "*("].iter().any(|group| text.contains(group)) {
-        return invalid("File path has a group that is a pattern to some tools; write the path, or a pattern with `*`, `?` and `[]`");
-    }
+    check_group(text)?;
     if is_ambiguous(text) {
         return invalid("File path may be another place to some systems: a URL, a drive, a short name, or one with percent signs");
     }

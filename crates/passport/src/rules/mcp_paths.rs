@@ -9,7 +9,7 @@ use crate::denial::Denial;
 use crate::look_alike::plain_spelling;
 use crate::said::Said;
 
-use super::super::file_path::{PATH_BYTES_MAX, read_path};
+use super::super::file_path::{PATH_BYTES_MAX, check_group, read_path};
 use super::super::secrets::{denial_of, names_secret};
 use super::super::{RuleCall, budget, secrets};
 use super::mcp_effects::Effects;
@@ -44,7 +44,9 @@ fn check_values(call: &RuleCall<'_>, text: &str, effects: &Effects<'_>) -> Resul
     if let Some((_, value)) = shown {
         return call.files.check_unblocked(value, false);
     }
-    let values = text.split(['=', ',', ':', '&']).skip(1).map(|value| value.trim_matches(AROUND)).chain(attached);
+    // A tag stands around what it names.
+    let tagged = text.split('>').skip(1).filter_map(|rest| rest.split('<').next());
+    let values = text.split(['=', ',', ':', '&']).skip(1).chain(tagged).map(|value| value.trim_matches(AROUND)).chain(attached);
     let mut values = values.filter(|value| !value.is_empty() && (option.is_some() || is_rooted(value)));
     values.try_for_each(|value| check_path(call, value, Said::File, effects))
 }
@@ -104,6 +106,10 @@ pub(super) fn check_pieces(call: &RuleCall<'_>, text: &str, is_path: impl Fn(&st
 
 /// Checks a text that may be a path. A path below some folder may be one of the server's: it may be no secret, and no blocked place.
 pub(super) fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
+    // The sign in front of a group stands around other paths.
+    if text.contains('/') && !text.contains(char::is_whitespace) {
+        check_group(text)?;
+    }
     let text = bare(text);
     let has_blank = text.contains(char::is_whitespace);
     let begins = is_begun(text) || plain_spelling(text).is_some_and(|spelling| is_begun(&spelling));
