@@ -11,7 +11,8 @@ use rustc_hash::FxHashMap;
 
 use super::argument_role::ArgumentRole;
 use super::argument_tables::{
-    ANY_TOOL, BROWSER_TOOLS, COMMAND_TOOLS, FILE_TOOLS, MCP_TOOLS, MESSAGE_TOOLS, Names, SEARCHED_DOMAINS, SESSION_TOOLS, THINGS, WEB_TOOLS,
+    ANY_TOOL, BROWSER_TOOLS, COMMAND_TOOLS, FILE_TOOLS, MCP_TOOLS, MESSAGE_TOOLS, Names, PROGRAMS, SEARCHED_DOMAINS, SESSION_TOOLS, THINGS,
+    WEB_TOOLS,
 };
 use super::beginning::{behind_drive, climbs, is_file_address};
 use super::hosts::{AgentHost, WEB_SEARCHES, arguments_of};
@@ -160,9 +161,19 @@ impl<'c> ArgumentNames<'c> {
         self.pack == Pack::Mcp && ["key", "keys", "prefix"].contains(&name) && said.starts_with('/')
     }
 
+    /// Returns whether a name is that of a thing to a tool of an MCP server.
+    pub(super) fn is_thing(&self, name: &str) -> bool {
+        self.pack == Pack::Mcp && THINGS.contains(&name)
+    }
+
     /// Returns whether a text that a tool of an MCP server is given under the name of a thing may lead to a host, as `git@HOST:PATH` does.
     pub(super) fn may_be_remote(&self, name: &str, said: &str) -> bool {
-        self.pack == Pack::Mcp && THINGS.contains(&name) && said.contains('@') && !said.trim().contains(char::is_whitespace)
+        self.is_thing(name) && said.contains('@') && !said.trim().contains(char::is_whitespace)
+    }
+
+    /// Returns whether a text that a tool of an MCP server is given is a query or a program.
+    pub(super) fn may_be_program(&self, name: &str) -> bool {
+        self.pack == Pack::Mcp && PROGRAMS.contains(&name)
     }
 
     /// Returns whether the tool fetches what a text names: a common host has a tool of this name that reads its addresses out of the prompt.

@@ -113,6 +113,9 @@ pub(super) const MCP_TOOLS: &[Names] = &[
 pub(super) const THINGS: [&str; 14] =
     ["base", "branch", "head", "labels", "name", "names", "owner", "ref", "repo", "repository", "script", "state", "status", "tag"];
 
+/// TABLE: names of queries and programs among these texts, which may open what stands in quotes.
+pub(super) const PROGRAMS: [&str; 10] = ["code", "cql", "cypher", "expr", "expression", "formula", "queries", "query", "script", "sql"];
+
 /// TABLE: tools that send messages.
 pub(super) const MESSAGE_TOOLS: &[Names] = &[
     (

@@ -11,7 +11,7 @@ use super::argument_names::{ArgumentNames, are_alike, fold, is_place};
 use super::argument_role::{ArgumentRole, holds};
 use super::denial::Denial;
 use super::fields::Amount;
-use super::requests::{is_file_sent, led_to, may_lead_away, urls_in};
+use super::requests::{is_file_sent, led_to, may_lead_away, quoted_in, runs, urls_in};
 use super::said::{Said, is_written_out, names_places};
 use super::words::line_of;
 
@@ -163,7 +163,7 @@ impl<'v> Sorted<'v> {
         paths
             .chain(&self.unknown)
             .chain(&self.unknown_names)
-            .chain(self.placed.iter().filter(|(said, _)| *said != Said::Prose).map(|(_, text)| text))
+            .chain(self.placed.iter().filter(|(said, _)| !said.is_text()).map(|(_, text)| text))
     }
 
     fn members(&mut self, object: Value<'v>, outer: Option<(ArgumentRole, &'v str)>, names: &ArgumentNames<'v>) -> Result<(), Denial> {
@@ -277,6 +277,9 @@ impl<'v> Sorted<'v> {
             Shape::Object => self.members(value, Some(role), names),
             _ => {
                 let said = value.as_text().and_then(Text::into_str);
+                if let Some(said) = said.as_ref().filter(|_| role.0 == ArgumentRole::Text && names.may_be_program(role.1)) {
+                    self.placed.extend(quoted_in(role.1, said).map(|(said, piece)| (said, Cow::Owned(piece.to_owned()))));
+                }
                 match (role.0, said) {
                     (ArgumentRole::Text, Some(said)) if names.fetches(role.1) => {
                         self.texts.extend(urls_in(&said).map(|url| (ArgumentRole::Url, role.1, url.to_owned().into())));
@@ -290,6 +293,7 @@ impl<'v> Sorted<'v> {
                     (ArgumentRole::Route, Some(said)) => self.said.extend(Said::Place.addresses_in(&said).into_iter().map(Cow::Owned)),
                     (ArgumentRole::Text, Some(said)) if names.may_be_path(role.1, &said) => self.placed.push((Said::File, said)),
                     (ArgumentRole::Text, Some(said)) if names.may_be_key(role.1, &said) => self.placed.push((Said::Id, said)),
+                    (ArgumentRole::Text, Some(said)) if names.is_thing(role.1) && runs(&said) => self.unknown.push(said),
                     (ArgumentRole::Text, Some(said)) if names.may_be_remote(role.1, &said) => {
                         self.said.extend(Said::Unknown.addresses_in(&said).into_iter().map(Cow::Owned));
                     }

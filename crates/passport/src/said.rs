@@ -28,6 +28,8 @@ pub(super) enum Said {
     Number,
     /// It is the name of what is said to a server, of which several words are a text.
     Prose,
+    /// It is the name of a query or of a program.
+    Program,
     /// It is in no table.
     Unknown,
 }
@@ -102,6 +104,11 @@ impl Said {
         matches!(self, Self::File | Self::Place | Self::Url)
     }
 
+    /// Returns whether what stands under the name is a text or a program, and no place itself.
+    pub(super) fn is_text(self) -> bool {
+        matches!(self, Self::Prose | Self::Program)
+    }
+
     /// Returns whether what stands under the name may be a URL.
     pub(super) fn may_be_url(self) -> bool {
         matches!(self, Self::Place | Self::Url)
@@ -149,7 +156,8 @@ impl Said {
             _ => Vec::new(),
         };
         let parts = text.split([';', '|', '\n']).chain(text.split_whitespace());
-        let values = parts.filter_map(|part| part.split_once('=')).filter(|(name, _)| fold(name).is_some_and(|name| is_host_name(&name)));
+        let values =
+            parts.filter_map(|part| part.split_once(['=', ':'])).filter(|(name, _)| fold(name).is_some_and(|name| is_host_name(&name)));
         listed.into_iter().chain(values.flat_map(|(_, value)| Self::Host.of_words(first_word(value)))).collect()
     }
 
@@ -212,7 +220,7 @@ impl Said {
             // It is rather the address of a mailbox.
             Self::Place if is_local && named.len() < authority.len() && !has_path && behind.is_empty() => false,
             Self::Host | Self::Place | Self::Url if is_local => true,
-            Self::Unknown | Self::Prose if is_local => host == "localhost" || has_path,
+            Self::Unknown | Self::Prose | Self::Program if is_local => host == "localhost" || has_path,
             Self::File if is_local => host == "localhost",
             Self::Host if host_address(&host).is_some() => true,
             Self::Number => is_quad(&host) && has_port,

@@ -12,6 +12,8 @@ mod called;
 mod mcp_arguments;
 #[path = "mcp_effects.rs"]
 mod mcp_effects;
+#[path = "mcp_options.rs"]
+mod mcp_options;
 #[path = "mcp_paths.rs"]
 mod mcp_paths;
 #[path = "mcp_prose.rs"]

@@ -17,6 +17,7 @@ use crate::beginning::{count_parents, is_begun, is_rooted};
 use crate::denial::{Denial, Report, report};
 use crate::look_alike::has_encoded;
 use crate::pack::Pack;
+use crate::requests::{decoded_in, quoted_in, runs};
 use crate::said::Said;
 
 use super::super::file_path::{PATH_BYTES_MAX, read_path};
@@ -24,8 +25,9 @@ use super::super::secrets::{denial_of, names_secret};
 use super::super::web::check_said;
 use super::super::{RuleCall, budget};
 use super::mcp_effects::{Effects, effects};
+use super::mcp_options::check_options;
 use super::mcp_paths::{check_path, check_pieces, check_place};
-use super::mcp_prose::{check_prose, is_prose};
+use super::mcp_prose::{check_program, check_prose, is_prose};
 use super::{check_secrets, is_place_by_name};
 
 /// The most parts of texts under names of places that are looked at: each may be a place of its own.
@@ -36,6 +38,9 @@ const PIECES_MAX: usize = 65_536;
 
 /// How many characters at the beginning of a text are looked at for the scheme of an address.
 const SCHEME_CHARS_MAX: usize = 32;
+
+/// TABLE: schemes by which something is fetched from a host that need not be of this network.
+const FETCHING: [&str; 9] = ["dict", "ftp", "ftps", "git", "gopher", "gophers", "rsync", "svn", "tftp"];
 
 /// How often an object may be written out within another.
 const WRITTEN_MAX: usize = 4;
@@ -58,7 +63,7 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
         return report(to, "arguments", Err(denial));
     }
     let has_parts = |given: &&Given<'_>| match given.said {
-        Said::Prose => false,
+        Said::Prose | Said::Program => false,
         Said::Unknown => given.text.contains("://") || given.text.trim_start().starts_with('-'),
         _ => true,
     };
@@ -72,7 +77,7 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
     let is_compared = |text: &&str| effects.takes_whole || text.contains(['*', '?', '[', '{']);
     let compared = given
         .iter()
-        .filter(|given| given.said != Said::Prose)
+        .filter(|given| !given.said.is_text())
         .map(|given| &*given.text)
         .filter(|text| !budget::is_text(text))
         .filter(is_compared);
@@ -121,13 +126,17 @@ fn check_size(call: &RuleCall<'_>, to: &mut dyn Report) {
 fn read_text<'t>(call: &RuleCall<'_>, said: Said, text: Cow<'t, str>, depth: usize, given: &mut Vec<Given<'t>>) {
     let said = if said == Said::Prose && !is_prose(&text) { Said::Unknown } else { said };
     let shown = within(&text);
-    if !shown.starts_with(['{', '[']) {
+    // Under the name of a place such a text is refused.
+    if !said.is_text() && !said.is_place() && text.contains('%') && !text.contains("://") {
+        given.extend(decoded_in(&text).map(|(name, text)| Given { said: Said::of(name, &call.names), text: text.into() }));
+    }
+    if said == Said::Program || !shown.starts_with(['{', '[', '"']) {
         return given.push(Given { said, text: if depth == 0 { text } else { text.trim().to_owned().into() } });
     }
     let mut parser = Parser::new();
     match parser.parse(shown.as_bytes(), DEPTH_MAX) {
         Ok(value) if depth < WRITTEN_MAX => read_value(call, said, value, depth, given),
-        Err(_) if said == Said::Prose => given.push(Given { said, text }),
+        Err(_) if said == Said::Prose || shown.starts_with('"') => given.push(Given { said, text }),
         _ => {
             let parts = shown
                 .split(|char: char| char.is_whitespace() || "{}[]\"',\\".contains(char))
@@ -165,6 +174,9 @@ fn read_value(call: &RuleCall<'_>, said: Said, value: Value<'_>, depth: usize, g
             open.push((as_key, key));
             match role {
                 Some((ArgumentRole::Text, role)) => {
+                    let text = value.as_text().and_then(Text::into_str).filter(|_| call.names.may_be_program(role));
+                    let quoted = text.iter().flat_map(|text| quoted_in(role, text));
+                    given.extend(quoted.map(|(said, piece)| Given { said, text: piece.to_owned().into() }));
                     let is_said =
                         |text: &str| !text.contains("://") && !call.names.may_be_path(role, text) && !within(text).starts_with(['{', '[']);
                     match value.as_text().and_then(Text::into_str) {
@@ -195,8 +207,10 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
     if effects.elsewhere.contains_key(text) && !text.contains("://") && count_parents(text) == 0 {
         return report(to, "secrets", if names_secret(text) { Err(denial_of(text)) } else { Ok(()) });
     }
-    if given.said == Said::Prose {
-        return report(to, "path", check_prose(call, text, effects.writes));
+    match given.said {
+        Said::Prose => return report(to, "path", check_prose(call, text, effects.writes)),
+        Said::Program => return report(to, "path", check_program(call, text, effects.writes)),
+        _ => check_options(call, text, to),
     }
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" -_./:=@+~".contains(&byte);
     let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
@@ -220,6 +234,10 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
         Some(scheme) if is_scheme(scheme) && count_parents(&decoded(text)) > 0 => report(to, "path", read_path(text).map(drop)),
         Some(scheme) if is_scheme(scheme) => {
             report(to, "private network", check_said(&[Cow::Borrowed(text)]));
+            // What another scheme fetches from a host comes from the web as well.
+            if scheme.split('+').any(|part| FETCHING.contains(&part)) {
+                check_address(call, &text.replacen(scheme, "http", 1), to);
+            }
             report(to, "path", check_behind(call, text, effects));
         }
         // It may be a command line, of which each word is judged where every reader takes the same words.
@@ -234,6 +252,10 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
         }
         // Readers differ in where such an address leads.
         Some(_) => check_address(call, text, to),
+        None if runs(text) => {
+            const MESSAGE: &str = "An address runs a program or holds a page of its own; write an http or https address";
+            report(to, "url", Err(Denial::new("oap.invalid_url", MESSAGE)));
+        }
         None if is_address_without_slashes(text) => check_address(call, text, to),
         None if given.said.is_place() && has_encoded(text) => {
             const MESSAGE: &str = "An argument has percent signs that stand for letters, dots or slashes; write these";

@@ -4,6 +4,7 @@ use super::super::super::beginning::is_begun;
 use super::super::super::denial::Denial;
 use super::super::super::look_alike::plain_spelling;
 use super::super::RuleCall;
+use super::super::secrets::{denial_of, names_secret};
 use super::mcp_paths::check_pieces;
 
 /// Signs between the words of a text, and around them.
@@ -26,4 +27,13 @@ pub(super) fn is_prose(text: &str) -> bool {
 /// Checks that no word with a slash names a secret or a blocked place. Addresses of the web lead to no file.
 pub(super) fn check_prose(call: &RuleCall<'_>, text: &str, writes: bool) -> Result<(), Denial> {
     check_pieces(call, text, |piece| piece.contains('/'), writes)
+}
+
+/// Checks that no word of a query or a program with a slash names a secret or a blocked place, and no text in quotes does that is a name alone.
+pub(super) fn check_program(call: &RuleCall<'_>, text: &str, writes: bool) -> Result<(), Denial> {
+    let mut quoted = text.split(['\'', '"', '`']).skip(1).step_by(2);
+    match quoted.find(|piece| piece.starts_with('.') && names_secret(piece)) {
+        Some(piece) => Err(denial_of(piece)),
+        None => check_prose(call, text, writes),
+    }
 }
