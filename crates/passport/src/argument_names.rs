@@ -4,10 +4,11 @@
 //! see [`super::arguments::Arguments::sorted`]. Names are compared without case, `_`, `-` and other punctuation, since decoders of tools
 //! do so too: Go takes `Command` for `command`, and the last of them wins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
+use tollgate_json::Value;
 
 use super::argument_role::ArgumentRole;
 use super::argument_tables::{
@@ -15,6 +16,7 @@ use super::argument_tables::{
     WEB_TOOLS,
 };
 use super::beginning::{behind_drive, climbs, is_file_address};
+use super::denial::Denial;
 use super::hosts::{AgentHost, WEB_SEARCHES, arguments_of};
 use super::pack::Pack;
 
@@ -207,6 +209,25 @@ impl<'c> ArgumentNames<'c> {
         let (_, role, name) = tables.into_iter().flatten().find_map(|table| names.iter().find(|(of, ..)| *of == table))?;
         Some((*role, name))
     }
+}
+
+/// Checks that the folded name of an argument is in ASCII, and that no other argument of its object has it with another value.
+pub(super) fn check_name<'v>(
+    own: Option<&str>,
+    value: Value<'v>,
+    names: &ArgumentNames<'v>,
+    seen: &mut HashMap<String, &'v [u8]>,
+) -> Result<(), Denial> {
+    let Some(folded) = own else {
+        const MESSAGE: &str = "An argument's name has characters beyond ASCII, of which some look like letters; write the tool's own name";
+        return if names.is_of_server() { Ok(()) } else { Err(Denial::new("oap.invalid_tool_arguments", MESSAGE)) };
+    };
+    // Equal values leave nothing to choose.
+    if !folded.is_empty() && seen.insert(folded.to_owned(), value.source()).is_some_and(|other| other != value.source()) {
+        const MESSAGE: &str = "Two arguments have one name but for case, `_` and `-`; tools differ in which of them they take";
+        return Err(Denial::new("oap.invalid_tool_arguments", MESSAGE));
+    }
+    Ok(())
 }
 
 /// Returns whether a folded name is that of a place: of a path, a URL or a host to tools for files or the web.

@@ -7,7 +7,7 @@ use crate::ToolInput;
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
 use super::argument_bounds::{check_braces, check_pieces, check_size};
-use super::argument_names::{ArgumentNames, are_alike, fold, is_place};
+use super::argument_names::{ArgumentNames, are_alike, check_name, fold, is_place};
 use super::argument_role::{ArgumentRole, holds};
 use super::denial::Denial;
 use super::fields::Amount;
@@ -143,9 +143,19 @@ pub(super) struct Sorted<'v> {
     pub(super) refused: Option<&'v str>,
     /// Whether there is a body of a request.
     pub(super) has_body: bool,
+    /// Whether they are written out in a text.
+    is_written: bool,
 }
 
 impl<'v> Sorted<'v> {
+    /// Sorts what stands in a text that is written out under a name.
+    pub(super) fn under(said: Said, value: Value<'v>, names: &ArgumentNames<'v>) -> Result<Self, Denial> {
+        let mut sorted = Self { is_written: true, ..Self::default() };
+        sorted.note_addresses(value, said);
+        sorted.unnamed(value, said, names)?;
+        Ok(sorted)
+    }
+
     /// Returns the texts with a role.
     pub(super) fn of(&self, role: ArgumentRole) -> impl Iterator<Item = &Cow<'v, str>> {
         self.named(role).map(|(_, text)| text)
@@ -293,7 +303,11 @@ impl<'v> Sorted<'v> {
                     (ArgumentRole::Route, Some(said)) => self.said.extend(Said::Place.addresses_in(&said).into_iter().map(Cow::Owned)),
                     (ArgumentRole::Text, Some(said)) if names.may_be_path(role.1, &said) => self.placed.push((Said::File, said)),
                     (ArgumentRole::Text, Some(said)) if names.may_be_key(role.1, &said) => self.placed.push((Said::Id, said)),
-                    (ArgumentRole::Text, Some(said)) if names.is_thing(role.1) && runs(&said) => self.unknown.push(said),
+                    (ArgumentRole::Text, Some(said))
+                        if self.is_written && (said.contains("://") || is_written_out(&said)) || names.is_thing(role.1) && runs(&said) =>
+                    {
+                        self.unknown.push(said);
+                    }
                     (ArgumentRole::Text, Some(said)) if names.may_be_remote(role.1, &said) => {
                         self.said.extend(Said::Unknown.addresses_in(&said).into_iter().map(Cow::Owned));
                     }
@@ -355,25 +369,6 @@ impl<'v> Sorted<'v> {
         self.placed.extend(value.as_text().and_then(Text::into_str).filter(is_place).map(|text| (said, text)));
         value.items().chain(value.members().map(|(_, value)| value)).for_each(|value| self.held(value, said, only_words));
     }
-}
-
-/// Checks that the folded name of an argument is in ASCII, and that no other argument of its object has it with another value.
-fn check_name<'v>(
-    own: Option<&str>,
-    value: Value<'v>,
-    names: &ArgumentNames<'v>,
-    seen: &mut HashMap<String, &'v [u8]>,
-) -> Result<(), Denial> {
-    let Some(folded) = own else {
-        const MESSAGE: &str = "An argument's name has characters beyond ASCII, of which some look like letters; write the tool's own name";
-        return if names.is_of_server() { Ok(()) } else { Err(Denial::new(INVALID, MESSAGE)) };
-    };
-    // Equal values leave nothing to choose.
-    if !folded.is_empty() && seen.insert(folded.to_owned(), value.source()).is_some_and(|other| other != value.source()) {
-        const MESSAGE: &str = "Two arguments have one name but for case, `_` and `-`; tools differ in which of them they take";
-        return Err(Denial::new(INVALID, MESSAGE));
-    }
-    Ok(())
 }
 
 fn has_control(text: &str) -> bool {

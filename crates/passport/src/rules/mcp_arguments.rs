@@ -6,18 +6,17 @@
 use std::borrow::Cow;
 
 use bash_commands::{Below, decoded};
-use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
+use tollgate_json::{DEPTH_MAX, Parser};
 
 use crate::argument_bounds::check_braces;
 use crate::argument_names::fold;
-use crate::argument_role::ArgumentRole;
 use crate::arguments::Sorted;
 
 use crate::beginning::{count_parents, is_begun, is_rooted};
 use crate::denial::{Denial, Report, report};
 use crate::look_alike::has_encoded;
 use crate::pack::Pack;
-use crate::requests::{decoded_in, quoted_in, runs};
+use crate::requests::{decoded_in, runs};
 use crate::said::Said;
 
 use super::super::file_path::{PATH_BYTES_MAX, read_path};
@@ -53,11 +52,11 @@ struct Given<'t> {
 
 /// Reports what the limits of files and of the web say of arguments that look like a path or an address.
 pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut dyn Report) {
-    let names = sorted.unknown_names.iter().filter(|name| is_place_by_name(name)).map(|name| (Said::Unknown, name));
-    let texts = sorted.unknown.iter().map(|text| (Said::Unknown, text)).chain(sorted.placed.iter().map(|(said, text)| (*said, text)));
-    let mut given = Vec::new();
-    texts.for_each(|(said, text)| read_text(call, said, Cow::Borrowed(text), 0, &mut given));
-    given.extend(names.map(|(said, text)| Given { said, text: Cow::Borrowed(text) }));
+    let mut read = Read::default();
+    if let Err(denial) = read.sorted(call, sorted, 0) {
+        return report(to, "arguments", Err(denial));
+    }
+    let Read { mut given, addresses } = read;
     given.iter_mut().for_each(|given| given.text = without_dots(std::mem::take(&mut given.text)));
     if let Err(denial) = check_braces(given.iter().map(|given| &*given.text).filter(|text| !budget::is_text(text))) {
         return report(to, "arguments", Err(denial));
@@ -103,7 +102,7 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
     }
     let named = words.find(|word| names_secret(word)).map_or(Ok(()), |word| Err(denial_of(word)));
     report(to, "secrets", named.and_then(|()| check_secrets(call)));
-    report(to, "private network", check_said(&sorted.said));
+    report(to, "private network", check_said(&addresses));
     let is_address = |given: &Given<'_>| given.text.contains("://") || given.said == Said::Url;
     if given.iter().any(is_address) {
         let said = given.iter().filter(|given| given.said == Said::Unknown).map(|given| given.text.trim());
@@ -122,27 +121,55 @@ fn check_size(call: &RuleCall<'_>, to: &mut dyn Report) {
     }
 }
 
-/// Reads the texts that an argument holds: itself, or what stands in it if it is an object or a list that is written out.
-fn read_text<'t>(call: &RuleCall<'_>, said: Said, text: Cow<'t, str>, depth: usize, given: &mut Vec<Given<'t>>) {
-    let said = if said == Said::Prose && !is_prose(&text) { Said::Unknown } else { said };
-    let shown = within(&text);
-    // Under the name of a place such a text is refused.
-    if !said.is_text() && !said.is_place() && text.contains('%') && !text.contains("://") {
-        given.extend(decoded_in(&text).map(|(name, text)| Given { said: Said::of(name, &call.names), text: text.into() }));
+/// What the arguments of a call hold.
+#[derive(Default)]
+struct Read<'t> {
+    given: Vec<Given<'t>>,
+    /// Addresses of which the tool is not known to make anything.
+    addresses: Vec<Cow<'t, str>>,
+}
+
+impl<'t> Read<'t> {
+    /// Takes what arguments hold, which have been sorted by their names.
+    fn sorted(&mut self, call: &RuleCall<'_>, sorted: &'t Sorted<'_>, depth: usize) -> Result<(), Denial> {
+        let unknown = sorted.unknown.iter().map(|text| (Said::Unknown, text));
+        let mut texts = unknown.chain(sorted.placed.iter().map(|(said, text)| (*said, text)));
+        texts.try_for_each(|(said, text)| self.text(call, said, text, depth))?;
+        let names = sorted.unknown_names.iter().filter(|name| is_place_by_name(name));
+        self.given.extend(names.map(|name| Given { said: Said::Unknown, text: Cow::Borrowed(name) }));
+        self.addresses.extend(sorted.said.iter().map(|text| Cow::Borrowed(&**text)));
+        Ok(())
     }
-    if said == Said::Program || !shown.starts_with(['{', '[', '"']) {
-        return given.push(Given { said, text: if depth == 0 { text } else { text.trim().to_owned().into() } });
-    }
-    let mut parser = Parser::new();
-    match parser.parse(shown.as_bytes(), DEPTH_MAX) {
-        Ok(value) if depth < WRITTEN_MAX => read_value(call, said, value, depth, given),
-        Err(_) if said == Said::Prose || shown.starts_with('"') => given.push(Given { said, text }),
-        _ => {
-            let parts = shown
-                .split(|char: char| char.is_whitespace() || "{}[]\"',\\".contains(char))
-                .filter(|part| !part.is_empty() && *part != ":");
-            given.extend(parts.map(|part| Given { said: Said::Unknown, text: part.to_owned().into() }));
+
+    /// Takes a text, or what stands in it if it is an object, a list or a text that is written out. The names there say what the texts are, as they do
+    /// outside.
+    fn text(&mut self, call: &RuleCall<'_>, said: Said, text: &'t str, depth: usize) -> Result<(), Denial> {
+        let said = if said == Said::Prose && !is_prose(text) { Said::Unknown } else { said };
+        // Under the name of a place such a text is refused.
+        if !said.is_text() && !said.is_place() && text.contains('%') && !text.contains("://") {
+            self.given.extend(decoded_in(text).map(|(name, text)| Given { said: Said::of(name, &call.names), text: text.into() }));
         }
+        let shown = within(text);
+        if said == Said::Program || !shown.starts_with(['{', '[', '"']) {
+            self.given.push(Given { said, text: text.into() });
+            return Ok(());
+        }
+        let mut parser = Parser::new();
+        match parser.parse(shown.as_bytes(), DEPTH_MAX) {
+            Ok(value) if depth < WRITTEN_MAX => {
+                let (sorted, mut inner) = (Sorted::under(said, value, &call.names)?, Read::default());
+                inner.sorted(call, &sorted, depth + 1)?;
+                self.given.extend(inner.given.into_iter().map(|Given { said, text }| Given { said, text: text.into_owned().into() }));
+                self.addresses.extend(inner.addresses.into_iter().map(|text| Cow::Owned(text.into_owned())));
+            }
+            Err(_) if said == Said::Prose || shown.starts_with('"') => self.given.push(Given { said, text: text.into() }),
+            _ => {
+                let parts = shown.split(|char: char| char.is_whitespace() || "{}[]\"',\\".contains(char));
+                let parts = parts.filter(|part| !part.is_empty() && *part != ":");
+                self.given.extend(parts.map(|part| Given { said: Said::Unknown, text: part.into() }));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -153,42 +180,6 @@ fn within(text: &str) -> &str {
     let fenced = shown.get(..4).filter(|language| language.eq_ignore_ascii_case("json")).and_then(|_| shown.get(4..)).unwrap_or(shown);
     let shown = fenced.trim_start_matches(is_around);
     if shown.starts_with(['{', '[']) { shown.trim_end_matches(is_around) } else { text.trim() }
-}
-
-/// Reads the texts and names at any depth of a value that is written out in a text. The names say what the texts are, as they do outside.
-fn read_value(call: &RuleCall<'_>, said: Said, value: Value<'_>, depth: usize, given: &mut Vec<Given<'_>>) {
-    let mut open = vec![(said, value)];
-    while let Some((said, value)) = open.pop() {
-        // Half of a surrogate pair is no name of anything.
-        if let Some(text) = value.as_text().and_then(Text::into_str) {
-            read_text(call, said, text.into_owned().into(), depth + 1, given);
-        } else if value.shape() == Shape::Number && said == Said::Host {
-            given.push(Given { said, text: String::from_utf8_lossy(value.source()).into_owned().into() });
-        }
-        open.extend(value.items().map(|item| (said, item)));
-        for (key, value) in value.members() {
-            let name = key.as_text().and_then(Text::into_str).unwrap_or_default();
-            let role = fold(&name).and_then(|name| call.names.role(&name));
-            let is_place = said == Said::File || said.may_be_url() && name.contains(['.', '/', '\\', '~']);
-            let as_key = if said == Said::Host || is_place { said } else { Said::Unknown };
-            open.push((as_key, key));
-            match role {
-                Some((ArgumentRole::Text, role)) => {
-                    let text = value.as_text().and_then(Text::into_str).filter(|_| call.names.may_be_program(role));
-                    let quoted = text.iter().flat_map(|text| quoted_in(role, text));
-                    given.extend(quoted.map(|(said, piece)| Given { said, text: piece.to_owned().into() }));
-                    let is_said =
-                        |text: &str| !text.contains("://") && !call.names.may_be_path(role, text) && !within(text).starts_with(['{', '[']);
-                    match value.as_text().and_then(Text::into_str) {
-                        Some(text) if said.is_place() && !text.contains(char::is_whitespace) => open.push((said, value)),
-                        Some(text) if is_said(&text) => {}
-                        _ => open.push((Said::Unknown, value)),
-                    }
-                }
-                _ => open.push((Said::of(&name, &call.names), value)),
-            }
-        }
-    }
 }
 
 /// Returns a long text without components that lead nowhere: they do not make a text of a path.
