@@ -128,7 +128,8 @@ impl Rules for McpLimits {
             }
             Err(denial) => report(to, "servers", Err(denial)),
         }
-        if let Some(root) = call.arguments.0 {
+        let lists = [&self.allowed_servers, &self.blocked_servers, &self.allowed_tools, &self.blocked_tools];
+        if let Some(root) = call.arguments.0.filter(|_| lists.iter().any(|list| !matches!(list, Field::Absent))) {
             report(to, "tools", called::check(self, "", root, false, 0));
         }
         match call.arguments.sorted(&call.names) {

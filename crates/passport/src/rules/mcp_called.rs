@@ -2,12 +2,15 @@
 
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
-use super::super::super::argument_names::{are_alike, fold};
+use super::super::super::argument_names::are_alike;
 use super::super::super::said::words_of;
-use super::{Denial, Field, McpLimits, NameSet, TOOL_DENIED, check_limit, read_name};
+use super::{Denial, Field, McpLimits, NameSet, TOOL_DENIED, check_limit, read_name, server};
 
-/// TABLE: names of arguments under which a tool is named, without case and punctuation.
-const TOOL_NAMES: &str = "function functionname recipientname tool toolid toolname";
+/// TABLE: names of arguments under which a tool is named.
+const TOOL_NAMES: [&str; 6] = ["function", "function_name", "recipient_name", "tool", "tool_id", "tool_name"];
+
+/// TABLE: names of arguments under which the server of a tool is named.
+const SERVER_NAMES: [&str; 3] = ["mcp_server", "server", "server_name"];
 
 /// The longest name of a tool, in bytes.
 const NAME_BYTES_MAX: usize = 256;
@@ -31,6 +34,7 @@ pub(super) fn check(limits: &McpLimits, key: &str, value: Value<'_>, has_argumen
         Shape::Object | Shape::Array => true,
         _ => value.as_text().and_then(Text::into_str).is_some_and(|text| is_written(&text)),
     };
+    let has_name = value.members().any(|(key, _)| key.as_text().and_then(Text::into_str).is_some_and(|key| is_tool(&key)));
     let has_arguments = is_tool(key) || value.members().any(|(_, inner)| holds(inner));
     value.members().try_for_each(|(key, inner)| {
         let key = key.as_text().and_then(Text::into_str).unwrap_or_default();
@@ -38,13 +42,23 @@ pub(super) fn check(limits: &McpLimits, key: &str, value: Value<'_>, has_argumen
         if holds(inner) {
             check_name(limits, "", &key, false)?;
         }
+        if let Some(name) = inner.as_text().and_then(Text::into_str)
+            && has_name
+            && SERVER_NAMES.iter().any(|known| are_alike(known, &key))
+        {
+            limits.check_servers(&[server(&name).into()]).map_err(|_| denied())?;
+        }
         check(limits, &key, inner, has_arguments, depth)
     })
 }
 
+fn denied() -> Denial {
+    Denial::new(TOOL_DENIED, "An argument names a tool or a server that is not allowed, and a server may call it")
+}
+
 /// Returns whether a name is one under which a tool is named.
 fn is_tool(key: &str) -> bool {
-    fold(key).is_some_and(|name| TOOL_NAMES.split(' ').any(|known| known == name))
+    TOOL_NAMES.iter().any(|known| are_alike(known, key))
 }
 
 /// Returns whether a text may be an object, a list or a text that is written out.
@@ -59,8 +73,6 @@ fn check_name(limits: &McpLimits, key: &str, text: &str, has_arguments: bool) ->
     if text.is_empty() || text.len() > NAME_BYTES_MAX || !is_tool && text.contains(char::is_whitespace) {
         return Ok(());
     }
-    const MESSAGE: &str = "An argument names a tool that is not allowed, and a server may call it";
-    let denied = || Denial::new(TOOL_DENIED, MESSAGE);
     if text.starts_with("mcp__") {
         let names = read_name(text)?;
         return limits.check_servers(&names.servers).and_then(|()| limits.check_tools(&names.tools)).map_err(|_| denied());
