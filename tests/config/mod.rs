@@ -85,6 +85,8 @@ fn what_is_written_is_in_force() {
 fn what_is_printed_can_be_loaded() {
     let cases = vec![
         "",
+        // The file that people copy from.
+        include_str!("../../config/example.yaml"),
         "safety_finish_reason: {enabled: false}",
         "safety_finish_reason: {detectors: [{use: gemini_safety, config: {finish_reasons: [SAFETY]}}]}",
         "guardrails: {enabled: true, fail_closed: false, providers: [{use: allowlist, config: {allowed_tools: [a]}}, {use: allowlist, config: {denied_tools: [b]}}]}",
