@@ -71,8 +71,8 @@ fn values(arguments: &[Argument], from: usize, valued: &str, flags: &str) -> Vec
     found
 }
 
-/// Returns the address of another machine that a word holds: behind a scheme, in the form of `scp`, or in front of what `go`, `docker` and
-/// `terraform` fetch by the name of a host. Buckets and files have schemes too, and no host.
+/// Returns the address of another machine that a word holds: behind a scheme, in the form of `scp`, or as the host in front of a module or a
+/// repository that `go`, `docker` and `terraform` fetch. Buckets and files have schemes too, and no host.
 #[must_use]
 pub fn address(program: &str, text: &str) -> Option<String> {
     const OF_HOSTS: [&str; 5] = ["ftp", "git", "oci", "rsync", "ssh"];
@@ -81,12 +81,23 @@ pub fn address(program: &str, text: &str) -> Option<String> {
     };
     if let Some((front, rest)) = text.split_once("://") {
         let scheme = front.rsplit(|char: char| !char.is_ascii_alphanumeric()).next().unwrap_or_default().to_ascii_lowercase();
+        // Settings that `kubectl` writes down are not fetched.
+        let is_setting = program == "kubectl" && front.matches('=').count() > usize::from(front.starts_with('-'));
         let host = rest.split(['/', '?', '#']).next().and_then(|authority| authority.rsplit('@').next()).unwrap_or_default();
         return match scheme.as_str() {
+            _ if is_setting => None,
             "http" | "https" => Some(format!("{scheme}://{rest}")),
             scheme => (OF_HOSTS.contains(&scheme) || host.contains('.')).then(|| format!("https://{host}/")),
         };
     }
+    // `npm` needs no slashes behind a scheme, and some schemes are the host of a repository.
+    let takes_short = matches!(program, "bun" | "npm" | "pnpm" | "yarn");
+    let short = |(scheme, rest): (&str, &str)| match scheme.rsplit(['+', '@', '=']).next().unwrap_or_default() {
+        "http" | "https" => rest.trim_start_matches('/').split('/').next().map(str::to_owned),
+        host @ ("bitbucket" | "gist" | "github" | "gitlab") => Some(format!("{host}.com")),
+        _ => None,
+    };
+    let shortened = text.split_once(':').filter(|(_, rest)| takes_short && rest.contains(['.', '/'])).and_then(short);
     let copied = text.split_once('@').filter(|(user, _)| !user.is_empty()).and_then(|(_, rest)| rest.split_once(':'));
     let fetched = match program {
         "docker" | "nerdctl" | "podman" => Some(text).filter(|text| text.starts_with("github.com/")),
@@ -94,8 +105,8 @@ pub fn address(program: &str, text: &str) -> Option<String> {
         "terraform" | "tofu" => text.trim_start_matches('-').strip_prefix("from-module="),
         _ => None,
     };
-    let host = copied.map(|(host, _)| host).or_else(|| fetched?.split(['/', '@']).next());
-    host.filter(|host| is_host(host)).map(|host| format!("https://{host}/"))
+    let host = copied.map(|(host, _)| host).or_else(|| fetched?.split(['/', '@']).next()).filter(|host| is_host(host));
+    shortened.or_else(|| host.map(str::to_owned)).map(|host| format!("https://{host}/"))
 }
 
 fn texts_of_gh(arguments: &[Argument]) -> Vec<usize> {
