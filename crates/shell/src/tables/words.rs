@@ -97,8 +97,8 @@ pub fn is_worded(program: &str) -> bool {
     (matches!(words_of(program), None | Some(Words::Targets)) || is_sender(program)) && !formatters::is_formatter(program)
 }
 
-/// Returns whether the word at a place, which no entry has, may be an address from which a program fetches. What stands behind the words of a
-/// program is for what it runs.
+/// Returns whether the word at a place, which no entry has, may be an address from which a program fetches. Words that
+/// the program hands on are for the script that it runs.
 #[must_use]
 pub fn may_fetch(program: &str, arguments: &[Argument], index: usize, is_listed: bool) -> bool {
     let is_own = handed_on(program, arguments).is_none_or(|end| index <= end || program == "go");
@@ -279,13 +279,14 @@ pub(super) fn entered(program: &str, arguments: &[Argument]) -> Vec<usize> {
     has_files.then(|| scanned(program, arguments)).flatten().map(|scan| scan.entered).unwrap_or_default()
 }
 
-/// Returns whether a program works in the folder at hand, and may write there: it builds, and no option names another folder, or `git` brings
-/// there what has been committed or stashed.
+/// Returns whether a program works in the folder at hand, and may write there: it builds, and no option names another folder, or it brings files
+/// there that have been committed or stashed.
 #[must_use]
 pub fn works_here(program: &str, arguments: &[Argument]) -> bool {
-    const BRINGS: &str = "am apply checkout cherry-pick merge pull rebase revert stash switch";
+    const BRINGS: &str = "am apply bisect checkout cherry-pick merge pull rebase revert stash submodule switch";
     let subcommand = || arguments.get(git_subcommand(arguments)).map_or("", |subcommand| subcommand.text.as_str());
-    program == "git" && is_in(BRINGS, subcommand())
+    matches!(program, "hg" | "svn")
+        || program == "git" && is_in(BRINGS, subcommand())
         || table(program).is_some_and(Program::has_folder) && entered(program, arguments).is_empty()
 }
 
