@@ -3,10 +3,13 @@
 //! Behind `cd DIR &&` a command runs only if the `cd` has succeeded, so that its folder is known. Behind `||`, `;` and `&`, in the other branch of
 //! an `if`, and around a loop with a `cd` in it, the folder may be any that the line goes to. What a subshell does is over with it.
 
+use rustc_hash::FxHashSet;
+
 use super::argument::{Argument, Certainty};
 use super::files::{Below, FileOperand, FileUse, may_move};
 use super::grammar::{Access, Command, Construct, End, List};
-use super::tables::held_by_links;
+use super::reached::Reached;
+use super::tables::{CLIMBS, climbing_link, held_by_links, makes_links, moves_links};
 use super::walk::Walk;
 
 /// Files and folders with relative paths that are seen from a folder which is not known.
@@ -94,14 +97,13 @@ impl Walk<'_> {
 
     /// Notes a name of which a part is a number that the line computes: any digits may stand there.
     pub(super) fn number(&mut self, argument: &Argument, path: &str, access: Access) {
-        if argument.is_numbered {
-            let path = path.replace('1', "[0-9]");
+        if let Some(path) = Argument::with_any_digits(std::slice::from_ref(argument), path) {
             self.spend(path.len());
             self.operand(FileOperand { is_glob: true, ..FileOperand::new(path, access) });
         }
     }
 
-    /// Notes what symbolic links lead to from any folder: they may be moved, and so may the folders in which they lie.
+    /// Notes the targets of symbolic links as they are seen from any folder: the links may be moved, and so may the folders in which they lie.
     pub(super) fn links(&mut self, name: &str, arguments: &[Argument]) {
         for (index, path) in held_by_links(name, arguments) {
             if self.is_over() {
@@ -109,8 +111,15 @@ impl Walk<'_> {
             }
             self.spend(path.len());
             let is_glob = arguments.get(index).is_some_and(|argument| argument.certainty != Certainty::Known);
-            let operand = FileOperand { is_glob, below: Below::Moves, ..FileOperand::new(path, Access::Read) };
+            let operand = FileOperand { is_glob, below: Below::Moves, ..FileOperand::new(path.to_owned(), Access::Read) };
             self.operands.extend([FileOperand { access: Access::Write, ..operand.clone() }, operand]);
+        }
+    }
+
+    /// Refuses what [`doubtful_link`] finds.
+    pub(super) fn hold_links(&mut self) {
+        if let Some(at) = doubtful_link(&self.reached, &self.files).filter(|_| self.allow.is_some()) {
+            self.doubt_of(Some("ln".to_owned()), Construct::Argument(CLIMBS), at);
         }
     }
 
@@ -156,4 +165,35 @@ impl Walk<'_> {
         self.operands.extend(operands.into_iter().flat_map(in_folders));
         self.searched.extend(searched.into_iter().flat_map(in_folders));
     }
+}
+
+/// Returns where a line has a link that leads upwards beside a command that may move it, since from there it leaves another folder, or a path that
+/// leads out of a link, since that is the way to the folder above its target.
+fn doubtful_link(reached: &[Reached], files: &[FileUse]) -> Option<usize> {
+    let commands = || reached.iter().filter_map(|reached| reached.words.split_first()).map(|(program, words)| (base(program), words));
+    let links = || commands().filter(|(name, words)| makes_links(name, words));
+    let climbing = links().find_map(|(name, words)| words.get(climbing_link(name, words)?)).map(|word| word.at);
+    if let Some(at) = climbing.filter(|_| commands().any(|(name, words)| moves_links(name, words))) {
+        return Some(at);
+    }
+    let names: FxHashSet<&str> = links().flat_map(|(_, words)| words).map(base).filter(|name| !matches!(*name, "" | "." | "..")).collect();
+    let enters = |path: &str| path.split('/').any(|part| names.contains(part));
+    let leaves = |path: &str| {
+        let mut parts = path.split('/').skip_while(|part| !names.contains(part) && !part.contains(['*', '?', '[']));
+        parts.any(|part| part == "..")
+    };
+    let goes_in = commands().any(|(name, words)| name == "cd" && words.iter().any(|word| enters(&word.text)));
+    let leaving = || {
+        commands().find_map(|(name, words)| {
+            let is_other = goes_in && name != "cd" && !makes_links(name, words);
+            words.iter().find(|word| leaves(&word.text) || is_other && word.text.starts_with("..")).map(|word| word.at)
+        })
+    };
+    let opened = || files.iter().find(|file| leaves(&file.path)).map(|file| file.at);
+    if names.is_empty() { None } else { leaving().or_else(opened) }
+}
+
+/// Returns the last part of a path.
+fn base(word: &Argument) -> &str {
+    word.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
 }

@@ -8,7 +8,7 @@ pub(super) fn reads_elsewhere(command: &Command) -> bool {
     command.redirects.iter().any(is_input)
 }
 
-/// Returns whether all that follows reads what a command says: `exec` without a command takes the input for the shell itself.
+/// Returns whether the commands behind a command read the input that it names: `exec` without a command takes the input for the shell itself.
 pub(super) fn feeds_others(simple: &Simple, redirects: &[Redirect]) -> bool {
     let is_one_of = |word: Option<&Word>, words: &[&str]| word.and_then(Word::as_text).is_some_and(|word| words.contains(&word));
     let is_exec = is_one_of(simple.words.first(), &["builtin", "command", "exec"]) && is_one_of(simple.words.last(), &["exec", "--"]);

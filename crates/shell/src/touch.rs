@@ -60,7 +60,7 @@ impl Walk<'_> {
                 _ if self.budget == 0 => break,
                 // `find` and `fd` look for names without a dot beside hidden names too, but `fd` asks for a hidden name by its dot.
                 Touch::Pattern(pattern) if is_shown && !(name.starts_with("fd") && pattern.contains('.')) => {}
-                Touch::Pattern(pattern) => self.patterns.push(pattern),
+                Touch::Pattern(pattern) => self.patterns.push(Argument::with_any_digits(arguments, &pattern).unwrap_or(pattern)),
                 Touch::File { index, path, access } => {
                     let Some(argument) = arguments.get(index) else { continue };
                     if files::is_harmless_device(&path) {
@@ -290,6 +290,7 @@ impl Walk<'_> {
         if self.directories.is_beyond() && self.names_relative && self.allow.is_some() {
             self.doubt(Construct::Directory, 0);
         }
+        self.hold_links();
         if self.directories.has_moved() {
             for at in std::mem::take(&mut self.relative_programs) {
                 self.doubt(Construct::RelativeProgram, at);

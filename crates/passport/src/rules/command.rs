@@ -135,7 +135,7 @@ fn is_foreign_pattern(pattern: &str) -> bool {
 fn check_words(checked: &Checked) -> Result<(), Denial> {
     if checked.prints_secrets {
         const MESSAGE: &str =
-            "Command prints what holds secrets by its nature, such as the environment, tokens or settings; ask for what is needed by name";
+            "Command prints or hands on what holds secrets, such as the environment, tokens or settings; ask for what is needed by name";
         return Err(Denial::new("oap.blocked_pattern", MESSAGE));
     }
     let mut is_secret = checked.patterns.iter().any(|pattern| pattern.len() > PATH_BYTES_MAX || secrets::secret_pattern(pattern));

@@ -221,6 +221,7 @@ fn instead_of_argument(what: &str) -> &'static str {
         tables::LITERAL => "write its text, or begin it with ./",
         tables::NAMED => "have the list of allowed commands name it, with {word}, {path} or {any} in the place of what changes",
         tables::ASKS => "run it without a pipe or another input",
+        tables::CLIMBS => "write paths from the root",
         tables::FEEDS => "give the input to the command that reads it",
         tables::NEEDED => "write an option such as -m or --check, or have the list of allowed commands name the subcommand",
         tables::COMPUTED_NAME | tables::COMPUTED_WORD => "run the commands in it first, and write what they print",

@@ -65,14 +65,14 @@ pub(super) fn of_compression(program: &str, arguments: &[Argument]) -> Vec<Touch
     scan.operands.iter().filter(|_| !is_printed(&scan)).filter_map(|index| names(*index)).flatten().collect()
 }
 
-/// TABLE: programs that look for a file by its name with an ending, where there is none by the name alone.
+/// TABLE: programs that look for a file by its name with an ending, where no file has the name alone.
 const COMPLETED: [(&str, &str); 3] = [
     ("gunzip gzcat gzip uncompress zcat zcmp zdiff zegrep zfgrep zgrep zless zmore", ".gz .z -z .Z"),
     ("pigz unpigz", ".gz -gz .z -z _z .Z .zz -zz .zip .ZIP .tgz"),
     ("unzip zipinfo", ".zip .ZIP"),
 ];
 
-/// What a program touches of files that it finds by names with endings of its own.
+/// Returns the files that a program finds by their names with endings of its own.
 pub(super) fn completed(program: &str, arguments: &[Argument], touched: &[Touch]) -> Vec<Touch> {
     let Some((_, endings)) = COMPLETED.iter().find(|(names, _)| is_in(names, program)) else { return Vec::new() };
     let ended = |touch: &Touch| match touch {
@@ -226,8 +226,8 @@ pub(super) fn of_unzip(arguments: &[Argument]) -> Option<Touch> {
     unzipped_to(arguments).map(|(index, path)| Touch::File { index, path: path.to_owned(), access: Access::Write })
 }
 
-/// What `zip` touches beside its operands: the archive with the ending that it puts behind a name without one, and any file that the archive or
-/// its input names.
+/// Returns the files that `zip` touches beside its operands: the archive with the ending that it puts behind a name without an ending, and any
+/// file that the archive or its input names.
 pub(super) fn named_by_zip(arguments: &[Argument], operands: &[usize]) -> Vec<Touch> {
     let Some((index, name)) = operands.first().and_then(|index| Some((*index, &arguments.get(*index)?.text))) else { return Vec::new() };
     let archive = Touch::File { index, path: format!("{name}.zip"), access: Access::Write };
@@ -235,12 +235,12 @@ pub(super) fn named_by_zip(arguments: &[Argument], operands: &[usize]) -> Vec<To
     std::iter::once(archive).chain(found).collect()
 }
 
-/// Returns whether `zip` takes the names of files from its archive or its input, since the line names none.
+/// Returns whether `zip` takes the names of files from its archive or its input, since the line names no file.
 pub(super) fn renews(arguments: &[Argument]) -> bool {
     let is_long = |word: &&str| has(arguments, &[], word);
     let is_asked = has(arguments, &['f', 'u', '@'], "filesync") || ["freshen", "names-stdin", "update"].iter().any(is_long);
     let is_synced = arguments.iter().any(|argument| argument.text.starts_with("-FS"));
-    // What stands behind these chooses among names.
+    // Words behind these options choose among names.
     let names_none = operands("zip", arguments).len() < 2 || has(arguments, &['i', 'x'], "include");
     (is_asked || is_synced) && names_none
 }

@@ -42,27 +42,57 @@ pub(super) fn seen_from_link(touched: &mut Vec<Touch>) {
     touched.append(&mut below);
 }
 
-/// Returns what symbolic links hold as it is seen from any folder to which they may be moved: relative paths without the steps up in front, each
-/// with the place of its argument. With `-r` a link holds an end of the path of its target.
+/// Returns whether a program makes symbolic links.
 #[must_use]
-pub fn held_by_links(program: &str, arguments: &[Argument]) -> Vec<(usize, String)> {
-    let is_linking = match program {
+pub fn makes_links(program: &str, arguments: &[Argument]) -> bool {
+    match program {
         "ln" => has(arguments, &['s'], "symbolic"),
         "cp" => has(arguments, &['s'], "symbolic-link"),
         _ => false,
-    };
-    let mut sources = if is_linking { operands(program, arguments) } else { Vec::new() };
+    }
+}
+
+/// Returns the targets of symbolic links as they are seen from any folder to which the links may be moved: relative paths without the steps up in
+/// front, each with the place of its argument. With `-r` a link holds an end of the path of its target.
+#[must_use]
+pub fn held_by_links<'a>(program: &str, arguments: &'a [Argument]) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
+    let mut sources = if makes_links(program, arguments) { operands(program, arguments) } else { Vec::new() };
     if sources.len() > 1 && targets(arguments).is_empty() {
         sources.pop();
     }
     let holds_end = program == "ln" && has(arguments, &['r'], "relative");
-    let held = |index: usize| {
+    sources.into_iter().flat_map(move |index| {
         let text = arguments.get(index).map_or("", |argument| argument.text.as_str());
         let whole = Some(without_climbs(text)).filter(|_| holds_end || !text.starts_with(['/', '~']));
-        let ends = text.match_indices('/').filter(|_| holds_end).filter_map(|(at, _)| text.get(at..)).map(without_climbs);
-        whole.into_iter().chain(ends).map(move |path| (index, path.to_owned()))
-    };
-    sources.into_iter().flat_map(held).collect()
+        let ends = text.match_indices('/').filter(move |_| holds_end).filter_map(move |(at, _)| text.get(at..)).map(without_climbs);
+        whole.into_iter().chain(ends).map(move |path| (index, path))
+    })
+}
+
+/// Says of a link that it leads upwards where the line may move it, and of a path that it leads out of a link.
+pub const CLIMBS: &str = "a path that leads up beside a link";
+
+/// Returns the place of a target of a symbolic link that leads upwards.
+#[must_use]
+pub fn climbing_link(program: &str, arguments: &[Argument]) -> Option<usize> {
+    let holds_end = has(arguments, &['r'], "relative");
+    let climbs = |index: &usize| arguments.get(*index).is_some_and(|argument| argument.text.split('/').any(|part| part == ".."));
+    held_by_links(program, arguments).map(|(index, _)| index).find(|index| holds_end || climbs(index))
+}
+
+/// Returns whether a program may move links, or copy them as such.
+#[must_use]
+pub fn moves_links(program: &str, arguments: &[Argument]) -> bool {
+    match program {
+        "mv" | "rsync" | "tar" | "gtar" | "bsdtar" => true,
+        "git" => arguments.iter().any(|argument| argument.text == "mv"),
+        "cp" => {
+            has(arguments, &['a', 'd', 'r', 'R', 'P'], "archive")
+                || has(arguments, &[], "recursive")
+                || has(arguments, &[], "no-dereference")
+        }
+        _ => false,
+    }
 }
 
 /// Returns a path without the steps up, and those that lead nowhere, in front of it.
@@ -74,7 +104,7 @@ fn without_climbs(path: &str) -> &str {
     if matches!(rest, "" | "..") { "." } else { rest }
 }
 
-/// What `diff` reads where one of two operands is a folder: the file in it that has the name of the other.
+/// Returns the files that `diff` reads where an operand is a folder: the file in it that has the name of the other operand.
 pub(super) fn met(arguments: &[Argument], operands: &[usize]) -> Vec<Touch> {
     let [first, second] = *operands else { return Vec::new() };
     let is_device = |index: &usize| arguments.get(*index).is_some_and(|argument| is_harmless_device(&argument.text));
@@ -87,14 +117,14 @@ pub(super) fn met(arguments: &[Argument], operands: &[usize]) -> Vec<Touch> {
     pairs.flat_map(|pair| placed(arguments, pair, None)).map(read).collect()
 }
 
-/// What `split` writes: files whose names begin with what may be its prefix.
+/// Returns the files that `split` writes: their names begin with a word that may be its prefix.
 pub(super) fn parts(arguments: &[Argument], operands: &[usize]) -> Vec<Touch> {
     let named = operands.iter().skip(1).filter_map(|index| Some((*index, arguments.get(*index)?.text.as_str())));
     let prefixes = named.chain(operands.first().map(|index| (*index, "x")));
     prefixes.map(|(index, prefix)| Touch::File { index, path: format!("{prefix}*"), access: Access::Write }).collect()
 }
 
-/// What `go build` writes where no option names a file: a program with the name of its package, in the folder at hand.
+/// Returns the program that `go build` writes where no option names a file: it has the name of its package, and lies in the folder at hand.
 pub(super) fn built_by_go(arguments: &[Argument]) -> Vec<Touch> {
     let is_build = arguments.iter().any(|argument| argument.text == "build") && !has(arguments, &['o'], "o");
     let named = |index: usize| {

@@ -61,7 +61,7 @@ pub use formatters::expands_patterns;
 pub use git::{ASKS, asks, clone_operands};
 pub use git_files::{is_from_root, pathspec_folders};
 pub use left_out::left_out;
-pub use linked::held_by_links;
+pub use linked::{CLIMBS, climbing_link, held_by_links, makes_links, moves_links};
 pub use looking::{HIDDEN_ONES, UNHELD, is_everything, only_names};
 pub use options::Options;
 pub use outputs::outputs;

@@ -224,7 +224,7 @@ fn hands_variables(texts: &[&str]) -> bool {
     let builds = texts.get(at) == Some(&"build");
     let is_variable = |value: &str| !value.is_empty() && !value.contains('=') && !is_in(HARMLESS_VARIABLES, value);
     let mut rest = texts.iter().skip(at + 1).copied().peekable();
-    // What stands behind an image is for the container.
+    // Words behind an image are for the container.
     while let Some(text) = rest.next_if(|text| builds || text.starts_with('-') && *text != "--") {
         let (option, attached) = match text.strip_prefix("--") {
             Some(long) => long.split_once('=').map_or((long, ""), |(option, value)| (option, value)),
