@@ -108,10 +108,11 @@ impl Walk<'_> {
         let may_be_empty = !argument.text.is_empty() || next.is_empty() || is_range;
         let form = output::form(list).filter(|form| *form == Form::Number || may_be_empty);
         let is_alone = argument.text.is_empty() && next.is_empty();
+        let number = output::number(list).unwrap_or_default();
         match form {
-            // Of any other word than a name of a file a number stands for all.
-            Some(Form::Number) => {
-                argument.text.push_str(&output::number(list).unwrap_or_default());
+            // A number stands for all, but in the name of a file. How many digits a count has is not known.
+            Some(Form::Number) if number.len() > 1 || is_alone || argument.text.starts_with('-') => {
+                argument.text.push_str(&number);
                 argument.is_numbered = true;
                 (Certainty::Known, true)
             }

@@ -34,7 +34,9 @@ impl Walk<'_> {
 
     /// Walks a text that a shell executes. It has no variables of the line's loops.
     pub(super) fn text(&mut self, program: &str, text: &Argument) {
-        let Some(known) = text.as_known() else { return self.doubt(Construct::ShellText, text.at) };
+        // In the text nobody knows any more which digits the line has computed.
+        let known = text.as_known().filter(|_| !text.is_numbered);
+        let Some(known) = known else { return self.doubt(Construct::ShellText, text.at) };
         // It may go elsewhere, and in a loop.
         let (outside, moves) = (self.directories.spot(), self.directories.moves());
         self.directories.lose();
