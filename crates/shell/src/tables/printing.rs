@@ -236,6 +236,7 @@ fn hands_variables(texts: &[&str]) -> bool {
         let value = if takes_next { next } else { attached.trim_start_matches('=') };
         let hands = match option {
             "e" | "env" | "build-arg" => is_variable(value),
+            "env-host" => true,
             "secret" => builds && !value.contains("src=") && !value.contains("source="),
             _ => false,
         };

@@ -42,6 +42,7 @@ fn commands_that_print_secrets_are_known() {
         "docker inspect -f '{{`}}`}}{{.Name}} {{\"}}\" | print .Config.Env}}' x",
         "docker run --rm -e TOKEN alpine env",
         "docker run -ite TOKEN alpine env",
+        "podman run --env-host alpine env",
         "docker run -eTOKEN alpine env",
         "docker run --name x --env=TOKEN alpine env",
         "docker exec -w /app -e TOKEN web env -u x",
