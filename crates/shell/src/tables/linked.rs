@@ -1,6 +1,7 @@
 //! Files that programs touch by other names than their operands: `ln`, `cp` and `mv`, and the folders that builders enter.
 
 use super::archives::extracted_to;
+use super::outputs::{entered, outputs};
 use super::touches::{Touch, operands, scan_of, targets, words};
 use super::trees::has;
 use crate::argument::Argument;
@@ -54,7 +55,6 @@ pub fn makes_links(program: &str, arguments: &[Argument]) -> bool {
 
 /// Returns the targets of symbolic links as they are seen from any folder to which the links may be moved: relative paths without the steps up in
 /// front, each with the place of its argument. With `-r` a link holds an end of the path of its target.
-#[must_use]
 pub fn held_by_links<'a>(program: &str, arguments: &'a [Argument]) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
     let mut sources = if makes_links(program, arguments) { operands(program, arguments) } else { Vec::new() };
     if sources.len() > 1 && targets(arguments).is_empty() {
@@ -124,15 +124,18 @@ pub(super) fn parts(arguments: &[Argument], operands: &[usize]) -> Vec<Touch> {
     prefixes.map(|(index, prefix)| Touch::File { index, path: format!("{prefix}*"), access: Access::Write }).collect()
 }
 
-/// Returns the program that `go build` writes where no option names a file: it has the name of its package, and lies in the folder at hand.
+/// Returns the program that `go build` writes: it has the name of its package, and lies in the folder that an option names, or in the folder at
+/// hand.
 pub(super) fn built_by_go(arguments: &[Argument]) -> Vec<Touch> {
-    let is_build = arguments.iter().any(|argument| argument.text == "build") && !has(arguments, &['o'], "o");
+    let is_build = arguments.iter().any(|argument| argument.text == "build");
+    let entered = entered(arguments, "C").unwrap_or(".").to_owned();
+    let folder = outputs("go", arguments).into_iter().map(|(_, path)| path).next().unwrap_or(entered);
     let named = |index: usize| {
         let name = arguments.get(index)?.text.trim_end_matches('/').rsplit('/').next()?;
-        let path = name.split('@').next()?.trim_end_matches(".go").to_owned();
+        let path = format!("{folder}/{}", name.split('@').next()?.trim_end_matches(".go"));
         Some(Touch::File { index, path, access: Access::Write }).filter(|_| !matches!(name, "" | "." | ".." | "..."))
     };
-    words(arguments).into_iter().skip(1).filter(|_| is_build).filter_map(named).collect()
+    words(arguments).into_iter().skip(1).filter(|_| is_build && folder.len() <= PATH_BYTES_MAX).filter_map(named).collect()
 }
 
 /// The longest path of Linux, in bytes. No file lies behind a longer one.

@@ -44,7 +44,7 @@ pub fn outputs(program: &str, arguments: &[Argument]) -> Vec<(usize, String)> {
 }
 
 /// Returns the folder that a program enters by an option before it does anything.
-fn entered<'a>(arguments: &'a [Argument], option: &str) -> Option<&'a str> {
+pub(super) fn entered<'a>(arguments: &'a [Argument], option: &str) -> Option<&'a str> {
     arguments.iter().enumerate().find_map(|(index, argument)| {
         let value = argument.text.strip_prefix('-')?.trim_start_matches('-').strip_prefix(option)?;
         match value.strip_prefix('=') {
