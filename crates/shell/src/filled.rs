@@ -27,7 +27,10 @@ impl Walk<'_> {
                 }
                 _ => {}
             }
-            self.urls.extend(tables::address(name, &argument.text).filter(|_| place != Place::Url));
+            // The path of a file is no host without a scheme.
+            let is_file =
+                place == Place::Path && matches!(name, "curl" | "http" | "https" | "wget" | "xh") && !argument.text.contains("://");
+            self.urls.extend(tables::address(name, &argument.text).filter(|_| place != Place::Url && !is_file));
         }
     }
 

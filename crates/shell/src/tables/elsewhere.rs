@@ -72,7 +72,7 @@ fn values(arguments: &[Argument], from: usize, valued: &str, flags: &str) -> Vec
 }
 
 /// Returns the address of another machine that a word holds: behind a scheme, in the form of `scp`, or as the host in front of a module or a
-/// repository that `go`, `docker` and `terraform` fetch. Buckets and files have schemes too, and no host.
+/// repository that `go`, `docker` and `terraform` fetch. To `curl` a host alone is an address. Buckets and files have schemes too, and no host.
 #[must_use]
 pub fn address(program: &str, text: &str) -> Option<String> {
     const OF_HOSTS: [&str; 5] = ["ftp", "git", "oci", "rsync", "ssh"];
@@ -91,7 +91,7 @@ pub fn address(program: &str, text: &str) -> Option<String> {
         };
     }
     // `npm` needs no slashes behind a scheme, and some schemes are the host of a repository.
-    let takes_short = matches!(program, "bun" | "npm" | "pnpm" | "yarn");
+    let takes_short = matches!(program, "bun" | "bunx" | "npm" | "npx" | "pnpm" | "yarn");
     let short = |(scheme, rest): (&str, &str)| match scheme.rsplit(['+', '@', '=']).next().unwrap_or_default() {
         "http" | "https" => rest.trim_start_matches('/').split('/').next().map(str::to_owned),
         host @ ("bitbucket" | "gist" | "github" | "gitlab") => Some(format!("{host}.com")),
@@ -100,7 +100,8 @@ pub fn address(program: &str, text: &str) -> Option<String> {
     let shortened = text.split_once(':').filter(|(_, rest)| takes_short && rest.contains(['.', '/'])).and_then(short);
     let copied = text.split_once('@').filter(|(user, _)| !user.is_empty()).and_then(|(_, rest)| rest.split_once(':'));
     let fetched = match program {
-        "docker" | "nerdctl" | "podman" => Some(text).filter(|text| text.starts_with("github.com/")),
+        "curl" | "http" | "https" | "wget" | "xh" => Some(text),
+        "docker" | "kubectl" | "nerdctl" | "podman" => Some(text).filter(|text| text.starts_with("github.com/")),
         "go" => Some(text).filter(|text| text.contains('@')),
         "terraform" | "tofu" => text.trim_start_matches('-').strip_prefix("from-module="),
         _ => None,
