@@ -75,7 +75,7 @@ pub const CLIMBS: &str = "a path that leads up beside a link";
 /// Returns the place of a target of a symbolic link that leads upwards.
 #[must_use]
 pub fn climbing_link(program: &str, arguments: &[Argument]) -> Option<usize> {
-    let holds_end = has(arguments, &['r'], "relative");
+    let holds_end = program == "ln" && has(arguments, &['r'], "relative");
     let climbs = |index: &usize| arguments.get(*index).is_some_and(|argument| argument.text.split('/').any(|part| part == ".."));
     held_by_links(program, arguments).map(|(index, _)| index).find(|index| holds_end || climbs(index))
 }
