@@ -40,10 +40,10 @@ pub struct Argument {
 }
 
 impl Argument {
-    /// Returns a name with any digits in the place of those of numbers that the line computes; `None` if no argument has such a number.
+    /// Returns a name with any digits in the place of those of numbers that the line computes.
     #[must_use]
-    pub fn with_any_digits(arguments: &[Self], name: &str) -> Option<String> {
-        arguments.iter().any(|argument| argument.is_numbered).then(|| name.replace('1', "[0-9]"))
+    pub fn with_any_digits(name: &str) -> String {
+        name.replace('1', "[0-9]")
     }
 
     /// Returns an argument that is known.

@@ -37,11 +37,10 @@ impl Walk<'_> {
     /// Notes the addresses in words that no entry of the list has, where a program may fetch from them.
     pub(super) fn addresses(&mut self, name: &str, arguments: &[Argument], entry: &Entry<'_>) {
         let others = tables::others(name, arguments);
-        let is_open = |index: usize| {
-            let is_authored = index + 1 < entry.given && !entry.between.contains(&index);
-            !is_authored && !others.contains(&index) && tables::may_fetch(name, arguments, index, entry.is_listed)
-        };
-        let open = arguments.iter().enumerate().filter(|(index, _)| is_open(*index));
+        let is_authored = |index: usize| index + 1 < entry.given && !entry.between.contains(&index);
+        let is_open = |index: &usize| !is_authored(*index) && others.binary_search(index).is_err();
+        let own = arguments.iter().take(tables::may_fetch(name, arguments, entry.is_listed)).enumerate();
+        let open = own.filter(|(index, _)| is_open(index));
         self.urls.extend(open.filter_map(|(_, argument)| tables::address(name, &argument.text)));
     }
 

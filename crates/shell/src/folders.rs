@@ -97,7 +97,8 @@ impl Walk<'_> {
 
     /// Notes a name of which a part is a number that the line computes: any digits may stand there.
     pub(super) fn number(&mut self, argument: &Argument, path: &str, access: Access) {
-        if let Some(path) = Argument::with_any_digits(std::slice::from_ref(argument), path) {
+        if argument.is_numbered {
+            let path = Argument::with_any_digits(path);
             self.spend(path.len());
             self.operand(FileOperand { is_glob: true, ..FileOperand::new(path, access) });
         }

@@ -54,13 +54,14 @@ impl Walk<'_> {
         let is_shown = !self.is_read_on && tables::only_names(name, arguments);
         self.note_found(name, arguments, &touches, is_shown);
         self.note_folders(name, arguments, &touches);
+        let is_numbered = arguments.iter().any(|argument| argument.is_numbered);
         for touch in touches {
             match touch {
                 // All of them go at the end.
                 _ if self.budget == 0 => break,
                 // `find` and `fd` look for names without a dot beside hidden names too, but `fd` asks for a hidden name by its dot.
                 Touch::Pattern(pattern) if is_shown && !(name.starts_with("fd") && pattern.contains('.')) => {}
-                Touch::Pattern(pattern) => self.patterns.push(Argument::with_any_digits(arguments, &pattern).unwrap_or(pattern)),
+                Touch::Pattern(pattern) => self.patterns.push(if is_numbered { Argument::with_any_digits(&pattern) } else { pattern }),
                 Touch::File { index, path, access } => {
                     let Some(argument) = arguments.get(index) else { continue };
                     if files::is_harmless_device(&path) {

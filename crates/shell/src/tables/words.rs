@@ -97,12 +97,13 @@ pub fn is_worded(program: &str) -> bool {
     (matches!(words_of(program), None | Some(Words::Targets)) || is_sender(program)) && !formatters::is_formatter(program)
 }
 
-/// Returns whether the word at a place, which no entry has, may be an address from which a program fetches. Words that
-/// the program hands on are for the script that it runs.
+/// Returns how many of the arguments, from the first, may hold addresses from which a program fetches. Words that the program hands on are for the
+/// script that it runs.
 #[must_use]
-pub fn may_fetch(program: &str, arguments: &[Argument], index: usize, is_listed: bool) -> bool {
-    let is_own = handed_on(program, arguments).is_none_or(|end| index <= end || program == "go");
-    is_own && (words_of(program) == Some(Words::Targets) || is_sender(program) && !is_listed)
+pub fn may_fetch(program: &str, arguments: &[Argument], is_listed: bool) -> usize {
+    let fetches = words_of(program) == Some(Words::Targets) || is_sender(program) && !is_listed;
+    let own = handed_on(program, arguments).filter(|_| program != "go").unwrap_or(arguments.len());
+    if fetches { own } else { 0 }
 }
 
 /// Returns whether nothing says what a program does with the files that it is given, so that it may write them too.
