@@ -1,6 +1,7 @@
 //! Files that programs touch by other names than their operands: `ln`, `cp` and `mv`, and the folders that builders enter.
 
 use super::archives::extracted_to;
+use super::looking::HIDDEN_ONES;
 use super::outputs::{entered, outputs};
 use super::touches::{Touch, operands, scan_of, targets, words};
 use super::trees::has;
@@ -135,8 +136,15 @@ pub(super) fn built_by_go(arguments: &[Argument]) -> Vec<Touch> {
         let path = format!("{folder}/{}", name.split('@').next()?.trim_end_matches(".go"));
         Some(Touch::File { index, path, access: Access::Write }).filter(|_| !matches!(name, "" | "." | ".." | "..."))
     };
-    words(arguments).into_iter().skip(1).filter(|_| is_build && folder.len() <= PATH_BYTES_MAX).filter_map(named).collect()
+    let packages = if is_build { words(arguments) } else { Vec::new() };
+    if packages.len() * folder.len() > PLACED_BYTES_MAX {
+        return vec![Touch::Pattern(HIDDEN_ONES.to_owned())];
+    }
+    packages.into_iter().skip(1).filter_map(named).collect()
 }
+
+/// How many bytes the paths of the folder of programs that are built may have together. Behind more nothing is looked at, and the line is refused.
+const PLACED_BYTES_MAX: usize = 1 << 16;
 
 /// The longest path of Linux, in bytes. No file lies behind a longer one.
 const PATH_BYTES_MAX: usize = 4096;
