@@ -2,7 +2,7 @@
 
 use super::argument::Argument;
 use super::template::Template;
-use super::{literal_words, tables};
+use super::{entry, literal_words, tables};
 
 /// A remark on an entry of a list of allowed commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +24,9 @@ pub fn remarks(allowed: &[String]) -> Vec<Remark> {
         let (says, runs_anything) = remark_on(entry)?;
         let program =
             literal_words(entry).and_then(|words| words.first().map(|word| word.rsplit('/').next().unwrap_or_default().to_owned()));
-        let is_unknown =
-            program.is_some_and(|name| !tables::is_known(&name) && !tables::is_refused(&name)) || unknown_place(entry).is_some();
+        let template = Template::read(entry).and_then(Result::ok).map(|template| template.program().to_owned());
+        let is_unknown = template.or(program).is_some_and(|name| !tables::is_known(&name) && !tables::is_refused(&name))
+            || unknown_place(entry).is_some();
         Some(Remark { index, says, runs_anything, is_unknown })
     };
     allowed.iter().enumerate().filter_map(remark).collect()
@@ -41,10 +42,7 @@ fn remark_on(entry: &str) -> Option<(String, bool)> {
         Some(Ok(template)) if template.takes_any() => {
             return Some(("has a place for any word, which may be an option or a script".to_owned(), true));
         }
-        Some(Ok(template)) => {
-            let what = tables::runs(template.program())?;
-            return Some((format!("runs {what}: what a place holds may be a script of the agent; allow it in a sandbox only"), true));
-        }
+        Some(Ok(template)) => return remark_on_template(&template),
         None => {}
     }
     if let Some(word) = unknown_place(entry) {
@@ -80,6 +78,30 @@ fn remark_on(entry: &str) -> Option<(String, bool)> {
     })
 }
 
+/// Returns what an entry with places allows beyond what it seems to: the program may run what stands in a place, or read it as code.
+fn remark_on_template(template: &Template) -> Option<(String, bool)> {
+    let name = template.program();
+    if let Some(what) = tables::runs(name) {
+        return Some((format!("runs {what}: what a place holds may be a script of the agent; allow it in a sandbox only"), true));
+    }
+    let (sample, paths) = template.sample();
+    if paths.is_empty() {
+        return None;
+    }
+    if !tables::is_known(name) {
+        return Some((
+            "is not known here: what it makes of {path} is held to the rules of files, and may be more than that".to_owned(),
+            false,
+        ));
+    }
+    let is_open = paths.iter().any(|index| !entry::knows(name, &sample, *index));
+    is_open.then(|| {
+        let says =
+            "has {path} where no file is known to stand: the program may run it, or read settings or code in it; write the word itself";
+        (says.to_owned(), true)
+    })
+}
+
 /// Returns the first word of an entry without places that looks like a place.
 fn unknown_place(entry: &str) -> Option<&str> {
     let is_like_a_place = |word: &&str| {
@@ -111,15 +133,20 @@ mod tests {
             "pytest -q {pth}",
             "git push origin main",
             "git push origin main {end}",
+            "git config core.hooksPath {path}",
+            "rsync -e {path} {path} {path}",
+            "frobnicate {path}",
+            "cat {path}",
+            "sed -n {number} {path}",
         ]
         .map(str::to_owned);
         let remarks = remarks(&list);
         let loud: Vec<usize> = remarks.iter().filter(|remark| remark.runs_anything).map(|remark| remark.index).collect();
-        assert_eq!(loud, [2, 3, 5, 8, 10]);
+        assert_eq!(loud, [2, 3, 5, 8, 10, 15, 16]);
         let unknown: Vec<usize> = remarks.iter().filter(|remark| remark.is_unknown).map(|remark| remark.index).collect();
-        assert_eq!(unknown, [7, 12]);
+        assert_eq!(unknown, [7, 12, 17]);
         let all: Vec<usize> = remarks.iter().map(|remark| remark.index).collect();
-        assert_eq!(all, [2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13]);
+        assert_eq!(all, [2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 15, 16, 17]);
         assert!(remarks[9].says.starts_with("has '{pth}', which is no place"), "{remarks:?}");
     }
 }

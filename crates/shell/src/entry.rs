@@ -180,15 +180,45 @@ fn behind_operation(arguments: &[Argument], given: usize) -> Reading {
     }
 }
 
-/// Returns what a program starts whose name, or text, fills a typed place of an entry: `timeout {number} {word}` says nothing of what runs. What
-/// an entry names itself is its author's. `places` are where such arguments stand in the line.
-pub fn started_in_places(reading: Reading, places: &[usize]) -> Vec<Started> {
+/// Reads what stands in typed places of an entry: what a program starts whose name, or text, fills a place (`timeout {number} {word}` says nothing
+/// of what runs). What an entry names itself is its author's. `places` are where such arguments stand in the line, and `filled` are those of
+/// places alone.
+///
+/// # Errors
+/// [`Unlisted`] is an argument that the table refuses where it takes a plain word: the program reads a script or an expression in it, as `sed`
+/// does, which no rule of files holds.
+pub fn in_places(name: &str, arguments: &[Argument], filled: &[(usize, Place)], places: &[usize]) -> Reading {
+    if places.is_empty() {
+        return Ok(Vec::new());
+    }
+    if let Some(unlisted) = filled.iter().find_map(|(index, place)| interpreted(name, arguments, *index, *place)) {
+        return Err(unlisted);
+    }
     let is_filled = |started: &Started| match started {
         Started::Command(words) => words.iter().any(|word| places.contains(&word.at)),
         Started::Text(text) => places.contains(&text.at),
     };
-    if places.is_empty() {
-        return Vec::new();
-    }
-    reading.unwrap_or_default().into_iter().filter(is_filled).collect()
+    // Options of the entry may not be in the table.
+    let started = read(name, arguments, arguments.len() + 1, tables::read(name, arguments)).unwrap_or_default();
+    Ok(started.into_iter().filter(is_filled).collect())
+}
+
+/// Returns whether the table of a program has an argument at this place, whatever stands in front of it.
+pub fn knows(name: &str, arguments: &[Argument], index: usize) -> bool {
+    refused_at(name, arguments, index).is_none()
+}
+
+fn refused_at(name: &str, arguments: &[Argument], index: usize) -> Option<Unlisted> {
+    read(name, arguments, index + 1, tables::read(name, arguments)).err().filter(|unlisted| unlisted.index == index)
+}
+
+/// Returns the refusal of an argument in a place in which the table takes a plain word.
+fn interpreted(name: &str, arguments: &[Argument], index: usize, place: Place) -> Option<Unlisted> {
+    let refused = refused_at(name, arguments, index)?;
+    let takes = |plain: &&str| {
+        let mut arguments = arguments.to_vec();
+        arguments.get_mut(index).into_iter().for_each(|argument| *argument = Argument::known(*plain));
+        knows(name, &arguments, index)
+    };
+    place.plain_words().iter().any(|plain| takes(plain)).then_some(refused)
 }

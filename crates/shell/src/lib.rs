@@ -336,6 +336,8 @@ pub struct Analysis {
 pub struct ReachedCommand {
     /// Program and arguments. `*` stands for what is not known of them.
     pub words: Vec<Argument>,
+    /// The indices of the arguments, from 0 on behind the program, that the program is known to take for files.
+    pub files: Vec<usize>,
     /// How it is reached, from the outside in, such as `behind sudo, in a text given to sh`; empty if it stands openly in the line.
     pub how: String,
 }
@@ -349,7 +351,7 @@ pub fn analyse(command: &str) -> Analysis {
     let unproven = |construct, at, name| Unproven { construct, place: place(command, at), program: Program { name } };
     let commands = walk.reached.into_iter().map(|reached| {
         let ways: Vec<String> = reached.ways.iter().map(ToString::to_string).collect();
-        ReachedCommand { words: reached.words.to_vec(), how: ways.join(", ") }
+        ReachedCommand { words: reached.words.to_vec(), files: reached.files, how: ways.join(", ") }
     });
     let doubts = walk.doubts.into_iter().map(|doubt| unproven(doubt.construct, doubt.at, doubt.program));
     Analysis {

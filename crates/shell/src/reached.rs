@@ -17,6 +17,8 @@ pub struct Reached {
     pub is_proven: bool,
     /// The places of the arguments that are texts to the program under a list, and no names of files, in order.
     pub texts: Vec<usize>,
+    /// The places of the arguments that the program is known to take for files.
+    pub files: Vec<usize>,
 }
 
 impl Reached {

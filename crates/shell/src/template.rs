@@ -25,6 +25,18 @@ pub enum Place {
     Any,
 }
 
+impl Place {
+    /// Returns words that mean nothing to most programs that interpret what stands in such a place. `{any}` has none: its author takes the risk.
+    pub fn plain_words(self) -> &'static [&'static str] {
+        match self {
+            Self::Path | Self::Word => &["x", ".", "1"],
+            Self::Number => &["1"],
+            Self::Url => &["https://host.example/"],
+            Self::Any => &[],
+        }
+    }
+}
+
 const PLACES: [(&str, Place); 5] =
     [("{number}", Place::Number), ("{word}", Place::Word), ("{path}", Place::Path), ("{url}", Place::Url), ("{any}", Place::Any)];
 
@@ -139,6 +151,22 @@ impl Template {
     /// Returns whether there is a place that takes any word.
     pub fn takes_any(&self) -> bool {
         self.parts.contains(&Part::Place(Place::Any))
+    }
+
+    /// Returns arguments that match, with plain words in the places and with all that may be left out, and the indices of paths among them.
+    pub fn sample(&self) -> (Vec<Argument>, Vec<usize>) {
+        let (mut arguments, mut paths) = (Vec::new(), Vec::new());
+        for part in &self.parts {
+            match part {
+                Part::Literal(text) => arguments.push(Argument::known(text)),
+                Part::Place(place) => {
+                    paths.extend((*place == Place::Path).then_some(arguments.len()));
+                    arguments.extend(place.plain_words().first().map(|word| Argument::known(*word)));
+                }
+                Part::Optional(_) => {}
+            }
+        }
+        (arguments, paths)
     }
 
     /// Returns the places that the arguments of its program fill, each with the argument's place; `None` if they do not match. Each part is

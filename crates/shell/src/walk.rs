@@ -238,7 +238,13 @@ impl<'a> Walk<'a> {
         };
         self.spend(words.iter().map(|word| word.text.len() + WORD_BYTES).sum());
         let words: Rc<[Argument]> = words.into();
-        self.reached.push(Reached { words: Rc::clone(&words), ways: self.ways.clone(), is_proven: true, texts: Vec::new() });
+        self.reached.push(Reached {
+            words: Rc::clone(&words),
+            ways: self.ways.clone(),
+            is_proven: true,
+            texts: Vec::new(),
+            files: Vec::new(),
+        });
         Some((program, self.reached.len() - 1, words))
     }
 
@@ -264,6 +270,7 @@ impl<'a> Walk<'a> {
         let reading = tables::read(name, arguments);
         let entry = Entry { given, between: &between, filled: &filled, is_listed: reading.is_ok() };
         let touched = self.touch(name, arguments, &entry);
+        self.reached.get_mut(index).into_iter().for_each(|reached| reached.files.clone_from(&touched));
         self.addresses(name, arguments, &entry);
         self.links(name, arguments);
         self.read_texts(name, arguments, index);
@@ -274,6 +281,7 @@ impl<'a> Walk<'a> {
         self.is_fed_whole &= self.is_fed_found && found::takes_whole(arguments);
         let own = filled.iter().map(|(index, _)| index).chain(&between);
         let places: Vec<usize> = own.filter_map(|index| arguments.get(*index)).map(|argument| argument.at).collect();
+        let in_places = entry::in_places(name, arguments, &filled, &places);
         self.fill((name, arguments), filled, &touched, reading.is_ok());
         // What an entry says word for word is its author's, whatever a table makes of it. An interpreter alone reads what it runs.
         let is_written_out = given > 1 && given == words.len() && between.is_empty();
@@ -282,7 +290,7 @@ impl<'a> Walk<'a> {
         let authored = words.iter().take(if given > 1 { given } else { 0 }).map(|word| word.at).filter(|at| !places.contains(at));
         let outer = std::mem::replace(&mut self.authored, authored.collect());
         let started = if is_written_out && !hands_on && !tables::is_refused(name) {
-            Ok(entry::started_in_places(reading, &places))
+            in_places
         } else {
             entry::read(name, arguments, if hands_on { 1 } else { given }, reading)
         };

@@ -1,13 +1,13 @@
 //! `tollgate passport check --suggest`: entries for the lines of a capture that the list of commands refuses.
 //!
-//! An entry is made of a refused command, word for word but for what changes from call to call: numbers, addresses and paths become typed
-//! places. It is a proposal: whoever takes it over has to read it.
+//! An entry is made of a refused command, word for word but for what changes from call to call: numbers, addresses and files become typed
+//! places. A word that the program may run, or read as code, stays as it is. It is a proposal: whoever takes it over has to read it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context as _;
-use bash_commands::{Argument, analyse};
+use bash_commands::{Argument, ReachedCommand, analyse};
 use serde_json::Value;
 use tollgate_recordings::{Format, Line, Reader, open, read_line};
 
@@ -32,7 +32,7 @@ pub(super) fn suggest(capture: &Path, event_bytes_max: usize, is_allowed: impl F
         let Some(refused) = command_of(&mut reader, &line).filter(|command| !is_allowed(command)) else { continue };
         for command in analyse(&refused).commands {
             if !is_allowed(&command_line(&command.words))
-                && let Some(entry) = entry(&command.words)
+                && let Some(entry) = entry(&command)
             {
                 *counts.entry(entry).or_default() += 1;
             }
@@ -61,13 +61,13 @@ fn command_line(words: &[Argument]) -> String {
 }
 
 /// Returns the entry for a command; `None` if a word is not known, or cannot stand in an entry.
-fn entry(words: &[Argument]) -> Option<String> {
-    let (program, arguments) = words.split_first()?;
+fn entry(command: &ReachedCommand) -> Option<String> {
+    let (program, arguments) = command.words.split_first()?;
     let mut entry = vec![program.as_known()?.to_owned()];
-    for argument in arguments {
+    for (index, argument) in arguments.iter().enumerate() {
         let text = argument.as_known()?;
         let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let is_path = text.contains('/') && !text.starts_with('-');
+        let is_path = text.contains('/') && !text.starts_with('-') && command.files.contains(&index);
         entry.push(match text {
             _ if is_number => "{number}".to_owned(),
             _ if text.starts_with("http://") || text.starts_with("https://") => "{url}".to_owned(),
@@ -85,10 +85,12 @@ mod tests {
 
     #[test]
     fn what_changes_from_call_to_call_becomes_a_place() {
-        let entry_of = |line: &str| entry(&analyse(line).commands[0].words);
+        let entry_of = |line: &str| entry(&analyse(line).commands[0]);
         assert_eq!(entry_of("gh pr view 7 --json title").as_deref(), Some("gh pr view {number} --json title"));
         assert_eq!(entry_of("curl -s https://a.example/x").as_deref(), Some("curl -s {url}"));
         assert_eq!(entry_of("kubectl apply -f deploy/a.yaml").as_deref(), Some("kubectl apply -f {path}"));
+        assert_eq!(entry_of("sed -i s/a/b/ src/a.py").as_deref(), Some("sed -i s/a/b/ {path}"), "a script is no file");
+        assert_eq!(entry_of("env -i bin/x").as_deref(), Some("env -i bin/x"));
         assert_eq!(entry_of("psql -c 'select 1'"), None, "a word with a blank cannot stand beside a place");
     }
 
