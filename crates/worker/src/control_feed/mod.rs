@@ -7,6 +7,7 @@
 //! added to the topic later are read after a restart. A worker reports in the same topic how far it has come.
 
 mod client;
+mod error;
 mod hidden;
 mod report;
 
@@ -35,6 +36,7 @@ use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_core::event::record::Partition;
 
 use client::{FeedCallbacks, feed_config};
+use error::FeedError;
 use hidden::{Hidden, HiddenReader};
 use report::Reporter;
 pub use report::{WorkerReport, host_name, worker_name};
@@ -94,31 +96,6 @@ pub struct ControlFeed {
     parts: FeedParts,
     part: Stop,
     thread: JoinHandle<()>,
-}
-
-/// Why the feed had to start over. It continues at the offsets that it had reached.
-#[derive(Debug, thiserror::Error)]
-enum FeedError {
-    /// A client could not be made: a property is wrong.
-    #[error("kafka.properties: {0}")]
-    Client(KafkaError),
-    /// The consumer is beyond repair, or could not be set up.
-    #[error("the consumer failed: {0}")]
-    Consumer(#[from] KafkaError),
-    /// The topic does not exist any more.
-    #[error("no such topic: {0}")]
-    Missing(String),
-    /// Our code or a library panicked; the panic itself is in the log.
-    #[error("the feed panicked")]
-    Panicked,
-}
-
-impl FeedError {
-    /// Returns the right whose want is the failure, if it is one.
-    fn right_wanted(&self, kafka: &KafkaSettings) -> Option<Right> {
-        let Self::Consumer(error) = self else { return None };
-        Right::refused_by(error.rdkafka_error_code(), &kafka.group_id, || Right::read(&kafka.topics.controls))
-    }
 }
 
 impl ControlFeed {
@@ -201,6 +178,13 @@ impl Feed {
                 right.report_refused(&self.parts.health, &self.parts.kafka);
             } else {
                 tracing::error!(%error, pause_ms = pause.as_millis(), "reading the controls failed; what was last known stays in force");
+            }
+            if error.is_missing() && !self.next.is_empty() {
+                tracing::warn!(
+                    topic = self.parts.kafka.topics.controls,
+                    "a topic of this name is read from its beginning when it is there again"
+                );
+                self.next.clear();
             }
             self.parts.metrics.control_feed_restarts.inc();
             self.parts.health.beat_controls();

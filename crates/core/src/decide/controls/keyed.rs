@@ -1,7 +1,8 @@
 //! The keys of subject hashes: subjects are written under the first one and looked up under all.
 
-use super::recent::Recent;
-use super::subject::{Subject, SubjectHasher};
+use super::recent::{Recent, is_short};
+use super::subject::{Prefix, Subject, SubjectHasher};
+use crate::decide::ruling::SubjectKind;
 use tollgate_json::digest::Digest;
 
 /// The keys of subject hashes, each with the hashes of recent subjects under it.
@@ -17,6 +18,32 @@ pub(super) struct Keyed {
 struct Key {
     hasher: SubjectHasher,
     recent: Recent,
+}
+
+/// What the hashes of one event's subjects begin with, for a tenant that is too long to be remembered: a thread may lie below hundreds of threads,
+/// and the tenant is hashed once for all of them.
+#[derive(Default)]
+pub(super) struct Prefixes {
+    /// Whether the event's tenant has a NUL; `None` while that was not asked.
+    tenant_has_nul: Option<bool>,
+    /// By key, kind, and whether tenant or id has a NUL.
+    begun: Vec<((usize, SubjectKind, bool), Prefix)>,
+}
+
+impl Prefixes {
+    fn hash(&mut self, index: usize, hasher: &SubjectHasher, subject: &Subject<'_>) -> Digest {
+        if subject.kind == SubjectKind::Tenant {
+            return hasher.hash(subject);
+        }
+        let has_nul = *self.tenant_has_nul.get_or_insert_with(|| subject.tenant.contains('\0')) || subject.id.contains('\0');
+        let wanted = (index, subject.kind, has_nul);
+        if let Some((_, prefix)) = self.begun.iter().find(|(found, _)| *found == wanted) {
+            return prefix.clone().finish(subject.id);
+        }
+        let prefix = hasher.prefix(subject, has_nul);
+        self.begun.push((wanted, prefix.clone()));
+        prefix.finish(subject.id)
+    }
 }
 
 impl Keyed {
@@ -42,9 +69,10 @@ impl Keyed {
         self.first.hash(subject)
     }
 
-    /// Returns the hashes of a subject under every key, each computed when it is asked for.
-    pub(super) fn hashes(&self, subject: &Subject<'_>) -> impl Iterator<Item = Digest> {
-        std::iter::once(&self.first).chain(&self.earlier).map(|key| key.hash(subject))
+    /// Returns the hashes of a subject under every key, each computed when it is asked for. `prefixes` are those of the subject's event.
+    pub(super) fn hashes(&self, subject: &Subject<'_>, prefixes: &mut Prefixes) -> impl Iterator<Item = Digest> {
+        let keys = std::iter::once(&self.first).chain(&self.earlier).enumerate();
+        keys.map(|(index, key)| if is_short(subject) { key.hash(subject) } else { prefixes.hash(index, &key.hasher, subject) })
     }
 }
 

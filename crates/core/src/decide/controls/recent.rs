@@ -36,9 +36,7 @@ impl Recent {
     /// Returns the hash of a subject, from the cache or computed.
     pub(super) fn hash(&self, subject: &Subject<'_>, compute: impl FnOnce(&Subject<'_>) -> Digest) -> Digest {
         let slots = self.slots.get_or_init(|| (0..SLOTS).map(|_| Mutex::new(None)).collect());
-        let Some(slot) = slots.get(slot_of(subject)).filter(|_| subject.tenant.len() + subject.id.len() <= BYTES_MAX) else {
-            return compute(subject);
-        };
+        let Some(slot) = is_short(subject).then(|| slots.get(slot_of(subject))).flatten() else { return compute(subject) };
         if let Some(entry) = slot.lock().unwrap_or_else(PoisonError::into_inner).as_ref().filter(|entry| entry.is_of(subject)) {
             return entry.hash;
         }
@@ -62,6 +60,11 @@ impl Entry {
         let is_alike = (self.kind, self.tenant_bytes) == (subject.kind, subject.tenant.len());
         is_alike && self.text.strip_prefix(subject.tenant) == Some(subject.id)
     }
+}
+
+/// Returns whether a subject is remembered.
+pub(super) fn is_short(subject: &Subject<'_>) -> bool {
+    subject.tenant.len() + subject.id.len() <= BYTES_MAX
 }
 
 /// Returns the slot of a subject. A sender whose ids fall on one slot only displaces others from it, which costs each a hash.

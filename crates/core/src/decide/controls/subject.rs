@@ -78,40 +78,62 @@ impl SubjectHasher {
     /// the tenant in 8 bytes, tenant and id, so that no two subjects are one.
     #[must_use]
     pub fn hash(&self, subject: &Subject<'_>) -> Digest {
-        if subject.tenant.contains('\0') || subject.id.contains('\0') {
-            let length = (subject.tenant.len() as u64).to_be_bytes();
-            let (kind, tenant, id) = (subject.kind.as_str(), subject.tenant, subject.id);
-            return self.hash_parts(&[kind.as_bytes(), b"\0\0\0", &length, tenant.as_bytes(), id.as_bytes()]);
+        let has_nul = subject.tenant.contains('\0') || subject.id.contains('\0');
+        self.prefix(subject, has_nul).finish(subject.id)
+    }
+
+    /// Returns what the hashes of all subjects of this kind and tenant begin with. `has_nul` says whether tenant or id has a NUL.
+    pub(super) fn prefix(&self, subject: &Subject<'_>, has_nul: bool) -> Prefix {
+        let (kind, tenant) = (subject.kind.as_str().as_bytes(), subject.tenant.as_bytes());
+        if has_nul {
+            return self.begin(&[kind, b"\0\0\0", &(tenant.len() as u64).to_be_bytes(), tenant]);
         }
-        self.hash_parts(&[subject.kind.as_str().as_bytes(), b"\0", subject.tenant.as_bytes(), b"\0", subject.id.as_bytes()])
+        self.begin(&[kind, b"\0", tenant, b"\0"])
     }
 
     /// Returns the hash of a call: of `call NUL NUL tool NUL args_hash`. It has no tenant, because the same call in many tenants is one
     /// thing: a document that tells agents what to call reaches them all.
     #[must_use]
     pub fn call_hash(&self, tool_name: &str, args_hash: &Digest) -> Digest {
-        self.hash_parts(&[b"call\0\0", tool_name.as_bytes(), b"\0", &args_hash.hex()])
+        self.begin(&[b"call\0\0", tool_name.as_bytes(), b"\0"]).finish(args_hash.hex())
     }
 
     /// Returns the fingerprint of the key, as 16 hex digits: keys with different fingerprints are different keys. It is a hash of a constant
     /// under the key, from which nobody can compute the key, nor the hash of a subject. `None` without a key.
     #[must_use]
     pub fn fingerprint(&self) -> Option<String> {
-        self.is_keyed().then(|| self.hash_parts(&[b"fingerprint\0\0"]).to_string().chars().take(FINGERPRINT_DIGITS).collect())
+        self.is_keyed().then(|| self.begin(&[b"fingerprint\0\0"]).finish("").to_string().chars().take(FINGERPRINT_DIGITS).collect())
     }
 
-    fn hash_parts(&self, parts: &[&[u8]]) -> Digest {
-        let bytes: [u8; 32] = match &self.keyed {
+    fn begin(&self, parts: &[&[u8]]) -> Prefix {
+        match &self.keyed {
             Some(keyed) => {
                 let mut mac = keyed.clone();
                 parts.iter().for_each(|part| mac.update(part));
-                mac.finalize().into_bytes().into()
+                Prefix::Keyed(mac)
             }
             None => {
                 let mut hasher = Sha256::new();
                 parts.iter().for_each(|part| hasher.update(part));
-                hasher.finalize().into()
+                Prefix::Plain(hasher)
             }
+        }
+    }
+}
+
+/// A hash that has begun with a subject's kind and tenant, and goes on with an id.
+#[derive(Clone)]
+pub(super) enum Prefix {
+    Keyed(Hmac<Sha256>),
+    Plain(Sha256),
+}
+
+impl Prefix {
+    /// Returns the hash that ends with these bytes.
+    pub(super) fn finish(self, id: impl AsRef<[u8]>) -> Digest {
+        let bytes: [u8; 32] = match self {
+            Self::Keyed(mac) => mac.chain_update(id).finalize().into_bytes().into(),
+            Self::Plain(hasher) => hasher.chain_update(id).finalize().into(),
         };
         Digest::from_bytes(bytes)
     }

@@ -28,11 +28,10 @@ impl Switches {
         }
     }
 
-    /// Returns what is said here and under an older key. An operator's newer record stands for the older one, and the longer one of the
-    /// machine's counts.
-    pub(super) fn over(self, older: Self) -> Self {
-        let machines = [self.machines, older.machines].into_iter().flatten().reduce(HoldsUntil::later);
-        Self { operators: self.operators.or(older.operators), machines }
+    /// Returns what is said here and under another key: the stricter of both.
+    pub(super) fn with(self, other: Self) -> Self {
+        let machines = [self.machines, other.machines].into_iter().flatten().reduce(HoldsUntil::later);
+        Self { operators: [self.operators, other.operators].into_iter().flatten().reduce(SubjectState::stricter), machines }
     }
 
     /// Returns why the subject is suspended at an event's time, the operator's reason before the machine's; `None` if it is not. An event of

@@ -8,7 +8,7 @@ use rustc_hash::FxBuildHasher;
 use super::by_partition::{ByPartition, SubjectRecords};
 use super::change::{Change, Effect};
 use super::in_force::in_force;
-use super::keyed::Keyed;
+use super::keyed::{Keyed, Prefixes};
 use super::record::{AgentPassport, Control, HoldsUntil};
 use super::rejection::ControlRejection;
 use super::subject::Subject;
@@ -156,26 +156,30 @@ impl Controls {
     pub fn suspension(&self, event: &Event<'_>) -> Option<Suspension> {
         let earliest_ms = event.time_ms.map(|time_ms| event.record_ms.map_or(time_ms, |record_ms| time_ms.min(record_ms)));
         let times = Times { earliest_ms, latest_ms: event.latest_ms() };
+        let mut prefixes = Prefixes::default();
         SubjectKind::ALL.into_iter().find_map(|kind| {
-            let settled = || Subject::all_of(event, kind).find_map(|subject| self.suspension_of(&subject, times));
-            let early = || Subject::all_of(event, kind).find_map(|subject| self.early_suspension_of(&subject, times));
-            let found = if self.suspended_count(kind) == 0 { None } else { settled() };
+            let mut subjects = Subject::all_of(event, kind);
+            let is_any = self.suspended_count(kind) > 0;
+            let found = if is_any { subjects.find_map(|subject| self.suspension_of(&subject, times, &mut prefixes)) } else { None };
+            let mut early = || Subject::all_of(event, kind).find_map(|subject| self.early_suspension_of(&subject, times, &mut prefixes));
             found.or_else(|| if self.uncommitted.is_empty() { None } else { early() })
         })
     }
 
     /// Returns the suspension of one subject at an event's time, by all records about it, under whichever key.
-    fn suspension_of(&self, subject: &Subject<'_>, times: Times) -> Option<Suspension> {
-        let mut found =
-            self.keyed.hashes(subject).filter_map(|hash| self.subjects.get(&(subject.kind, hash)).map(|records| records.switches()));
+    fn suspension_of(&self, subject: &Subject<'_>, times: Times, prefixes: &mut Prefixes) -> Option<Suspension> {
+        let mut found = self
+            .keyed
+            .hashes(subject, prefixes)
+            .filter_map(|hash| self.subjects.get(&(subject.kind, hash)).map(|records| records.switches()));
         let mut said = found.next()?;
-        found.for_each(|other| said = std::mem::take(&mut said).over(other));
+        found.for_each(|other| said = std::mem::take(&mut said).with(other));
         said.suspension(times).map(|reason| Suspension { kind: subject.kind, reason })
     }
 
     /// Returns the suspension of one subject at an event's time by records that are not committed yet.
-    fn early_suspension_of(&self, subject: &Subject<'_>, times: Times) -> Option<Suspension> {
-        self.keyed.hashes(subject).find_map(|hash| {
+    fn early_suspension_of(&self, subject: &Subject<'_>, times: Times, prefixes: &mut Prefixes) -> Option<Suspension> {
+        self.keyed.hashes(subject, prefixes).find_map(|hash| {
             let key = (subject.kind, hash);
             let settled = self.subjects.get(&key).map(|records| records.switches());
             let reason = self.uncommitted.suspension(key, settled.as_ref(), times)?;

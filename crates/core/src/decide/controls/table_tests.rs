@@ -145,7 +145,7 @@ fn what_was_written_under_an_earlier_key_is_still_found() {
     }
     let user = |id| Subject { kind: SubjectKind::User, tenant: "", id };
     assert_eq!(controls.subject_hash(&user("2")), hash("k", SubjectKind::User, "", "2"));
-    // Of two records of the machine the longer one counts, and an operator's newer one stands for the older.
+    // Of two records of the machine the longer one counts, and of two operators' records the stricter one.
     set(&controls, &machines("k", "2", "2026-01-01T00:00:00Z"));
     assert!(of("2").is_some());
     let operators = |key: &str, state: &str| {
@@ -155,7 +155,30 @@ fn what_was_written_under_an_earlier_key_is_still_found() {
     set(&controls, &operators("old", "suspended"));
     assert_eq!(of("2").as_deref(), Some(""));
     set(&controls, &operators("k", "exempt"));
+    assert_eq!(of("2").as_deref(), Some(""), "an exemption lifts no suspension");
+    remove(&controls, &operators("old", "suspended"));
     assert_eq!(of("2"), None);
+    let (mut ended, suspended) = (operators("k", "suspended"), operators("old", "suspended"));
+    ended.1 = ended.1.replace('}', r#","until":"2025-12-31T00:00:00Z"}"#);
+    set(&controls, &ended);
+    set(&controls, &suspended);
+    assert_eq!(of("2").as_deref(), Some(""), "a suspension that has ended hides no other");
+}
+
+#[test]
+fn a_long_tenant_is_hashed_like_any_other() {
+    let controls = Controls::new(["k", "old"]);
+    for (tenant, id) in [("t".repeat(300), "a/b/c"), ("t\0".repeat(200), "a/b/c"), ("t".repeat(300), "a/b\0/c"), ("t".to_owned(), "a/b/c")]
+    {
+        let (hash, mut event) = (hash("old", SubjectKind::Thread, &tenant, "a"), event(None, Some(&tenant), Some(0)));
+        event.thread_id = id.into();
+        let key = format!("subject/thread/{hash}");
+        let value = format!(r#"{{"type":"subject","kind":"thread","hash":"{hash}","state":"suspended"}}"#);
+        assert!(controls.suspension(&event).is_none());
+        controls.apply(Some(key.as_bytes()), Some(value.as_bytes())).unwrap();
+        assert!(controls.suspension(&event).is_some(), "{} bytes of tenant, thread {id:?}", tenant.len());
+        controls.apply(Some(key.as_bytes()), None).unwrap();
+    }
 }
 
 #[test]
