@@ -19,8 +19,7 @@ mod mcp_paths;
 #[path = "mcp_prose.rs"]
 mod mcp_prose;
 pub(super) use mcp_arguments::is_scheme;
-pub(super) use mcp_effects::{Effects, takes_whole};
-pub(super) use mcp_paths::{check_line_pieces, check_place};
+pub(super) use mcp_effects::takes_whole;
 
 use std::borrow::Cow;
 use std::cell::Cell;

@@ -25,7 +25,7 @@ use super::super::web::check_said;
 use super::super::{RuleCall, budget};
 use super::mcp_effects::{Effects, effects};
 use super::mcp_options::check_options;
-use super::mcp_paths::{check_line_pieces, check_path, check_place};
+use super::mcp_paths::{check_path, check_pieces, check_place};
 use super::mcp_prose::{check_program, check_prose, is_prose};
 use super::{check_secrets, is_place_by_name};
 
@@ -268,6 +268,14 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
 fn check_address(call: &RuleCall<'_>, url: &str, to: &mut dyn Report) {
     report(to, "private network", check_said(&[Cow::Borrowed(url)]));
     call.files.check_address(url, to);
+}
+
+/// Checks the pieces of a text as it stands, and as who reads it as a line takes it: without quotes and backslashes.
+fn check_line_pieces(call: &RuleCall<'_>, text: &str, writes: bool) -> Result<(), Denial> {
+    let may_be_file = |piece: &str| piece.contains(['/', '\\', '.', '_']);
+    const QUOTES: [char; 3] = ['"', '\'', '\\'];
+    check_pieces(call, text, may_be_file, writes)?;
+    if text.contains(QUOTES) { check_pieces(call, &text.replace(QUOTES, ""), may_be_file, writes) } else { Ok(()) }
 }
 
 /// Checks what stands behind the scheme of a server's own, which may be a path to the server.

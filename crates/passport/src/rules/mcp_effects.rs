@@ -49,8 +49,7 @@ const ELSEWHERE: [(&str, &str, &str, &[&str]); 2] =
 const ELSEWHERE_MAX: usize = 64;
 
 /// What a tool does with its files.
-#[derive(Default)]
-pub(in super::super) struct Effects<'c> {
+pub(super) struct Effects<'c> {
     pub(super) writes: bool,
     /// Whether what lies below a folder goes with it.
     pub(super) takes_whole: bool,

@@ -15,7 +15,7 @@ use super::super::{RuleCall, budget, secrets};
 use super::mcp_effects::Effects;
 
 /// Checks a text without a scheme and all paths that it may hold.
-pub(in super::super) fn check_place(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
+pub(super) fn check_place(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
     if said == Said::Id && text.starts_with('/') && !text.contains(['*', '?', '[', '{', '\\']) && !climbs(text) {
         return if names_secret(text) { Err(denial_of(text)) } else { call.files.check_unblocked(text, effects.writes) };
     }
@@ -64,9 +64,7 @@ fn check_line(call: &RuleCall<'_>, line: &str, said: Said, effects: &Effects<'_>
     let is_deep = |part: &&str| !is_words || part.get(1..).is_some_and(|rest| rest.contains('/'));
     let is_around = |char: char| char.is_whitespace() || AROUND.contains(&char) || said == Said::Unknown && "()[]<>,;.".contains(char);
     let bare = |part| if is_words && said != Said::Unknown { str::trim(part) } else { part.trim_matches(is_around) };
-    let is_single = !is_words || said == Said::Unknown;
-    let is_between = |char| ",:;|".contains(char) || is_single && "=[({\"'".contains(char);
-    let parts = line.split(is_between).filter(|part| part.len() < line.len()).filter_map(|part| part.split([']', ')', '}']).next());
+    let parts = line.split(|char| matches!(char, ',' | ':' | ';' | '|') || char == '=' && (!is_words || said == Said::Unknown)).skip(1);
     let mut places = parts.chain(line.split_whitespace().skip(1)).map(bare).filter(begins).filter(is_deep);
     places.try_for_each(|place| check_path(call, place, said, effects))?;
     let mut words = line.split_whitespace().map(bare).filter(|word| is_words && word.contains('/'));
@@ -106,14 +104,6 @@ pub(super) fn check_pieces(call: &RuleCall<'_>, text: &str, is_path: impl Fn(&st
     paths.iter().try_for_each(check)
 }
 
-/// Checks the pieces of a text as it stands, and as who reads it as a line takes it: without quotes and backslashes.
-pub(in super::super) fn check_line_pieces(call: &RuleCall<'_>, text: &str, writes: bool) -> Result<(), Denial> {
-    let may_be_file = |piece: &str| piece.contains(['/', '\\', '.', '_']);
-    const QUOTES: [char; 3] = ['"', '\'', '\\'];
-    check_pieces(call, text, may_be_file, writes)?;
-    if text.contains(QUOTES) { check_pieces(call, &text.replace(QUOTES, ""), may_be_file, writes) } else { Ok(()) }
-}
-
 /// Checks a text that may be a path. A path below some folder may be one of the server's: it may be no secret, and no blocked place.
 pub(super) fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
     // The sign in front of a group stands around other paths.
@@ -122,9 +112,7 @@ pub(super) fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &
     }
     let text = bare(text);
     let has_blank = text.contains(char::is_whitespace);
-    let spelling = plain_spelling(text);
-    let begins = is_begun(text) || spelling.as_deref().is_some_and(is_begun);
-    let is_spelled = || spelling.as_deref().is_some_and(names_secret);
+    let begins = is_begun(text) || plain_spelling(text).is_some_and(|spelling| is_begun(&spelling));
     let is_named = said == Said::File || said.is_place() && (text.contains('/') || !has_blank);
     if text.is_empty() || !begins && !is_named && (has_blank || !text.contains(['/', '\\', '.'])) {
         return Ok(());
@@ -139,7 +127,7 @@ pub(super) fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &
     budget::check_glob(&expansions, text)?;
     let finds_secret = || expansions.iter().any(|expansion| secrets::secret_glob(expansion));
     let holds_secret = |piece: &str| names_secret(piece) || piece.len() <= PATH_BYTES_MAX && secrets::secret_word(piece);
-    if budget::pieces(text).any(holds_secret) || names_secret(text) || is_spelled() || finds_secret() {
+    if budget::pieces(text).any(holds_secret) || names_secret(text) || finds_secret() {
         return Err(denial_of(text));
     }
     let is_elsewhere = begins || climbs(text);

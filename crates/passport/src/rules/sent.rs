@@ -5,14 +5,13 @@ use bash_commands::decoded;
 use super::super::super::beginning::{AROUND, bare, climbs, is_path, without_scheme};
 use super::super::super::look_alike::plain_spelling;
 use super::super::super::path::NormalPath;
-use super::super::super::said::{Said, is_written_out};
 use super::super::file_path::{PATH_BYTES_MAX, read_path};
-use super::super::mcp::{Effects, check_line_pieces, check_place, is_scheme};
-use super::super::secrets::{self, denial_of, names_secret};
-use super::super::{Denial, RuleCall};
+use super::super::mcp::is_scheme;
+use super::super::{Denial, RuleCall, budget, secrets};
 
-/// Characters behind which another file may begin, also in lists of other languages (`['/a', '/b']`).
+/// Characters behind which another file may begin, also in lists of other languages (`['/a', '/b']`), and those that end one.
 const BEFORE: [char; 11] = [',', ';', '|', '=', '@', ':', '[', '{', '(', '"', '\''];
+const BEHIND: [char; 8] = [',', ';', '|', ']', '}', ')', '"', '\''];
 
 /// How many files in one text are looked at.
 const PIECES_MAX: usize = 64;
@@ -52,26 +51,24 @@ pub(super) fn check_file(call: &RuleCall<'_>, text: &str) -> Result<(), Denial> 
         _ if text.matches(BEFORE).nth(PIECES_MAX).is_some() => {
             Err(Denial::new("oap.too_costly", "Message sends a file whose name has more signs than are looked at"))
         }
-        _ => check_path(call, text),
+        // A text of several lines may be a list of files.
+        _ if text.contains('\n') => {
+            text.lines().filter(|line| begins_path(line) || is_secret(line)).try_for_each(|line| check_path(call, line))
+        }
+        _ => {
+            check_path(call, text)?;
+            let pieces =
+                text.match_indices(BEFORE).filter_map(|(at, _)| text.get(at + 1..)?.split(BEHIND).next()).chain(text.split(BEHIND).next());
+            let words = text.split_whitespace().skip(1).filter(|word| word.trim_start_matches('/').contains('/'));
+            pieces.chain(words).filter(|piece| begins_path(piece) || is_secret(piece)).try_for_each(|piece| check_path(call, piece))
+        }
     }
 }
 
-/// Checks a text that may be a path, or hold some, as it stands and as what decodes an address reads it.
+/// Checks one path, as it stands and as what decodes an address reads it.
 fn check_path(call: &RuleCall<'_>, text: &str) -> Result<(), Denial> {
     let path = without_scheme(bare(text));
-    // Words that do not begin as a path does are rather a text. They may still name a file.
-    let said = if path.contains(char::is_whitespace) && !begins_path(path) && !is_written_out(path) { Said::Unknown } else { Said::File };
-    let check = |path: &str| {
-        if said == Said::Unknown {
-            call.files.check_unblocked(path, false)?;
-            check_line_pieces(call, path, false)?;
-            if names_secret(path) {
-                return Err(denial_of(path));
-            }
-        }
-        check_place(call, path, said, &Effects::default())
-    };
-    check(path)?;
+    check_spelled(call, path)?;
     if !path.contains('%') {
         return Ok(());
     }
@@ -81,7 +78,28 @@ fn check_path(call: &RuleCall<'_>, text: &str) -> Result<(), Denial> {
         const MESSAGE: &str = "File path has percent signs that stand for other percent signs; write it without them";
         return Err(Denial::new("oap.invalid_tool_arguments", MESSAGE));
     }
-    check(&decoded)
+    check_spelled(call, &decoded)
+}
+
+fn check_spelled(call: &RuleCall<'_>, path: &str) -> Result<(), Denial> {
+    // Words that do not begin as a path does are rather a text. They may still name a file below the working folder.
+    let is_words = path.contains(char::is_whitespace) && !begins_path(path);
+    let normal = if is_words { NormalPath::new(path) } else { read_path(path)? };
+    let is_glob = path.contains(['*', '?', '[', '{']);
+    let expansions = if is_glob { bash_commands::braces(path) } else { Vec::new() };
+    budget::check_glob(&expansions, path)?;
+    let spelled = plain_spelling(path);
+    let secret = secrets::secret_of(&normal)
+        .or_else(|| secrets::secret_of_word(path))
+        .or_else(|| spelled.as_deref().and_then(|path| secrets::secret_of(&NormalPath::new(path))));
+    if secret.is_some() || expansions.iter().any(|glob| secrets::secret_glob(glob)) {
+        return Err(secrets::denial("Message sends a file that", secret));
+    }
+    if is_words && !path.contains(['/', '.']) {
+        return call.files.check_unblocked(path, false);
+    }
+    expansions.iter().filter(|place| *place != path).try_for_each(|place| call.files.check_path(place, true, false))?;
+    call.files.check_path(path, is_glob, false)
 }
 
 /// Returns whether a text is data and no path: an address that holds its data, the Base64 of a picture (no system has a folder `/9j`), or Base64
