@@ -330,24 +330,10 @@ mod tests {
         ] {
             assert_eq!(set(entry).unwrap().has_port(url), expected, "{entry} {url}");
         }
-        for entry in [
-            "localhost",
-            "localhost:0",
-            "localhost:03000",
-            "localhost:+80",
-            "localhost:",
-            "localhost:99999",
-            "*.localhost",
-            "127.0.0.1",
-            "::1",
-            "10.0.0.1",
-            "10.0.0.1:80",
-            "169.254.169.254:80",
-            "router",
-            "db.internal:5432",
-            "*.internal",
-            "example.com:80",
-        ] {
+        for entry in "localhost localhost:0 localhost:03000 localhost:+80 localhost: localhost:99999 *.localhost 127.0.0.1 ::1 10.0.0.1 \
+            10.0.0.1:80 169.254.169.254:80 router db.internal:5432 *.internal example.com:80"
+            .split_ascii_whitespace()
+        {
             assert!(set(entry).is_err(), "{entry}");
         }
     }

@@ -240,17 +240,9 @@ mod tests {
     #[test]
     fn common_words_and_names_of_two_meanings_need_their_host() {
         let all: Vec<_> = tools_of(None).map(|(tool, _)| tool).collect();
-        for tool in [
-            "Bash",
-            "run_shell_command",
-            "execute_bash",
-            "list_directory",
-            "edit_file",
-            "Shell",
-            "run_in_terminal",
-            "apply_patch",
-            "powershell",
-        ] {
+        for tool in "Bash run_shell_command execute_bash list_directory edit_file Shell run_in_terminal apply_patch powershell"
+            .split_ascii_whitespace()
+        {
             assert!(all.contains(&tool), "{tool}");
         }
         for tool in ["glob", "grep", "execute", "replace", "think", "view", "create", "edit"] {

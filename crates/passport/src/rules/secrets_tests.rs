@@ -4,37 +4,12 @@ use super::*;
 
 #[test]
 fn words_that_hold_a_secret_place_are_found() {
-    for word in [
-        ".env",
-        "./.env.local",
-        ".env.example.local",
-        ".ssh/.env.example",
-        "~/.ssh/id_rsa",
-        "/root/.ssh",
-        "--key=~/.ssh/x",
-        "if=/etc/shadow",
-        "@.netrc",
-        "file=@.env",
-        "host:.aws/config",
-        "/etc/x:y/../shadow",
-        "~/.ssh:/keys",
-        "a,server.pem,b",
-        "-f.env",
-        "-xfcredentials",
-        "../../../etc/shadow",
-        "~/../../etc/shadow",
-        "/var/run/../etc/shadow",
-        "/var/run/secrets/token",
-        "/private/etc/master.passwd",
-        "etc/shadow",
-        "/ETC/Shadow-",
-        "/proc/1/environ",
-        "~/.bash_history",
-        "/home/u/.zsh_history",
-        "infra/terraform.tfstate.backup",
-        "--config=kubeconfig",
-        "~/.m2/settings.xml",
-    ] {
+    for word in ".env ./.env.local .env.example.local .ssh/.env.example ~/.ssh/id_rsa /root/.ssh --key=~/.ssh/x if=/etc/shadow @.netrc \
+        file=@.env host:.aws/config /etc/x:y/../shadow ~/.ssh:/keys a,server.pem,b -f.env -xfcredentials ../../../etc/shadow \
+        ~/../../etc/shadow /var/run/../etc/shadow /var/run/secrets/token /private/etc/master.passwd etc/shadow /ETC/Shadow- \
+        /proc/1/environ ~/.bash_history /home/u/.zsh_history infra/terraform.tfstate.backup --config=kubeconfig ~/.m2/settings.xml"
+        .split_ascii_whitespace()
+    {
         assert!(secret_word(word), "{word}");
     }
     for word in [
@@ -70,43 +45,11 @@ fn words_that_hold_another_name_are_found() {
 
 #[test]
 fn globs_that_could_be_a_secret_place_are_found() {
-    for glob in [
-        "~/.s*/i*",
-        ".e*",
-        ".*",
-        ".??*",
-        "/etc/sh*",
-        "/e*/s?adow",
-        "/etc/*",
-        "/*/*",
-        "/**/shadow",
-        "etc/sh*",
-        "../../etc/sh*",
-        "/etc/*/../shadow",
-        "/var/run/../etc/sh*",
-        "i*",
-        "id_*",
-        "cred*",
-        "*.p?m",
-        "a*.pe*",
-        "server.*",
-        "?????",
-        "*.[pk]e[my]",
-        "dir/.n*rc",
-        ".config/*",
-        ".con*/gcl*",
-        "/proc/*/environ",
-        "/proc/*/root/etc/x",
-        "/p*/s*lf/cwd/x",
-        "/proc/[0-9]*/fd/1",
-        "/dev/f*",
-        "*/sh*",
-        "/var/run/secr*/x",
-        "--file=.e*",
-        "[.]env",
-        ".[e]nv",
-        "*/.ss?/*",
-    ] {
+    for glob in "~/.s*/i* .e* .* .??* /etc/sh* /e*/s?adow /etc/* /*/* /**/shadow etc/sh* ../../etc/sh* /etc/*/../shadow \
+        /var/run/../etc/sh* i* id_* cred* *.p?m a*.pe* server.* ????? *.[pk]e[my] dir/.n*rc .config/* .con*/gcl* /proc/*/environ \
+        /proc/*/root/etc/x /p*/s*lf/cwd/x /proc/[0-9]*/fd/1 /dev/f* */sh* /var/run/secr*/x --file=.e* [.]env .[e]nv */.ss?/*"
+        .split_ascii_whitespace()
+    {
         assert!(secret_glob(glob), "{glob}");
     }
 }
@@ -123,33 +66,10 @@ fn patterns_find_a_dot_by_any_wildcard() {
 
 #[test]
 fn globs_over_ordinary_files_are_no_secrets() {
-    for glob in [
-        "./*.py",
-        "src/*.rs",
-        "*",
-        "src/*",
-        "**/*.rs",
-        "*.[ch]",
-        "test*",
-        "tests/test_*.py",
-        "*.txt",
-        "*.json",
-        "build/*.o",
-        "/work/*",
-        "*/*",
-        "*/*/*.py",
-        "package*.json",
-        "*/*.md",
-        "src/**",
-        "/tmp/*.log",
-        "/etc/*.conf",
-        "file?.txt",
-        "lib*.so",
-        "*.tar.gz",
-        "~/work/*.py",
-        "../*.toml",
-        "data-[0-9].csv",
-    ] {
+    for glob in "./*.py src/*.rs * src/* **/*.rs *.[ch] test* tests/test_*.py *.txt *.json build/*.o /work/* */* */*/*.py package*.json \
+        */*.md src/** /tmp/*.log /etc/*.conf file?.txt lib*.so *.tar.gz ~/work/*.py ../*.toml data-[0-9].csv"
+        .split_ascii_whitespace()
+    {
         assert!(!secret_glob(glob), "{glob}");
     }
 }
