@@ -12,8 +12,9 @@ use super::argument_role::{ArgumentRole, holds};
 use super::denial::Denial;
 use super::fields::Amount;
 use super::requests::{is_file_sent, led_to, may_lead_away, quoted_in, runs, urls_in};
-use super::said::{Said, is_written_out, names_places};
+use super::said::{Said, is_written_out};
 use super::words::line_of;
+use super::written::names_places;
 
 /// The code of the denial for arguments of another form.
 const INVALID: &str = "oap.invalid_tool_arguments";

@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::net::Ipv6Addr;
 
-use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
+use tollgate_json::{Shape, Text, Value};
 
 use super::address::{is_local_name, leads_near, read_v4};
 use super::argument_names::{ArgumentNames, fold, is_host, is_place};
-use super::argument_role::ArgumentRole;
 use super::destination::{Host, host_address};
 use super::look_alike::folded;
 
@@ -359,31 +358,6 @@ fn is_one_number(host: &str) -> bool {
 pub(super) fn is_written_out(text: &str) -> bool {
     let text = text.trim_matches(|char: char| char.is_whitespace() || char == '\u{feff}');
     text.starts_with(['[', '{']) && (text.ends_with([']', '}']) || text.contains(['"', '\'']))
-}
-
-/// Returns whether edits that are written out in a text, or in a list of texts, may name files of their own. A text that is no JSON cannot be told.
-pub(super) fn names_places(value: Value<'_>, names: &ArgumentNames<'_>) -> bool {
-    if value.shape() == Shape::Array {
-        return value.items().any(|item| item.shape() == Shape::String && names_places(item, names));
-    }
-    let Some(text) = value.as_text().and_then(Text::into_str) else { return false };
-    let mut parser = Parser::new();
-    let Ok(root) = parser.parse(text.as_bytes(), DEPTH_MAX) else { return !text.trim().is_empty() };
-    let is_place = |key: &str| {
-        let role = fold(key).and_then(|name| names.role(&name)).map(|(role, _)| role);
-        role == Some(ArgumentRole::Path) || role.is_none() && (key == "name" || key.contains(['/', '\\', '.']))
-    };
-    let mut open = vec![root];
-    while let Some(value) = open.pop() {
-        open.extend(value.items());
-        for (key, value) in value.members() {
-            if key.as_text().and_then(Text::into_str).is_none_or(|key| is_place(&key)) {
-                return true;
-            }
-            open.push(value);
-        }
-    }
-    false
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
-//! How much the arguments of a call may write.
+//! What the arguments of a call may write, and how much.
 
 use std::borrow::Cow;
 
-use tollgate_json::{Shape, Text, Value};
+use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
-use super::argument_names::{are_alike, fold};
+use super::argument_names::{ArgumentNames, are_alike, fold};
+use super::argument_role::ArgumentRole;
 use super::arguments::Arguments;
 
 /// TABLE: encodings, without case and punctuation, in which no character has more bytes than in UTF-8.
@@ -43,4 +44,29 @@ impl<'v> Arguments<'v> {
         let bytes = |value: Value<'v>| text_of(value).map_or(value.source().len(), written);
         given.filter(is_written).map(|(_, value)| bytes(value)).sum()
     }
+}
+
+/// Returns whether edits that are written out in a text, or in a list of texts, may name files of their own. A text that is no JSON cannot be told.
+pub(super) fn names_places(value: Value<'_>, names: &ArgumentNames<'_>) -> bool {
+    if value.shape() == Shape::Array {
+        return value.items().any(|item| item.shape() == Shape::String && names_places(item, names));
+    }
+    let Some(text) = value.as_text().and_then(Text::into_str) else { return false };
+    let mut parser = Parser::new();
+    let Ok(root) = parser.parse(text.as_bytes(), DEPTH_MAX) else { return !text.trim().is_empty() };
+    let is_place = |key: &str| {
+        let role = fold(key).and_then(|name| names.role(&name)).map(|(role, _)| role);
+        role == Some(ArgumentRole::Path) || role.is_none() && (key == "name" || key.contains(['/', '\\', '.']))
+    };
+    let mut open = vec![root];
+    while let Some(value) = open.pop() {
+        open.extend(value.items());
+        for (key, value) in value.members() {
+            if key.as_text().and_then(Text::into_str).is_none_or(|key| is_place(&key)) {
+                return true;
+            }
+            open.push(value);
+        }
+    }
+    false
 }
