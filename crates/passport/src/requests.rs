@@ -43,25 +43,29 @@ const ROOT_FOLDERS: &str =
     "app bin boot data dev etc home lib lib64 media mnt opt private proc root run sbin srv sys tmp users usr var volumes workspace";
 
 /// Returns what a query or a program under a name may open, with what it is: the text itself, of which no word may be a blocked place, and what stands
-/// in quotes as a whole address or path, or alone in code. A path from the root is one if its first folder is known, since routes and patterns are
-/// written so too.
+/// in quotes as a whole address or path, alone in code, or without a name between signs. A path from the root is one if its first folder is known, since
+/// routes and patterns are written so too.
 pub(super) fn quoted_in<'t>(name: &str, text: &'t str) -> impl Iterator<Item = (Said, &'t str)> {
-    let is_code = matches!(name, "code" | "script");
-    let is_between = move |char: char| "'\"`".contains(char) || is_code && (char.is_whitespace() || "()[]{};,=<>|&".contains(char));
+    let (signs, is_code) = match name {
+        "code" | "script" => ("'\"`()[]{};,=<>|& \t\r\n", true),
+        "" => ("'\"`()[]{};<>|", false),
+        _ => ("'\"`", false),
+    };
     let mut front = "";
-    let quoted = text.split(is_between).filter(move |piece| is_code || piece.len() < text.len()).filter_map(move |piece| {
-        let before = std::mem::replace(&mut front, piece).trim_end().to_ascii_lowercase();
-        // It is shown or compared.
-        let is_value = before.ends_with("select") || before.ends_with("like");
-        let first = piece.strip_prefix('/').and_then(|rest| rest.split('/').next()).map(str::to_ascii_lowercase);
-        let is_known = first.is_some_and(|first| ROOT_FOLDERS.split_ascii_whitespace().any(|folder| folder == first));
-        match () {
-            () if piece.contains("://") && !piece.contains(char::is_whitespace) => Some((Said::Unknown, piece)),
-            () if is_value || piece == "/dev/null" => None,
-            () if is_known || piece.starts_with("~/") || piece.starts_with("../") => Some((Said::File, piece)),
-            () => None,
-        }
-    });
+    let quoted =
+        text.split(move |char| signs.contains(char)).filter(move |piece| is_code || piece.len() < text.len()).filter_map(move |piece| {
+            let before = std::mem::replace(&mut front, piece).trim_end().to_ascii_lowercase();
+            // It is shown or compared.
+            let is_value = before.ends_with("select") || before.ends_with("like");
+            let first = piece.strip_prefix('/').and_then(|rest| rest.split('/').next()).map(str::to_ascii_lowercase);
+            let is_known = first.is_some_and(|first| ROOT_FOLDERS.split_ascii_whitespace().any(|folder| folder == first));
+            match () {
+                () if piece.contains("://") && !piece.contains(char::is_whitespace) => Some((Said::Unknown, piece)),
+                () if is_value || piece == "/dev/null" => None,
+                () if is_known || piece.starts_with("~/") || piece.starts_with("../") => Some((Said::File, piece)),
+                () => None,
+            }
+        });
     std::iter::once((Said::Program, text)).filter(move |_| text.contains(['/', '.'])).chain(quoted)
 }
 

@@ -16,8 +16,6 @@ mod mcp_effects;
 mod mcp_options;
 #[path = "mcp_paths.rs"]
 mod mcp_paths;
-#[path = "mcp_prose.rs"]
-mod mcp_prose;
 pub(super) use mcp_arguments::is_scheme;
 pub(super) use mcp_effects::takes_whole;
 

@@ -16,7 +16,7 @@ use crate::beginning::{count_parents, is_begun, is_rooted};
 use crate::denial::{Denial, Report, report};
 use crate::look_alike::has_encoded;
 use crate::pack::Pack;
-use crate::requests::{decoded_in, runs};
+use crate::requests::{decoded_in, quoted_in, runs};
 use crate::said::Said;
 
 use super::super::file_path::{PATH_BYTES_MAX, read_path};
@@ -25,8 +25,7 @@ use super::super::web::check_said;
 use super::super::{RuleCall, budget};
 use super::mcp_effects::{Effects, effects};
 use super::mcp_options::check_options;
-use super::mcp_paths::{check_path, check_pieces, check_place};
-use super::mcp_prose::{check_program, check_prose, is_prose};
+use super::mcp_paths::{check_line_pieces, check_path, check_place, check_program, check_prose, is_prose};
 use super::{check_secrets, is_place_by_name};
 
 /// The most parts of texts under names of places that are looked at: each may be a place of its own.
@@ -145,6 +144,11 @@ impl<'t> Read<'t> {
     /// outside.
     fn text(&mut self, call: &RuleCall<'_>, said: Said, text: &'t str, depth: usize) -> Result<(), Denial> {
         let said = if said == Said::Prose && !is_prose(text) { Said::Unknown } else { said };
+        if said == Said::Unknown {
+            let name = if text.contains(char::is_whitespace) { "text" } else { "" };
+            let quoted = quoted_in(name, text).filter(|(said, _)| *said == Said::File);
+            self.given.extend(quoted.map(|(said, piece)| Given { said, text: piece.into() }));
+        }
         // Under the name of a place such a text is refused.
         if !said.is_text() && !said.is_place() && text.contains('%') && !text.contains("://") {
             self.given.extend(decoded_in(text).map(|(name, text)| Given { said: Said::of(name, &call.names), text: text.into() }));
@@ -268,14 +272,6 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
 fn check_address(call: &RuleCall<'_>, url: &str, to: &mut dyn Report) {
     report(to, "private network", check_said(&[Cow::Borrowed(url)]));
     call.files.check_address(url, to);
-}
-
-/// Checks the pieces of a text as it stands, and as who reads it as a line takes it: without quotes and backslashes.
-fn check_line_pieces(call: &RuleCall<'_>, text: &str, writes: bool) -> Result<(), Denial> {
-    let may_be_file = |piece: &str| piece.contains(['/', '\\', '.', '_']);
-    const QUOTES: [char; 3] = ['"', '\'', '\\'];
-    check_pieces(call, text, may_be_file, writes)?;
-    if text.contains(QUOTES) { check_pieces(call, &text.replace(QUOTES, ""), may_be_file, writes) } else { Ok(()) }
 }
 
 /// Checks what stands behind the scheme of a server's own, which may be a path to the server.

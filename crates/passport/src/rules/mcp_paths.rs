@@ -44,9 +44,7 @@ fn check_values(call: &RuleCall<'_>, text: &str, effects: &Effects<'_>) -> Resul
     if let Some((_, value)) = shown {
         return call.files.check_unblocked(value, false);
     }
-    // A tag stands around what it names.
-    let tagged = text.split('>').skip(1).filter_map(|rest| rest.split('<').next());
-    let values = text.split(['=', ',', ':', '&']).skip(1).chain(tagged).map(|value| value.trim_matches(AROUND)).chain(attached);
+    let values = text.split(['=', ',', ':', '&']).skip(1).map(|value| value.trim_matches(AROUND)).chain(attached);
     let mut values = values.filter(|value| !value.is_empty() && (option.is_some() || is_rooted(value)));
     values.try_for_each(|value| check_path(call, value, Said::File, effects))
 }
@@ -64,7 +62,9 @@ fn check_line(call: &RuleCall<'_>, line: &str, said: Said, effects: &Effects<'_>
     let is_deep = |part: &&str| !is_words || part.get(1..).is_some_and(|rest| rest.contains('/'));
     let is_around = |char: char| char.is_whitespace() || AROUND.contains(&char) || said == Said::Unknown && "()[]<>,;.".contains(char);
     let bare = |part| if is_words && said != Said::Unknown { str::trim(part) } else { part.trim_matches(is_around) };
-    let parts = line.split(|char| matches!(char, ',' | ':' | ';' | '|') || char == '=' && (!is_words || said == Said::Unknown)).skip(1);
+    let is_single = !is_words || said == Said::Unknown;
+    let is_between = |char| ",:;|".contains(char) || is_single && "=[({\"'".contains(char);
+    let parts = line.split(is_between).filter(|part| part.len() < line.len()).filter_map(|part| part.split([']', ')', '}']).next());
     let mut places = parts.chain(line.split_whitespace().skip(1)).map(bare).filter(begins).filter(is_deep);
     places.try_for_each(|place| check_path(call, place, said, effects))?;
     let mut words = line.split_whitespace().map(bare).filter(|word| is_words && word.contains('/'));
@@ -104,6 +104,14 @@ pub(super) fn check_pieces(call: &RuleCall<'_>, text: &str, is_path: impl Fn(&st
     paths.iter().try_for_each(check)
 }
 
+/// Checks the pieces of a text as it stands, and as who reads it as a line takes it: without quotes and backslashes.
+pub(super) fn check_line_pieces(call: &RuleCall<'_>, text: &str, writes: bool) -> Result<(), Denial> {
+    let may_be_file = |piece: &str| piece.contains(['/', '\\', '.', '_']);
+    const QUOTES: [char; 3] = ['"', '\'', '\\'];
+    check_pieces(call, text, may_be_file, writes)?;
+    if text.contains(QUOTES) { check_pieces(call, &text.replace(QUOTES, ""), may_be_file, writes) } else { Ok(()) }
+}
+
 /// Checks a text that may be a path. A path below some folder may be one of the server's: it may be no secret, and no blocked place.
 pub(super) fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
     // The sign in front of a group stands around other paths.
@@ -112,7 +120,9 @@ pub(super) fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &
     }
     let text = bare(text);
     let has_blank = text.contains(char::is_whitespace);
-    let begins = is_begun(text) || plain_spelling(text).is_some_and(|spelling| is_begun(&spelling));
+    let spelling = plain_spelling(text);
+    let begins = is_begun(text) || spelling.as_deref().is_some_and(is_begun);
+    let is_spelled = || spelling.as_deref().is_some_and(names_secret);
     let is_named = said == Said::File || said.is_place() && (text.contains('/') || !has_blank);
     if text.is_empty() || !begins && !is_named && (has_blank || !text.contains(['/', '\\', '.'])) {
         return Ok(());
@@ -127,7 +137,7 @@ pub(super) fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &
     budget::check_glob(&expansions, text)?;
     let finds_secret = || expansions.iter().any(|expansion| secrets::secret_glob(expansion));
     let holds_secret = |piece: &str| names_secret(piece) || piece.len() <= PATH_BYTES_MAX && secrets::secret_word(piece);
-    if budget::pieces(text).any(holds_secret) || names_secret(text) || finds_secret() {
+    if budget::pieces(text).any(holds_secret) || names_secret(text) || is_spelled() || finds_secret() {
         return Err(denial_of(text));
     }
     let is_elsewhere = begins || climbs(text);
@@ -145,4 +155,35 @@ pub(super) fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &
         call.files.check_unblocked(text, effects.writes)?;
     }
     check_taken()
+}
+
+/// Signs between the words of a text that is said, and around them.
+const BETWEEN: &str = ",;|\"'`()[]{}<>";
+
+/// Returns whether a text under the name of what is said is no path and no address: it has several words, and does not begin as a path.
+pub(super) fn is_prose(text: &str) -> bool {
+    // Some readers leave out what stands in front of a path.
+    let text = text.trim().trim_start_matches(|char: char| BETWEEN.contains(char) || "@=\u{feff}".contains(char)).trim();
+    // So a command to a bot begins.
+    let is_command = |word: &str| {
+        word.strip_prefix('/').is_some_and(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-'))
+    };
+    if text.split_whitespace().next().is_some_and(is_command) {
+        return true;
+    }
+    text.contains(char::is_whitespace) && !is_begun(text) && !plain_spelling(text).is_some_and(|spelling| is_begun(&spelling))
+}
+
+/// Checks that no word with a slash names a secret or a blocked place. Addresses of the web lead to no file.
+pub(super) fn check_prose(call: &RuleCall<'_>, text: &str, writes: bool) -> Result<(), Denial> {
+    check_pieces(call, text, |piece| piece.contains('/'), writes)
+}
+
+/// Checks that no word of a query or a program with a slash names a secret or a blocked place, and no text in quotes does that is a name alone.
+pub(super) fn check_program(call: &RuleCall<'_>, text: &str, writes: bool) -> Result<(), Denial> {
+    let mut quoted = text.split(['\'', '"', '`']).skip(1).step_by(2);
+    match quoted.find(|piece| piece.starts_with('.') && names_secret(piece)) {
+        Some(piece) => Err(denial_of(piece)),
+        None => check_prose(call, text, writes),
+    }
 }
