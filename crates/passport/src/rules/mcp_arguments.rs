@@ -158,6 +158,10 @@ impl<'t> Read<'t> {
             self.given.push(Given { said, text: text.into() });
             return Ok(());
         }
+        // Some readers leave out the quotes.
+        if shown.starts_with('"') {
+            self.given.push(Given { said, text: text.into() });
+        }
         let mut parser = Parser::new();
         match parser.parse(shown.as_bytes(), DEPTH_MAX) {
             Ok(value) if depth < WRITTEN_MAX => {
@@ -166,7 +170,8 @@ impl<'t> Read<'t> {
                 self.given.extend(inner.given.into_iter().map(|Given { said, text }| Given { said, text: text.into_owned().into() }));
                 self.addresses.extend(inner.addresses.into_iter().map(|text| Cow::Owned(text.into_owned())));
             }
-            Err(_) if said == Said::Prose || shown.starts_with('"') => self.given.push(Given { said, text: text.into() }),
+            Err(_) if shown.starts_with('"') => {}
+            Err(_) if said == Said::Prose => self.given.push(Given { said, text: text.into() }),
             _ => {
                 let parts = shown.split(|char: char| char.is_whitespace() || "{}[]\"',\\".contains(char));
                 let parts = parts.filter(|part| !part.is_empty() && *part != ":");

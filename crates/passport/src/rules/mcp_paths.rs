@@ -61,7 +61,13 @@ fn check_line(call: &RuleCall<'_>, line: &str, said: Said, effects: &Effects<'_>
     let begins = |part: &&str| part.len() > 1 && is_rooted(part);
     let is_deep = |part: &&str| !is_words || part.get(1..).is_some_and(|rest| rest.contains('/'));
     let is_around = |char: char| char.is_whitespace() || AROUND.contains(&char) || said == Said::Unknown && "()[]<>,;.".contains(char);
-    let bare = |part| if is_words && said != Said::Unknown { str::trim(part) } else { part.trim_matches(is_around) };
+    let bare = |part| {
+        if is_words && said != Said::Unknown {
+            str::trim(part)
+        } else {
+            part.trim_start_matches(|char| char != '.' && is_around(char)).trim_end_matches(is_around)
+        }
+    };
     let is_single = !is_words || said == Said::Unknown;
     let is_between = |char| ",:;|".contains(char) || is_single && "=[({\"'".contains(char);
     let parts = line.split(is_between).filter(|part| part.len() < line.len()).filter_map(|part| part.split([']', ')', '}']).next());
