@@ -144,17 +144,17 @@ impl<'t> Read<'t> {
     /// outside.
     fn text(&mut self, call: &RuleCall<'_>, said: Said, text: &'t str, depth: usize) -> Result<(), Denial> {
         let said = if said == Said::Prose && !is_prose(text) { Said::Unknown } else { said };
-        if said == Said::Unknown {
-            let name = if text.contains(char::is_whitespace) { "text" } else { "" };
-            let quoted = quoted_in(name, text).filter(|(said, _)| *said == Said::File);
-            self.given.extend(quoted.map(|(said, piece)| Given { said, text: piece.into() }));
-        }
         // Under the name of a place such a text is refused.
         if !said.is_text() && !said.is_place() && text.contains('%') && !text.contains("://") {
             self.given.extend(decoded_in(text).map(|(name, text)| Given { said: Said::of(name, &call.names), text: text.into() }));
         }
         let shown = within(text);
         if said == Said::Program || !shown.starts_with(['{', '[', '"']) {
+            if said == Said::Unknown {
+                let name = if text.contains(char::is_whitespace) { "text" } else { "" };
+                let quoted = quoted_in(name, text).filter(|(said, _)| *said == Said::File);
+                self.given.extend(quoted.map(|(said, piece)| Given { said, text: piece.into() }));
+            }
             self.given.push(Given { said, text: text.into() });
             return Ok(());
         }
