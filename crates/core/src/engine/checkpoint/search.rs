@@ -121,6 +121,14 @@ mod tests {
     }
 
     #[test]
+    fn a_checkpoint_is_what_lies_before_its_own_record_in_one_transaction() {
+        let log = [Some(thread("a", 1)), Some(own(2)), None, Some(gone("a")), Some(thread("b", 3)), Some(own(4)), None, Some(own(6))];
+        assert_eq!(find(2, 4, &log), Some(vec![gone("a"), thread("b", 3), own(4)]));
+        assert_eq!(find(4, 6, &log), Some(vec![own(6)]));
+        assert_eq!(find(2, 5, &log), None, "the one that reaches the committed offset is not there");
+    }
+
+    #[test]
     fn what_was_cut_off_is_no_part_of_the_next_one() {
         let log = [Some(thread("a", 8)), None, Some(thread("b", 3)), Some(own(4))];
         assert_eq!(find(2, 4, &log), Some(vec![thread("b", 3), own(4)]));

@@ -152,3 +152,64 @@ impl<S: Stage> PartitionProcessor<S> {
         self.next > self.checkpoint.written_up_to
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::deciding::{Deciding, VerdictBuffer};
+    use crate::decide::policy::{Policy, PolicySettings};
+    use crate::event::record::{Partition, Record};
+    use serde_json::{Value, json};
+
+    /// Applies an event of a thread that waits for no acknowledgement.
+    fn feed(processor: &mut PartitionProcessor<Deciding>, offset: i64, event: &Value) {
+        let (value, offset) = (event.to_string(), Offset(offset));
+        let value = Some(value.as_bytes());
+        let record = Record { topic: "agent.events", partition: Partition(0), offset, timestamp_ms: None, key: None, value, headers: &[] };
+        processor.apply(&record, &mut VerdictBuffer::default()).unwrap();
+        processor.published(offset, 0).unwrap();
+    }
+
+    fn call(thread: &str) -> Value {
+        json!({"type": "tool_call", "thread_id": thread, "tool_call_id": "c", "tool_name": "ls", "tool_input": {}})
+    }
+
+    fn end(thread: &str) -> Value {
+        json!({"type": "turn_end", "thread_id": thread})
+    }
+
+    fn checkpoint(processor: &mut PartitionProcessor<Deciding>) -> Option<(i64, Vec<(String, bool)>)> {
+        processor.freeze("tollgate/agent.events");
+        let checkpoint = processor.take_checkpoint()?;
+        let mut records: Vec<_> = checkpoint.records.iter().map(|record| (record.key.clone(), record.value.is_some())).collect();
+        assert_eq!(records.pop(), Some(("partition".to_owned(), true)), "the partition's own is the last");
+        records.sort();
+        Some((checkpoint.next.0, records))
+    }
+
+    fn records<const N: usize>(next: i64, records: [(&str, bool); N]) -> Option<(i64, Vec<(String, bool)>)> {
+        Some((next, records.map(|(key, is_there)| (key.to_owned(), is_there)).to_vec()))
+    }
+
+    /// Where the mark of a commit is lost, the next abort takes the committed records with it.
+    #[test]
+    fn what_was_written_before_a_refusal_is_written_once_more() {
+        let policy = Arc::new(Policy::new(&PolicySettings::from_yaml("{}").unwrap()));
+        let mut processor = PartitionProcessor::new(Partition(0), Deciding::new(policy));
+        let write = |processor: &mut PartitionProcessor<Deciding>, offset: i64, thread: &str| {
+            feed(processor, offset, &call(thread));
+            assert_eq!(checkpoint(processor), records(offset + 1, [(format!("thread/{thread}").as_str(), true)]));
+            processor.checkpoint_written();
+        };
+        (0..).zip(["a", "ends", "b", "c"]).for_each(|(offset, thread)| write(&mut processor, offset, thread));
+        feed(&mut processor, 4, &end("ends"));
+        assert_eq!(checkpoint(&mut processor), records(5, [("thread/ends", false)]));
+        processor.checkpoint_refused();
+        let all = records(5, [("thread/b", true), ("thread/c", true), ("thread/ends", false)]);
+        assert_eq!(checkpoint(&mut processor), all, "and what was written before that stays");
+        processor.checkpoint_refused();
+        assert_eq!(checkpoint(&mut processor), all);
+        processor.checkpoint_written();
+        write(&mut processor, 5, "t");
+    }
+}
