@@ -16,7 +16,7 @@ use super::super::super::said::{Said, last_word};
 use super::super::file_path::PATH_BYTES_MAX;
 use super::super::web::check_said;
 use super::super::{Denial, RuleCall, budget, secrets};
-use super::sent::{begins_path, check_file, is_secret};
+use super::sent::{begins_path, check_file, is_data, is_secret};
 
 /// The most texts of a message that are judged. Nobody sends as many files, addresses and settings.
 const JUDGED_MAX: usize = 1_024;
@@ -219,7 +219,7 @@ impl Parts {
             const MESSAGE: &str = "Message has more files, addresses or settings than are looked at, or texts in texts; split it";
             return Err(Denial::new("oap.too_costly", MESSAGE));
         }
-        let paths = self.files.iter().filter(|text| text.len() <= PATH_BYTES_MAX);
+        let paths = self.files.iter().filter(|text| !is_data(text));
         budget::check_places(paths.clone(), call.files.limits.weight())?;
         let globs = paths.clone().map(|text| &**text).filter(|text| text.contains(['*', '?', '[', '{']));
         budget::check_compared(globs, call.files.limits.entries())?;

@@ -104,7 +104,7 @@ fn check_spelled(call: &RuleCall<'_>, path: &str) -> Result<(), Denial> {
 
 /// Returns whether a text is data and no path: an address that holds its data, the Base64 of a picture (no system has a folder `/9j`), or Base64
 /// that is longer than any path, whatever of it readers leave out.
-fn is_data(text: &str) -> bool {
+pub(super) fn is_data(text: &str) -> bool {
     let is_inline = text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")) && !climbs(text);
     let is_base64 = || text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte));
     let bytes = || text.split('/').filter(|component| !component.is_empty()).map(|component| component.len() + 1).sum::<usize>();
