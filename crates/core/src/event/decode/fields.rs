@@ -159,7 +159,7 @@ impl<'d> Reader<'_, 'd> {
 
     /// Returns the thread's id, from the field, the CloudEvents subject and the key, which must agree.
     fn thread_id(&self) -> Read<Cow<'d, str>> {
-        const FIX: &str = "send 1 to 256 bytes, or leave it out and send it as the record's key";
+        const FIX: &str = "send 1 to 256 bytes; in Kafka, the record's key may hold the id instead";
         let field = self.optional_string(self.fields.thread_id, "thread_id", RejectionCode::ThreadIdInvalid)?;
         let subject = self.envelope.cloud_event.as_ref().and_then(|cloud_event| cloud_event.subject.clone());
         let key = self.record.key;
