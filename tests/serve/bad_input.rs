@@ -19,7 +19,7 @@ fn each_fault_of_a_request_is_named() {
     let deep_input = with_input(&format!("{}0{}", r#"{"a":"#.repeat(1_000_000), "}".repeat(1_000_000)));
     let broad_input = with_input(&format!("[{}0]", "0,".repeat(600_000)));
     let bodies = [
-        ("", 400, "value_not_json", "body:"),
+        ("", 400, "value_not_json", "body: is empty"),
         ("7", 400, "value_not_an_object", "send one JSON object"),
         ("[]", 400, "events_out_of_bounds", "1 to 256"),
         (&many, 400, "events_out_of_bounds", "257"),

@@ -73,6 +73,9 @@ impl Reading<'_> {
             .map_err(|_| Refusal::body("value_not_utf8", "body: found bytes that are no UTF-8; encode the JSON as UTF-8"))?;
         // What JSON calls white space.
         let text = text.trim_matches([' ', '\t', '\n', '\r']);
+        if text.is_empty() {
+            return Err(Refusal::body("value_not_json", "body: is empty; send an event as a JSON object, or a list of events"));
+        }
         let is_list = text.starts_with('[');
         let texts = if is_list { elements(text)? } else { vec![text] };
         if texts.is_empty() || texts.len() > EVENTS_MAX {
@@ -100,7 +103,7 @@ impl Reading<'_> {
     /// # Errors
     /// Returns a [`Refusal`].
     pub fn event(&self, text: &str, place: Option<usize>) -> Result<Prepared, Refusal> {
-        let named = |message: String| place.map_or_else(|| message.clone(), |place| format!("event {place} of the list: {message}"));
+        let named = |message: String| place.map_or_else(|| message.clone(), |place| format!("event {} of the list: {message}", place + 1));
         let ids: Ids<'_> = serde_json::from_str(text).map_err(|error| {
             if !error.is_data() {
                 return not_json(&error);
@@ -236,6 +239,7 @@ mod tests {
     #[test]
     fn what_a_worker_would_refuse_is_refused_here_by_name() {
         let cases = [
+            (" \n", "value_not_json", "body: is empty"),
             ("nonsense", "value_not_json", "body: found no JSON at line 1"),
             ("7", "value_not_an_object", "found a value that is no JSON object"),
             ("{}", "type_missing", "type"),
@@ -249,7 +253,7 @@ mod tests {
             assert_eq!(refusal.code, code, "{body}");
         }
         let listed = read(&Caller::anyone(), &format!("[{CALL},{{}}]")).unwrap_err();
-        assert!(listed.message.starts_with("event 1 of the list: "), "{}", listed.message);
+        assert!(listed.message.starts_with("event 2 of the list: "), "{}", listed.message);
     }
 
     #[test]

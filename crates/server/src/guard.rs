@@ -48,7 +48,11 @@ impl Guard {
                 match (of_certificate, headers.contains_key(header::AUTHORIZATION)) {
                     (Some(_), true) => return Err(two_callers()),
                     (Some(caller), false) => caller,
-                    (None, _) => bearer(headers).and_then(|token| tokens.caller(token)).ok_or_else(unauthorized)?,
+                    (None, _) => {
+                        let token = bearer(headers)
+                            .ok_or_else(|| unauthorized("no bearer token, and no client certificate that this server knows"))?;
+                        tokens.caller(token).ok_or_else(|| unauthorized("a token that this server does not know"))?
+                    }
                 }
             }
         };
@@ -57,9 +61,11 @@ impl Guard {
     }
 }
 
-fn unauthorized() -> Refusal {
-    let message = "authorization: found no bearer token and no client certificate that this server knows; send `Authorization: Bearer TOKEN`, \
-                   or connect with the certificate of an entry of serve.tokens";
+fn unauthorized(found: &str) -> Refusal {
+    let message = format!(
+        "authorization: found {found}; show a token of serve.tokens (`--token-file` of Tollgate's commands, or `Authorization: Bearer TOKEN`), \
+         or connect with the certificate of an entry of serve.tokens"
+    );
     Refusal::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
 }
 
@@ -73,7 +79,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let value = values.next().filter(|_| values.next().is_none())?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim()).filter(|token| !token.is_empty())
 }
 
 /// A browser says for which page it asks. No page has anything to ask here.
@@ -153,6 +159,10 @@ mod tests {
             assert_eq!(code(&guard, &[("host", "gate.example.org"), ("authorization", wrong)]), "unauthorized", "{wrong}");
         }
         assert_eq!(code(&guard, &[("authorization", "Bearer s3cret"), ("authorization", "Bearer s3cret")]), "unauthorized", "two of them");
+        for (shown, found) in [("Bearer ", "found no bearer token"), ("Bearer nope", "found a token that this server does not know")] {
+            let refusal = guard.caller(&Uri::from_static("/v1/events"), &headers(&[("authorization", shown)]), None).unwrap_err();
+            assert!(refusal.message.contains(found) && !refusal.message.contains("nope"), "{refusal:?}");
+        }
         assert_eq!(code(&guard, &[("host", "gate.example.org"), ("authorization", "bearer s3cret")]), "ok");
         assert_eq!(code(&guard, &[("authorization", "Bearer s3cret")]), "rate_exceeded");
     }

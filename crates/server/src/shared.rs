@@ -192,7 +192,7 @@ impl Shared {
             }
             // A refusal may come before a model, and these sentences name hosts.
             Condition::CutOff { code: code @ ("kafka_unreachable" | "partition_taken"), .. } => {
-                Some(Refusal::unavailable(code, "the server cannot read its replies now; its log and its `/readyz` say why"))
+                Some(Refusal::unavailable(code, "the server cannot read its replies from Kafka now; its log and its `/readyz` say why"))
             }
             Condition::CutOff { code, why } => Some(Refusal::unavailable(code, why)),
             Condition::Draining => Some(Refusal::unavailable("draining", "the server stops; ask another server")),

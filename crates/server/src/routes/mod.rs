@@ -175,7 +175,7 @@ fn wait_of(text: &str) -> Result<Duration, Refusal> {
     milliseconds.map(Duration::from_millis).ok_or_else(|| {
         Refusal::body(
             "wait_invalid",
-            format!("wait: found no number of milliseconds from 1 to {WAIT_MS_MAX}; write it as in `Prefer: wait=500`"),
+            format!("wait: found no number of milliseconds from 1 to {WAIT_MS_MAX}; write a number alone, as in `wait=500`"),
         )
     })
 }
