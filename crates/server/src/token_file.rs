@@ -48,7 +48,7 @@ mod tests {
         };
         for (text, verifies_clients, words) in [
             ("{", true, "found no YAML"),
-            ("tokens: []", true, "found no list of entries"),
+            ("tokens: {}", true, "found no list of entries"),
             ("tokens: [{name: ci, certificate: 'DNS:ci'}]", false, "no serve.tls.client_ca_file"),
         ] {
             let error = error(text, verifies_clients);

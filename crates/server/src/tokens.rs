@@ -169,9 +169,9 @@ impl Entry {
     /// Returns what the entry's caller shows.
     fn proof(&self) -> Result<Proof, &'static str> {
         match (&self.sha256, &self.certificate) {
-            (Some(digest), None) => hex::bytes(digest)
-                .map(|bytes| Proof::Token(Digest::from_bytes(bytes)))
-                .ok_or(".sha256: found a text that is no SHA-256 digest; write its 64 hex digits: printf %s TOKEN | sha256sum"),
+            (Some(digest), None) => hex::bytes(digest).map(|bytes| Proof::Token(Digest::from_bytes(bytes))).ok_or(
+                ".sha256: found a text that is no SHA-256 digest; write its 64 hex digits: printf %s TOKEN | sha256sum | cut -d' ' -f1",
+            ),
             (None, Some(name)) => certificate_name(name).map(Proof::Certificate).ok_or(
                 ".certificate: found a text that is no name of a certificate; write a subject alternative name in full, such as \
                  DNS:build.example.org or URI:spiffe://example.org/build",
@@ -222,7 +222,8 @@ impl Tokens {
     /// Returns a sentence for each fault, which names the entry and the field, and repeats no value.
     pub fn read(document: &serde_json::Value) -> Result<Self, String> {
         let only = document.as_object().filter(|members| members.len() == 1).and_then(|members| members.get("tokens")?.as_array());
-        let Some(entries) = only.filter(|entries| !entries.is_empty()) else {
+        // An empty list revokes all tokens.
+        let Some(entries) = only else {
             return Err(
                 "found no list of entries; write `tokens:` and a list of {name, sha256 or certificate, tenant, agents, user, rate_per_second}"
                     .to_owned(),
@@ -317,12 +318,16 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_list_revokes_all_tokens() {
+        assert!(Tokens::read(&json!({"tokens": []})).unwrap().caller("x").is_none());
+    }
+
+    #[test]
     fn an_entry_that_is_wrong_is_named_without_its_values() {
         let good = hash("x");
         let cases = [
             (json!({}), "found no list"),
             (json!("s3cret"), "found no list"),
-            (json!([]), "found no list"),
             (json!([{"name": "a"}]), "[0]: found both or neither"),
             (json!([{"name": "a", "sha256": good, "tennant": "b"}]), "[0]: found an entry of another form"),
             (json!([{"name": "a", "sha256": "s3cret"}]), "[0].sha256: found a text that is no SHA-256 digest"),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
@@ -11,6 +11,8 @@ use tollgate_worker::threads::MustRun;
 
 /// How often the files are looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// How often the log says that a file cannot be read.
+const SAID_AGAIN: Duration = Duration::from_secs(60);
 
 /// The value in force, which later contents of the files replace.
 #[derive(Debug)]
@@ -71,6 +73,8 @@ pub struct Watched<T> {
     files: Vec<NamedFile>,
     /// The bytes that were read last, whether they could be used or not.
     seen: Vec<Vec<u8>>,
+    /// When the log said that a file cannot be read; nothing while the files can be read.
+    said: Option<Instant>,
     make: Make<T>,
     current: Current<T>,
 }
@@ -93,7 +97,7 @@ impl<T: Send + Sync + 'static> Watched<T> {
     ) -> anyhow::Result<Self> {
         let seen = read_all(&files)?;
         let current = Current::new(make(&seen)?);
-        Ok(Self { what, files, seen, make: Box::new(make), current })
+        Ok(Self { what, files, seen, said: None, make: Box::new(make), current })
     }
 
     /// Returns the value in force.
@@ -119,12 +123,19 @@ impl<T: Send + Sync + 'static> Watched<T> {
     /// Reads the files, and puts what they hold in force if it is another thing and right.
     fn look(&mut self) {
         let made = match read_all(&self.files) {
-            Ok(bytes) if bytes == self.seen => return,
             Ok(bytes) => {
+                self.said = None;
+                if bytes == self.seen {
+                    return;
+                }
                 self.seen = bytes;
                 (self.make)(&self.seen)
             }
-            Err(error) => Err(error),
+            Err(_) if self.said.is_some_and(|said| said.elapsed() < SAID_AGAIN) => return,
+            Err(error) => {
+                self.said = Some(Instant::now());
+                Err(error)
+            }
         };
         match made {
             Ok(value) => {
@@ -170,6 +181,11 @@ mod tests {
         }
         std::fs::remove_file(folder.path().join("a")).unwrap();
         watched.look();
-        assert_eq!(*current.get(), 8);
+        let said = watched.said;
+        watched.look();
+        assert_eq!((*current.get(), said.is_some(), watched.said), (8, true, said), "the log says so once a minute");
+        write("a", "2");
+        watched.look();
+        assert_eq!((*current.get(), watched.said), (9, None));
     }
 }
