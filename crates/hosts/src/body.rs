@@ -34,6 +34,9 @@ impl<'d> Members<'d> {
     pub(crate) fn parse(parser: &'d mut Parser, body: &'d [u8]) -> Result<Self, Fault> {
         const FIX: &str = "send one JSON object in UTF-8, as the host writes it";
         let text = std::str::from_utf8(body).map_err(|_| Fault::new("body", "found bytes that are no UTF-8", FIX))?;
+        if text.trim_ascii().is_empty() {
+            return Err(Fault::new("body", "is empty", FIX));
+        }
         // The parser of events reads what Python reads, such as NaN. No host writes that, and other readers refuse it.
         serde_json::from_str::<IgnoredAny>(text).map_err(|_| Fault::new("body", "found text that is no JSON", FIX))?;
         let value = parser.parse(body, DEPTH_MAX).map_err(|_| Fault::new("body", "found too deep or too large a JSON text", FIX))?;
@@ -89,7 +92,11 @@ impl<'d> Members<'d> {
 
     /// Returns the fault of a member that is missing.
     pub(crate) fn missing(&self, name: &str) -> Fault {
-        Fault::new(format!("{}{name}", self.path), "is missing", "send the host's whole request, and use the path of this host")
+        Fault::new(
+            format!("{}{name}", self.path),
+            "is missing",
+            "send the host's whole request, and ask as this host (`--host`, or the path)",
+        )
     }
 
     fn wrong(&self, name: &str, found: Shape, wanted: &str) -> Fault {

@@ -15,24 +15,11 @@ pub(crate) static CLAUDE_CODE: Hook = Hook {
         agent: Some("agent_id"),
         tool: "tool_name",
         arguments: "tool_input",
-        folders: &FOLDERS,
         call: CallId::Member("tool_use_id"),
     }],
     answer: |occasion, ruling| ANSWER.answer(occasion, ruling),
     refuse: refuse_widely,
 };
-
-/// Its tools for files name files from the root, and searches may name a folder from the working folder.
-const FOLDERS: [(&str, &str); 8] = [
-    ("Edit", "cwd"),
-    ("Glob", "cwd"),
-    ("Grep", "cwd"),
-    ("LS", "cwd"),
-    ("MultiEdit", "cwd"),
-    ("NotebookEdit", "cwd"),
-    ("Read", "cwd"),
-    ("Write", "cwd"),
-];
 
 /// Longer strings are put into a file, which the model may not read. The limit counts characters.
 const ANSWER: Nested = Nested { text_max: 10_000, stops_before_calls: true };

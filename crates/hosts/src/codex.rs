@@ -20,7 +20,6 @@ pub(crate) static CODEX: Hook = Hook {
         agent: None,
         tool: "tool_name",
         arguments: "tool_input",
-        folders: &[("grep_files", "path")],
         call: CallId::Member("tool_use_id"),
     }],
     answer: |occasion, ruling| ANSWER.answer(occasion, ruling),

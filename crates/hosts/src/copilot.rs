@@ -20,7 +20,6 @@ pub(crate) static COPILOT: Hook = Hook {
             agent: None,
             tool: "tool_name",
             arguments: "tool_input",
-            folders: &[("Glob", "path"), ("Grep", "path")],
             call: CallId::Time("timestamp"),
         },
         // These bodies do not name their event: the members of a call and of a question for permission are the same.
@@ -33,7 +32,6 @@ pub(crate) static COPILOT: Hook = Hook {
             agent: None,
             tool: "toolName",
             arguments: "toolArgs",
-            folders: &[("glob", "path"), ("grep", "path")],
             call: CallId::Time("timestamp"),
         },
     ],

@@ -18,7 +18,6 @@ pub(crate) static CURSOR: Hook = Hook {
         agent: None,
         tool: "tool_name",
         arguments: "tool_input",
-        folders: &[],
         call: CallId::Member("tool_use_id"),
     }],
     answer,

@@ -17,7 +17,6 @@ pub(crate) static GEMINI_CLI: Hook = Hook {
         agent: None,
         tool: "tool_name",
         arguments: "tool_input",
-        folders: &[("glob", "dir_path"), ("grep_search", "dir_path"), ("search_file_content", "dir_path")],
         call: CallId::Time("timestamp"),
     }],
     answer,

@@ -1,6 +1,7 @@
 //! Hooks: what the wires of coding agents have in common. A host is described by its dialects and by how it is answered.
 
 use tollgate_json::Parser;
+use tollgate_passport::{AgentHost, DEFAULT_TOOL_CAPABILITIES, HOSTS, Pack};
 
 use crate::body::{Arguments, Fault, Members};
 use crate::event::{Call, Place, derived_call_id, event_id};
@@ -33,9 +34,6 @@ pub(crate) struct Dialect {
     pub agent: Option<&'static str>,
     pub tool: &'static str,
     pub arguments: &'static str,
-    /// The tools whose files depend on the folder that the event's `cwd` names, each with the argument that tells the folder to the gate: the
-    /// tool's own argument, which a search may leave out, or `cwd`, from which relative paths are seen.
-    pub folders: &'static [(&'static str, &'static str)],
     pub call: CallId,
 }
 
@@ -156,7 +154,7 @@ impl Hook {
                 let member = self.dialects.iter().find_map(|dialect| dialect.event).unwrap_or("event");
                 let fix = match by_path {
                     Some(_) => "write the event's name in PascalCase in the settings, or at the end of the URL".to_owned(),
-                    None => format!("send what {} sends, or use the path of the host that sends this", self.name),
+                    None => format!("send what {} sends, or ask as the host that sends this (`--host`, or the path)", self.name),
                 };
                 return Err(Fault::new(member, "is missing", fix));
             }
@@ -199,7 +197,7 @@ impl Dialect {
             // Such a host may write the arguments as a text.
             CallId::Time(_) => body.arguments_or_text(self.arguments)?,
         };
-        let arguments = self.with_folder(body, &tool, arguments)?;
+        let arguments = with_folder(body, &tool, arguments)?;
         let id = self.call_id(body, place, &tool, &arguments)?;
         let turn = self.turn_of_ids(body)?;
         let call = Call { id, tool, arguments };
@@ -209,21 +207,28 @@ impl Dialect {
         })
     }
 
-    /// Returns the arguments of a call with the folder that the tool works in, which file rules are about, where the call does not name it.
-    fn with_folder(&self, body: &Members<'_>, tool: &str, arguments: Arguments) -> Result<Arguments, Fault> {
-        let Some((_, argument)) = self.folders.iter().find(|(name, _)| *name == tool) else { return Ok(arguments) };
-        Ok(match body.optional_text("cwd")? {
-            Some(folder) => arguments.or_text(argument, &folder),
-            None => arguments,
-        })
-    }
-
     fn call_id(&self, body: &Members<'_>, place: &Place, tool: &str, arguments: &Arguments) -> Result<String, Fault> {
         match self.call {
             CallId::Member(member) => body.text(member),
             CallId::Time(_) => Ok(derived_call_id(place.thread(), tool, arguments)),
         }
     }
+}
+
+/// Returns the arguments of a call with the host's working folder, from which a tool for files sees relative paths, and searches without a path.
+fn with_folder(body: &Members<'_>, tool: &str, arguments: Arguments) -> Result<Arguments, Fault> {
+    let folder = if works_on_files(tool) { body.optional_text("cwd")? } else { None };
+    Ok(match folder {
+        Some(folder) => arguments.or_text("cwd", &folder),
+        None => arguments,
+    })
+}
+
+/// Returns whether passports know a tool as a tool for files, whichever host names it so.
+fn works_on_files(tool: &str) -> bool {
+    let is_for_files = |capability| [Pack::FileRead, Pack::FileWrite].iter().any(|pack| pack.capability() == capability);
+    let mut known = DEFAULT_TOOL_CAPABILITIES.into_iter().chain(HOSTS.into_iter().flat_map(AgentHost::tools));
+    known.any(|(name, capability)| name == tool && is_for_files(capability))
 }
 
 /// Returns a time that only tells moments apart: a text, or a number as it is written.

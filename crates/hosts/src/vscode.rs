@@ -15,7 +15,6 @@ pub(crate) static VSCODE: Hook = Hook {
         agent: None,
         tool: "tool_name",
         arguments: "tool_input",
-        folders: &[],
         call: CallId::Member("tool_use_id"),
     }],
     answer: |occasion, ruling| ANSWER.answer(occasion, ruling),

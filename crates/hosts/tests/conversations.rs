@@ -57,6 +57,34 @@ fn calls_without_ids_are_counted_by_their_time() {
     assert_eq!(answers[2]["decision"], "deny", "{answers:?}");
 }
 
+/// A tool for files sees a relative path from the host's folder, which every host sends.
+#[test]
+fn relative_paths_are_seen_from_the_hosts_folder() {
+    let arguments = |host: &str, event: &str, tool: &str, input: &Value, folder: Option<&str>| {
+        let body = json!({"session_id": "s", "sessionId": "s", "conversation_id": "s", "hook_event_name": event, "hookEventName": event,
+                          "timestamp": "2026-11-28T02:00:00Z", "tool_use_id": "u", "tool_name": tool, "tool_input": input, "cwd": folder});
+        let question = read(wire(host).unwrap(), "", body.to_string().as_bytes()).unwrap();
+        serde_json::from_str::<Value>(question.events[0]["arguments"].as_str().unwrap()).unwrap()
+    };
+    let (path, own) = (json!({"path": "src/a"}), json!({"path": "src/a", "cwd": "/own"}));
+    for (host, event, tools) in [
+        ("claude-code", "PreToolUse", &["Read", "Write"][..]),
+        ("codex", "PreToolUse", &["list_dir", "grep_files"]),
+        ("copilot", "PreToolUse", &["view", "create", "Grep"]),
+        ("cursor", "preToolUse", &["Read", "Delete", "edit_file"]),
+        ("gemini-cli", "BeforeTool", &["read_file", "write_file", "replace", "glob"]),
+        ("vscode", "PreToolUse", &["create_file", "editFiles", "list_dir"]),
+    ] {
+        for tool in tools {
+            let seen = json!({"path": "src/a", "cwd": "/srv/app"});
+            assert_eq!(arguments(host, event, tool, &path, Some("/srv/app")), seen, "{host}: {tool}");
+            assert_eq!(arguments(host, event, tool, &path, None), path, "{host}: {tool}");
+            assert_eq!(arguments(host, event, tool, &own, Some("/srv/app")), own, "{host}: {tool}");
+        }
+        assert_eq!(arguments(host, event, "mcp__files__read", &path, Some("/srv/app")), path, "{host}");
+    }
+}
+
 /// The same request again, as after a broken connection, changes nothing.
 #[test]
 fn a_request_that_is_sent_again_counts_once() {
