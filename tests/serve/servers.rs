@@ -40,6 +40,9 @@ fn a_server_without_a_worker_says_so_within_the_deadline_and_drains() {
     let verdict = late.json();
     assert_eq!((late.status, &verdict["code"]), (504, &json!("deadline_exceeded")), "{late:?}");
     assert_eq!((&verdict["action"], &verdict["allows_execution"]), (&json!("block"), &json!(false)));
+    // The path leads to the same wait.
+    let later = client.get(verdict["verdict_path"].as_str().unwrap());
+    assert_eq!((later.status, &later.json()["verdict_path"]), (504, &verdict["verdict_path"]), "{later:?}");
     let listed = client.events(&format!("[{}]", call("t", "d", "ls")));
     assert_eq!((listed.status, &listed.json()[0]["code"]), (504, &json!("deadline_exceeded")));
     // Not before a second has passed without any verdict, and the server stays ready: only questions show that workers are back.

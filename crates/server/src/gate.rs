@@ -32,7 +32,7 @@ enum Pending {
     /// It is known already.
     Ended(Ended),
     /// Its verdict is awaited.
-    Verdict(oneshot::Receiver<Ended>, Leave),
+    Verdict(oneshot::Receiver<Ended>, Fingerprint, Leave),
     /// Its acknowledgement is awaited: it gets no verdict.
     Acknowledged(oneshot::Receiver<Result<(), Refusal>>),
 }
@@ -60,7 +60,7 @@ impl Gate {
         let pending: Vec<_> = events.into_iter().map(|event| (self.begin(&event, trace), event.event_id)).collect();
         let mut outcomes = Vec::with_capacity(pending.len());
         for (pending, event_id) in pending {
-            let outcome = ended(pending, deadline).await.map_err(|refusal| refusal.of_event(&event_id));
+            let outcome = ended(pending, deadline, wait).await.map_err(|refusal| refusal.of_event(&event_id));
             if let Err(refusal) = &outcome {
                 if refusal.code == DEADLINE_EXCEEDED {
                     self.shared.missed();
@@ -77,10 +77,10 @@ impl Gate {
         let asked = self.shared.with_waits(|waits| waits.again(verdict))?;
         let pending = match asked {
             Ok(Asked::Known(bytes)) => Pending::Ended(Ok(bytes)),
-            Ok(Asked::New(receiver) | Asked::Waiting(receiver)) => Pending::Verdict(receiver, Leave(Arc::clone(&self.shared))),
+            Ok(Asked::New(receiver) | Asked::Waiting(receiver)) => Pending::Verdict(receiver, verdict, Leave(Arc::clone(&self.shared))),
             Err(fault) => Pending::Ended(Err(not_asked(fault))),
         };
-        Some(ended(pending, Instant::now() + wait).await)
+        Some(ended(pending, Instant::now() + wait, wait).await)
     }
 
     /// Waits until the server has started, or until the deadline. Who waits so has a place among the requests in flight.
@@ -110,7 +110,7 @@ impl Gate {
         if is_new && let Err(refusal) = self.publish(event, trace, Tag::Verdict(event.verdict)) {
             self.shared.with_waits(|waits| waits.fail(event.verdict, &refusal));
         }
-        Pending::Verdict(receiver, leave)
+        Pending::Verdict(receiver, event.verdict, leave)
     }
 
     /// Hands an event over, unless the server cannot answer now.
@@ -123,23 +123,28 @@ impl Gate {
     }
 }
 
-async fn ended(pending: Pending, deadline: Instant) -> Outcome {
+/// Waits until a deadline for what comes of an event. `wait` is how long the request waits in all.
+async fn ended(pending: Pending, deadline: Instant, wait: Duration) -> Outcome {
     match pending {
         Pending::Ended(ended) => ended.map(Some),
-        Pending::Verdict(receiver, _leave) => match timeout_at(deadline, receiver).await {
+        Pending::Verdict(receiver, verdict, _leave) => match timeout_at(deadline, receiver).await {
             Ok(Ok(ended)) => ended.map(Some),
             // The entry was forgotten for newer entries.
-            Ok(Err(_)) | Err(_) => Err(deadline_exceeded()),
+            Ok(Err(_)) | Err(_) => Err(Refusal { awaited: Some(verdict), ..deadline_exceeded(wait) }),
         },
         Pending::Acknowledged(receiver) => match timeout_at(deadline, receiver).await {
             Ok(Ok(acknowledged)) => acknowledged.map(|()| None),
-            Ok(Err(_)) | Err(_) => Err(deadline_exceeded()),
+            Ok(Err(_)) | Err(_) => Err(deadline_exceeded(wait)),
         },
     }
 }
 
-fn deadline_exceeded() -> Refusal {
-    let message = "no verdict came within the deadline; ask for it again, or wait longer (Prefer: wait=MS, serve.deadline_ms)";
+fn deadline_exceeded(wait: Duration) -> Refusal {
+    let message = format!(
+        "no worker answered within {} ms; see whether workers run, ask again under the same event id, or wait longer (Prefer: wait=MS, \
+         serve.deadline_ms)",
+        wait.as_millis()
+    );
     Refusal::new(StatusCode::GATEWAY_TIMEOUT, DEADLINE_EXCEEDED, message)
 }
 

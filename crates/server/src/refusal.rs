@@ -3,6 +3,7 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
+use tollgate_json::digest::Fingerprint;
 
 /// Why a request has no verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,12 +16,14 @@ pub struct Refusal {
     pub message: String,
     /// The event that has no verdict, where the event is known.
     pub event_id: Option<String>,
+    /// The verdict that may still come, where there is such a verdict.
+    pub awaited: Option<Fingerprint>,
 }
 
 impl Refusal {
     /// Returns a refusal of the whole request.
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), event_id: None }
+        Self { status, code, message: message.into(), event_id: None, awaited: None }
     }
 
     /// Returns a refusal of a body that cannot be read.
@@ -53,8 +56,12 @@ impl Refusal {
             "reasons": [{"source": "envelope", "code": self.code, "message": self.message, "policy_id": null}],
             "synthetic_result": format!("Error: {}", self.message),
         });
-        if let (Some(event_id), Some(body)) = (&self.event_id, body.as_object_mut()) {
-            body.insert("event_id".to_owned(), json!(event_id));
+        // Clients know a verdict by its `verdict_id`, so a refusal has a path in that member's place.
+        let path = self.awaited.map(|verdict| format!("/v1/verdicts/{verdict}"));
+        for (name, text) in [("event_id", self.event_id.as_ref()), ("verdict_path", path.as_ref())] {
+            if let (Some(text), Some(body)) = (text, body.as_object_mut()) {
+                body.insert(name.to_owned(), json!(text));
+            }
         }
         body
     }
@@ -83,6 +90,11 @@ impl Refusal {
                 "reasons": {"type": "array", "minItems": 1, "maxItems": 1, "items": reason},
                 "synthetic_result": {"type": "string", "description": "Stands for the result of the call that does not run."},
                 "event_id": {"type": "string", "description": "The event that has no verdict, where the event is known."},
+                "verdict_path": {
+                    "type": "string",
+                    "pattern": "^/v1/verdicts/[0-9a-f]{32}$",
+                    "description": "Where the verdict can be had once it has come.",
+                },
             },
         })
     }

@@ -19,7 +19,7 @@ const REFUSALS: [(&str, &str); 12] = [
     ("415", "The body is of another type than JSON, or packed with another coding than gzip."),
     ("429", "The caller sends more requests than it may; try again under the same event id."),
     ("503", "The server cannot answer now; try again under the same event id."),
-    ("504", "No worker answered in time; ask again under the same event id."),
+    ("504", "No worker answered in time; get the verdict later at `verdict_path`, or ask again under the same event id."),
 ];
 
 /// Returns the document. The schemas of events and verdicts are those that `tollgate schema` prints, which stand beside it.
@@ -171,7 +171,7 @@ fn parameters() -> Value {
     let text = json!({"type": "string"});
     let header = |name: &str, schema: &Value, what: &str| parameter(name, "header", false, schema, what);
     json!({
-        "Prefer": header("Prefer", &text, "`wait=MS`: how long to wait, in milliseconds, in place of `serve.deadline_ms`."),
+        "Prefer": header("Prefer", &text, "`wait=MS`: how long to wait, in milliseconds (RFC 7240 has seconds), in place of `serve.deadline_ms`."),
         "IdempotencyKey": header(
             "Idempotency-Key",
             &json!({"type": "string", "minLength": 1, "maxLength": 122}),
