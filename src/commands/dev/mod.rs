@@ -199,7 +199,7 @@ impl Dev {
         let shown = tokio::task::spawn_blocking(move || {
             let shown = Console::new(&kafka, self.screen, self.is_sample.then_some((Script::Fleet, Play::AsItStands)), self.is_once)
                 .and_then(|console| {
-                    self.greet(&kafka, topics.partitions, &http.url, admin_url.as_deref());
+                    self.greet(&kafka, topics.partitions, &http, admin_url.as_deref());
                     console.run(&stop)
                 });
             // Either the sample is over, or the sign was given, or there is nobody left to show anything to.
@@ -263,12 +263,15 @@ impl Dev {
         let parts = ServerParts { is_alone: self.is_embedded, ends_process: false, ..ServerParts::of(settings, (metrics, health), stop) };
         let (address, server, stopping) = (listener.local_addr()?, Server::start(parts)?, stop.clone());
         let scheme = if settings.serve.tls.is_some() { "https" } else { "http" };
-        let http = Http { url: format!("{scheme}://{address}"), shared: Arc::clone(server.shared()) };
+        let has_tokens = settings.serve.tokens.is_some();
+        let http = Http { url: format!("{scheme}://{address}"), has_tokens, shared: Arc::clone(server.shared()) };
         tokio::spawn(async move { server.serve(listener, process::stopping(&stopping)).await });
         Ok(http)
     }
 
-    fn greet(self, kafka: &KafkaSettings, partitions: u32, http: &str, admin_url: Option<&str>) {
+    fn greet(self, kafka: &KafkaSettings, partitions: u32, http: &Http, admin_url: Option<&str>) {
+        let (header, option) = if http.has_tokens { (" -H 'authorization: Bearer TOKEN'", " --token-file FILE") } else { ("", "") };
+        let http = &http.url;
         let (brokers, events, decisions) = (kafka.shown_brokers(), &kafka.topics.events, &kafka.topics.decisions);
         let call = r#"{"type":"tool_call","thread_id":"t1","tool_call_id":"c1","tool_name":"bash","tool_input":{"command":"ls"}}"#;
         let broker = if self.is_embedded { "an embedded broker on" } else { "topics of its own at" };
@@ -276,8 +279,8 @@ impl Dev {
         let own = if self.is_embedded { format!("tollgate top -b {brokers}, or ") } else { String::new() };
         let mut lines = vec![
             format!("tollgate dev: {broker} {brokers}, {partitions} partitions a topic, and a worker that decides"),
-            format!("  ask     curl -s {http}/v1/events -H 'content-type: application/json' -d '{call}'"),
-            format!("  hooks   tollgate hook --print-settings claude-code --url {http}"),
+            format!("  ask     curl -s {http}/v1/events{header} -H 'content-type: application/json' -d '{call}'"),
+            format!("  hooks   tollgate hook --print-settings claude-code --url {http}{option}"),
             format!("  watch   {own}kcat -C -b {brokers} -t {decisions} -o beginning"),
             format!("  publish echo '{call}' | kcat -P -b {brokers} -t {events} -k t1 -X topic.partitioner=murmur2_random"),
         ];
@@ -298,6 +301,8 @@ impl Dev {
 /// The HTTP server of this process.
 struct Http {
     url: String,
+    /// Whether requests have to show a token or a certificate.
+    has_tokens: bool,
     shared: Arc<Shared>,
 }
 
