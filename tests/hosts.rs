@@ -162,10 +162,10 @@ fn every_failure_of_the_server_blocks() {
 fn a_server_that_never_answers_or_is_not_there_blocks() {
     let (url, requests) = serve(|_| Conduct::Waits);
     let ran = hook(&["--host", "codex", "--url", &url, "--timeout", "500"], REQUEST);
-    assert_blocks(&ran, "no verdict");
+    assert_blocks(&ran, "no answer within the deadline of 500 ms (--timeout); the server may hang");
     assert_eq!(requests.recv().unwrap().body, REQUEST.as_bytes());
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    assert_blocks(&hook(&["--host", "codex", "--url", &format!("http://{closed}")], REQUEST), "refused");
+    assert_blocks(&hook(&["--host", "codex", "--url", &format!("http://{closed}")], REQUEST), "or name another server with --url");
     assert_blocks(&hook(&["--host", "codex", "--url", &format!("https://{closed}")], REQUEST), "refused");
 }
 
@@ -188,8 +188,9 @@ fn wrong_use_blocks_too() {
     let empty = temporary("\n");
     let file = empty.path().to_str().unwrap();
     let (url, _requests) = serve(|_| Conduct::Answers(200, "{}".to_owned()));
-    let cases: [(&[&str], &str, &str); 12] = [
+    let cases: [(&[&str], &str, &str); 13] = [
         (&["--host", "codex", "--url", &url], " \n", "stdin: is empty"),
+        (&["--host", "cursor", "--url", &url], "rm -rf", "stdin: found no JSON"),
         (&["--host", "codexx"], REQUEST, "claude-code, codex, copilot, cursor, gemini-cli, vscode"),
         (&[], REQUEST, "--host"),
         (&["--host", "codex", "--url", "gate:7878"], REQUEST, "no http or https URL"),
@@ -229,9 +230,10 @@ fn a_failure_at_the_end_of_a_turn_sends_no_agent_on() {
     ] {
         let ended = hook(&["--host", host, "--url", &url], &request(end));
         assert_eq!((ended.exit, ended.stdout.as_str()), (Some(1), ""), "{host}: {}", ended.stderr);
-        assert!(ended.stderr.contains("the gate is not told that the turn has ended"), "{host}: {}", ended.stderr);
+        assert!(ended.stderr.contains("the gate cannot note that the turn has ended"), "{host}: {}", ended.stderr);
         for event in others {
-            assert_blocks(&hook(&["--host", host, "--url", &url], &request(event)), "the call is blocked");
+            let what = if event.contains("Prompt") || *event == "BeforeAgent" { "the prompt is blocked" } else { "the call is blocked" };
+            assert_blocks(&hook(&["--host", host, "--url", &url], &request(event)), what);
         }
     }
 }
@@ -322,6 +324,11 @@ fn settings_name_the_server_and_the_token() {
         assert!(printed.contains(&command), "{}: {printed}", wire.name());
     }
     assert!(settings("claude-code", &more[..2]).stdout.contains("\"https://gate.example:8443/v1/hooks/claude-code\""));
+    // The hooks start in another folder, and Claude Code asks no private address by itself.
+    let own = std::path::absolute("tokf").unwrap();
+    assert!(settings("codex", &["--token-file", "tokf"]).stdout.contains(&format!("--token-file {}\"", own.display())));
+    assert!(settings("codex", &["--token-file", "~/tokf"]).stdout.contains("--token-file ~/tokf\""));
+    assert!(settings("claude-code", &["--url", "http://10.0.0.5:7878"]).stdout.contains("--url http://10.0.0.5:7878\""));
     let ran = run(tollgate().args(["hook", "--print-settings", "codex", "--token-file", "/tmp/a b"]), b"");
     assert_eq!((ran.exit, ran.stdout.as_str()), (Some(2), ""), "{}", ran.stderr);
 }

@@ -7,7 +7,6 @@
 mod settings;
 
 use std::io::{Read as _, Write as _};
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -15,6 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::commands::shared::server::Server;
@@ -65,22 +65,26 @@ pub(super) fn execute(args: &HookArgs) -> anyhow::Result<ExitCode> {
         let written = stdout.write_all(&answer).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush());
         written.context("stdout: cannot be written").map_err(Failure::blocks)
     });
-    let Err(Failure { error, code }) = asked else { return Ok(ExitCode::SUCCESS) };
-    let what =
-        if code == BLOCKED { "the call is blocked, since there is no verdict" } else { "the gate is not told that the turn has ended" };
+    let Err(Failure { error, follows: (what, code) }) = asked else { return Ok(ExitCode::SUCCESS) };
     say!("tollgate hook: {what}: {error:#}");
     Ok(ExitCode::from(code))
 }
 
-/// Why there is no answer, and the exit code for it.
+/// What follows from a failure, for people, and the exit code for it.
+type Follows = (&'static str, u8);
+
+/// What follows where the request is a call, or is not known.
+const CALL_BLOCKED: Follows = ("the call is blocked, since there is no verdict", BLOCKED);
+
+/// Why there is no answer, and what follows.
 struct Failure {
     error: anyhow::Error,
-    code: u8,
+    follows: Follows,
 }
 
 impl Failure {
     fn blocks(error: anyhow::Error) -> Self {
-        Self { error, code: BLOCKED }
+        Self { error, follows: CALL_BLOCKED }
     }
 }
 
@@ -89,12 +93,12 @@ fn answer(args: &HookArgs) -> Result<Vec<u8>, Failure> {
     let deadline = Instant::now() + Duration::from_millis(args.timeout.into());
     let host = args.host.clone().context("--host: is missing; name the host that starts this command").map_err(Failure::blocks)?;
     let (sender, answers) = channel();
-    let (server, event) = (args.server.clone(), args.event.clone());
+    let (server, event, timeout) = (args.server.clone(), args.event.clone(), args.timeout);
     std::thread::spawn(move || {
         let answer = read_request().map_err(Failure::blocks).and_then(|request| {
-            let code = if ends_a_turn(&host, event.as_deref(), &request) { UNDECIDED } else { BLOCKED };
+            let follows = without_answer(&host, event.as_deref(), &request);
             let path = event.map_or_else(|| host.clone(), |event| format!("{host}/{event}"));
-            ask(&server, &path, request, deadline).map_err(|error| Failure { error, code })
+            ask(&server, &path, request, (deadline, timeout)).map_err(|error| Failure { error, follows })
         });
         // The command may have ended meanwhile.
         let _ended = sender.send(answer);
@@ -107,21 +111,27 @@ fn answer(args: &HookArgs) -> Result<Vec<u8>, Failure> {
     })
 }
 
-/// Returns whether a request says that a turn has ended, and nothing else.
-fn ends_a_turn(host: &str, event: Option<&str>, request: &[u8]) -> bool {
+/// Returns what follows if a request gets no answer.
+fn without_answer(host: &str, event: Option<&str>, request: &[u8]) -> Follows {
     let request = tollgate_hosts::Request { path: event.unwrap_or_default(), headers: &[], body: request };
-    let read = tollgate_hosts::wire(host).and_then(|wire| wire.read(&request).ok());
-    read.is_some_and(|question| {
-        let mut kinds = question.events.iter().map(|event| event.get("type").and_then(Value::as_str));
-        !question.events.is_empty() && kinds.all(|kind| kind == Some("turn_end"))
-    })
+    let question = tollgate_hosts::wire(host).and_then(|wire| wire.read(&request).ok());
+    let kind = match question.as_ref().map(|question| question.events.as_slice()) {
+        Some([event]) => event.get("type").and_then(Value::as_str),
+        _ => None,
+    };
+    match kind {
+        Some("turn_start") => ("the prompt is blocked, since the gate cannot note it", BLOCKED),
+        Some("tool_result") => ("the result is blocked, since there is no verdict", BLOCKED),
+        Some("turn_end") => ("the gate cannot note that the turn has ended", UNDECIDED),
+        _ => CALL_BLOCKED,
+    }
 }
 
 /// Posts the request of a host and returns the answer, which is a JSON object.
-fn ask(server: &Server, path: &str, request: Vec<u8>, deadline: Instant) -> anyhow::Result<Vec<u8>> {
+fn ask(server: &Server, path: &str, request: Vec<u8>, (deadline, timeout): (Instant, u32)) -> anyhow::Result<Vec<u8>> {
     let poster = server.poster(&format!("/v1/hooks/{path}"), deadline.saturating_duration_since(Instant::now()))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime for HTTP")?;
-    let answer = runtime.block_on(poster.post(request)).map_err(|fault| server.fault(&fault.cause))?;
+    let answer = runtime.block_on(poster.post(request)).map_err(|fault| server.fault(&fault.cause, timeout))?;
     match serde_json::from_slice(&answer) {
         Ok(Value::Object(_)) => Ok(answer),
         _ => bail!("{}: the answer is no JSON object; is this a server of Tollgate?", server.url),
@@ -137,10 +147,7 @@ fn read_request() -> anyhow::Result<Vec<u8>> {
     if request.iter().all(u8::is_ascii_whitespace) {
         bail!("stdin: is empty; a host writes its event there");
     }
+    // The server would say so in the words of every host at once.
+    serde_json::from_slice::<IgnoredAny>(&request).map_err(|_| anyhow!("stdin: found no JSON; a host writes its event there"))?;
     Ok(request)
-}
-
-/// Returns a file's path as text.
-fn shown(path: &Path) -> String {
-    path.display().to_string()
 }

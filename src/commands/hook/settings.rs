@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-use super::shown;
 use crate::commands::shared::server::{DEFAULT_URL, Server};
 use crate::commands::shared::wrong;
 
@@ -16,8 +15,9 @@ struct HostSettings {
     file: &'static str,
     /// The entry, with `@HOOK@` for the command and `@URL@` for the server.
     entry: &'static str,
-    /// The entry for a server that asks for a token, where the first does without the command.
-    entry_with_token: Option<&'static str>,
+    /// The entry that starts the command, where the first entry does without it: a header cannot be read from a file, and the host asks no
+    /// private address.
+    entry_with_command: Option<&'static str>,
     /// Where the host goes on without a verdict, whatever the entry says.
     fails_open: &'static str,
 }
@@ -27,16 +27,17 @@ const HOSTS: [HostSettings; 6] = [
         host: "claude-code",
         file: "~/.claude/settings.json, or for everyone /etc/claude-code/managed-settings.json",
         entry: include_str!("../../../config/hosts/claude-code.json"),
-        entry_with_token: Some(include_str!("../../../config/hosts/claude-code-command.json")),
+        entry_with_command: Some(include_str!("../../../config/hosts/claude-code-command.json")),
         fails_open: "Claude Code before 2.1.295 does not know onFailure: every failure of the server lets the call run. It refuses http hooks to \
-                     private addresses (10.0.0.0/8 and the like); use the command there, which --token-file prints. --bare and \
-                     CLAUDE_CODE_SIMPLE run no hooks, @file mentions pass no hook, and folders that are not trusted have none.",
+                     private addresses (10.0.0.0/8 and the like): for --url with an address, the command is printed; a name that leads to such \
+                     an address needs the command too, which --token-file prints. --bare and CLAUDE_CODE_SIMPLE run no hooks, @file mentions \
+                     pass no hook, and folders that are not trusted have none.",
     },
     HostSettings {
         host: "codex",
         file: "~/.codex/config.toml, or for everyone the managed requirements",
         entry: include_str!("../../../config/hosts/codex.toml"),
-        entry_with_token: None,
+        entry_with_command: None,
         fails_open: "Codex runs the call whenever a hook fails in any other way than with exit code 2: if the program is missing or takes longer \
                      than the timeout. A hook that is not managed does nothing until the user has trusted it. Web search and write_stdin polls \
                      pass no hook.",
@@ -45,7 +46,7 @@ const HOSTS: [HostSettings; 6] = [
         host: "copilot",
         file: "<repository>/.github/hooks/tollgate.json, ~/.copilot/hooks, or for everyone /etc/github-copilot/policy.d",
         entry: include_str!("../../../config/hosts/copilot.json"),
-        entry_with_token: None,
+        entry_with_command: None,
         fails_open: "Copilot runs the call when a hook takes longer than the timeout, from policy files too. It reads what a command says of a \
                      failed call only at exit code 2, so warnings after failures do not reach the model.",
     },
@@ -53,7 +54,7 @@ const HOSTS: [HostSettings; 6] = [
         host: "cursor",
         file: "<repository>/.cursor/hooks.json, ~/.cursor/hooks.json, or for everyone /etc/cursor/hooks.json",
         entry: include_str!("../../../config/hosts/cursor.json"),
-        entry_with_token: None,
+        entry_with_command: None,
         fails_open: "Cursor before failClosed was known lets the call run after every failure but exit code 2. A session that should stop goes \
                      on: Cursor has no answer for that, so only its calls are refused.",
     },
@@ -61,7 +62,7 @@ const HOSTS: [HostSettings; 6] = [
         host: "gemini-cli",
         file: "~/.gemini/settings.json, or for everyone the system's settings.json",
         entry: include_str!("../../../config/hosts/gemini-cli.json"),
-        entry_with_token: None,
+        entry_with_command: None,
         fails_open: "Gemini CLI runs the call if the program is missing, is killed, or takes longer than the timeout; there is no switch. Rules of \
                      its policy engine (/etc/gemini-cli/policies) hold without a hook.",
     },
@@ -69,9 +70,11 @@ const HOSTS: [HostSettings; 6] = [
         host: "vscode",
         file: "<repository>/.github/hooks/tollgate.json",
         entry: include_str!("../../../config/hosts/vscode.json"),
-        entry_with_token: None,
+        entry_with_command: None,
         fails_open: "VS Code goes on after every failure but exit code 2: if the program is missing or takes longer than the timeout. Copilot's \
-                     CLI reads the same folder in another dialect, and its calls are refused there; give each host a folder of its own.",
+                     CLI reads .github/hooks in another dialect, and its calls are refused there. Where both work in a repository, write this \
+                     entry into .vscode/hooks/tollgate.json, and \"chat.hookFilesLocations\": {\".vscode/hooks\": true, \".github/hooks\": \
+                     false, \"~/.copilot/hooks\": false} into the settings of VS Code.",
     },
 ];
 
@@ -80,8 +83,8 @@ pub(super) fn print(host: &str, server: &Server) -> anyhow::Result<ExitCode> {
     let settings = HOSTS.iter().find(|settings| settings.host == host);
     let settings = settings.with_context(|| format!("there are no settings for {host}"))?;
     server.check().map_err(|error| wrong(&error.to_string()))?;
-    let needs_command = server.files.each().any(|(_, file)| file.is_some());
-    let entry = settings.entry_with_token.filter(|_| needs_command).unwrap_or(settings.entry);
+    let needs_command = server.files.each().any(|(_, file)| file.is_some()) || server.is_at_foreign_address();
+    let entry = settings.entry_with_command.filter(|_| needs_command).unwrap_or(settings.entry);
     let text = entry.replace("@HOOK@", &command(host, server)?).replace("@URL@", &server.url);
     std::io::stdout().lock().write_all(text.as_bytes())?;
     say!("It belongs into {}.", settings.file);
@@ -96,7 +99,10 @@ fn command(host: &str, server: &Server) -> anyhow::Result<String> {
         command.push_str(&format!(" --url {}", server.url));
     }
     for (option, file) in server.files.each() {
-        let Some(file) = file.map(shown) else { continue };
+        let Some(file) = file else { continue };
+        // A hook starts in the project's folder. The shell that starts it knows a home.
+        let file = if file.starts_with("~") { file.to_owned() } else { std::path::absolute(file).with_context(|| option.to_owned())? };
+        let file = file.display().to_string();
         if !file.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-+:=~".contains(&byte)) {
             return Err(wrong(&format!("{option}: found a path that a shell reads in parts; use letters, digits and /._-")));
         }
@@ -115,7 +121,7 @@ mod tests {
         let wires: Vec<_> = tollgate_hosts::wires().iter().map(|wire| wire.name()).collect();
         assert_eq!(names, wires);
         for settings in &HOSTS {
-            let entries = [Some(settings.entry), settings.entry_with_token];
+            let entries = [Some(settings.entry), settings.entry_with_command];
             assert!(entries.into_iter().flatten().all(|entry| entry.contains("@HOOK@") || entry.contains("@URL@")), "{}", settings.host);
         }
     }

@@ -80,9 +80,9 @@ pub(super) fn execute(args: McpProxyArgs) -> anyhow::Result<ExitCode> {
     let thread = args.thread.unwrap_or_else(|| name.clone());
     let session = Session::new(&args.server, &thread, &name).map_err(|problem| wrong(&format!("--{problem}")))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().context("no runtime for HTTP")?;
-    let asked = Server { url: args.gate, files: args.files };
+    let asked = Server { url: args.gate, option: "--gate", files: args.files };
     let poster = asked.poster("/v1/events", Duration::from_millis(args.timeout.into()))?;
-    let gate = Gate { server: asked, poster, runtime: runtime.handle().clone() };
+    let gate = Gate { server: asked, poster, timeout: args.timeout, runtime: runtime.handle().clone() };
     let (mut server, input, frames) = match (&args.url, args.command.split_first()) {
         (Some(url), _) => McpServer::at(url, args.url_token_file.as_deref(), runtime.handle())?,
         (None, Some((program, words))) => McpServer::start(program, words)?,

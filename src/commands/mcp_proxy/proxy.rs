@@ -23,6 +23,8 @@ const AGAIN_PAUSE: Duration = Duration::from_millis(100);
 pub(super) struct Gate {
     pub server: Server,
     pub poster: Poster,
+    /// How long a question may take, in milliseconds.
+    pub timeout: u32,
     pub runtime: Handle,
 }
 
@@ -43,7 +45,7 @@ impl Gate {
                 answer => break answer,
             }
         };
-        let answer = answer.map_err(|fault| unanswered("gate_unreachable", self.server.fault(&fault.cause).to_string()))?;
+        let answer = answer.map_err(|fault| unanswered("gate_unreachable", self.server.fault(&fault.cause, self.timeout).to_string()))?;
         let is_of_this = |of: &Of| event.get("event_id").and_then(|id| id.as_str()) == Some(&of.event_id);
         let of = serde_json::from_slice::<Of>(&answer).ok().filter(is_of_this);
         let verdict = serde_json::from_slice::<Verdict>(&answer).ok().filter(|_| of.is_some());

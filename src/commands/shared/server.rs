@@ -1,5 +1,6 @@
 //! The server of Tollgate that a command asks: its address, the files for it, and how it is posted to.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,6 +23,9 @@ pub(in crate::commands) struct Server {
     /// The server of Tollgate
     #[arg(long, value_name = "URL", default_value = DEFAULT_URL, value_parser = read_url)]
     pub url: String,
+    /// The option that names the server
+    #[arg(skip = "--url")]
+    pub option: &'static str,
     #[command(flatten)]
     pub files: Files,
 }
@@ -55,10 +59,14 @@ pub(in crate::commands) fn read_url(text: &str) -> Result<String, String> {
 
 /// Returns whether a URL leads to this machine, where nobody can listen on the way.
 fn is_of_this_machine(url: &str) -> bool {
-    let uri = url.parse::<Uri>().ok();
-    let host = uri.as_ref().and_then(Uri::host).unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
-    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+    let is_named = url.parse::<Uri>().is_ok_and(|uri| uri.host().is_some_and(|host| host.eq_ignore_ascii_case("localhost")));
+    is_named || address(url).is_some_and(|address| address.is_loopback())
+}
+
+/// Returns the address that a URL has in place of a name.
+fn address(url: &str) -> Option<IpAddr> {
+    let uri = url.parse::<Uri>().ok()?;
+    uri.host()?.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
 impl Files {
@@ -75,6 +83,11 @@ impl Files {
 }
 
 impl Server {
+    /// Returns whether the URL has the address of another machine, and no name.
+    pub(in crate::commands) fn is_at_foreign_address(&self) -> bool {
+        address(&self.url).is_some_and(|address| !address.is_loopback())
+    }
+
     /// Checks options that only make sense together.
     ///
     /// # Errors
@@ -125,9 +138,22 @@ impl Server {
         anyhow!("{place}: {}", error.problem)
     }
 
-    /// Returns the error of a post, with what to do about it.
-    pub(in crate::commands) fn fault(&self, cause: &str) -> anyhow::Error {
-        anyhow!("{}: {cause}{}", self.url, hint(cause))
+    /// Returns the error of a post, with what to do about the faults that a new installation has. `timeout` is that of `--timeout`, in
+    /// milliseconds.
+    pub(in crate::commands) fn fault(&self, cause: &str, timeout: u32) -> anyhow::Error {
+        let hint = match cause {
+            "the answer's status is 401" => "; name the file of a token that this server knows with --token-file".to_owned(),
+            "the answer's status is 403" => "; name a token for this host with --token-file".to_owned(),
+            "the answer's status is 404" | "the answer is of another server" => "; is this a server of Tollgate?".to_owned(),
+            "no answer within the deadline" => {
+                format!(" of {timeout} ms (--timeout); the server may hang: look at its log, or start it anew")
+            }
+            _ if cause.contains("Connection refused") => {
+                format!("; start the server (`tollgate serve` or `tollgate dev`), or name another server with {}", self.option)
+            }
+            _ => String::new(),
+        };
+        anyhow!("{}: {cause}{hint}", self.url)
     }
 }
 
@@ -139,16 +165,6 @@ pub(in crate::commands) fn bearer(option: &str, file: &Path) -> anyhow::Result<S
         bail!("{option} {}: holds no token; write the token on one line", file.display());
     }
     Ok(Secret(format!("Bearer {token}")))
-}
-
-/// Returns what to do about the faults that a new installation has.
-fn hint(cause: &str) -> &'static str {
-    match cause {
-        "the answer's status is 401" | "the answer's status is 403" => "; name a token for this host with --token-file",
-        "the answer's status is 404" | "the answer is of another server" => "; is this a server of Tollgate?",
-        _ if cause.contains("Connection refused") => "; start the server (`tollgate serve` or `tollgate dev`), or name another with --url",
-        _ => "",
-    }
 }
 
 #[cfg(test)]
