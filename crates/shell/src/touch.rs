@@ -35,8 +35,7 @@ impl Walk<'_> {
     /// Returns the places of the arguments that are files. What an archive holds that an entry of the list says to extract is its author's.
     pub(super) fn touch(&mut self, name: &str, arguments: &[Argument], behind: &Entry<'_>) -> Vec<usize> {
         if name == "tee" {
-            let written = arguments.iter().filter(|argument| argument.is_operand());
-            written.for_each(|argument| self.output_file(name, argument, &argument.text));
+            arguments.iter().filter(|word| word.is_operand()).for_each(|word| self.output_file(name, word, &word.text));
             return (0..arguments.len()).collect();
         }
         if name == "cd" && self.round == Some(true) && arguments.iter().all(|argument| argument.text == "..") {

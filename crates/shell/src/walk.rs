@@ -298,10 +298,7 @@ impl<'a> Walk<'a> {
             Ok(started) => started.into_iter().for_each(|started| self.started(name, started)),
             // An interpreter that is listed by its name alone runs whatever it is given.
             Err(unlisted) if unlisted.what == tables::LITERAL && given == 1 && tables::runs(name).is_some() => {}
-            Err(unlisted) => {
-                let place = words.get(unlisted.index + 1).map_or(at, |word| word.at);
-                self.unproven(name, &unlisted, index, place);
-            }
+            Err(unlisted) => self.unproven(name, &unlisted, index, words.get(unlisted.index + 1).map_or(at, |word| word.at)),
         }
         self.is_fed_found = was_fed_found;
         self.authored = outer;

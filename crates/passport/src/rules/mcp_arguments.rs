@@ -212,27 +212,51 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
         Said::Program => return report(to, "path", check_program(call, text, effects.writes)),
         _ => check_options(call, text, to),
     }
+    if let Some((scheme, _)) = text.split_once("://") {
+        return check_schemed(call, given, (&scheme.to_ascii_lowercase(), text), effects, to);
+    }
+    if runs(text) {
+        const MESSAGE: &str = "An address runs a program or holds a page of its own; write an http or https address";
+        return report(to, "url", Err(Denial::new("oap.invalid_url", MESSAGE)));
+    }
+    if is_address_without_slashes(text) {
+        return check_address(call, text, to);
+    }
+    if given.said.is_place() && has_encoded(text) {
+        const MESSAGE: &str = "An argument has percent signs that stand for letters, dots or slashes; write these";
+        return report(to, "arguments", Err(Denial::new("oap.invalid_tool_arguments", MESSAGE)));
+    }
+    given.said.web_addresses(text).for_each(|url| check_address(call, &url, to));
+    // A value may be attached to the letter of its option.
+    let attached = text.strip_prefix('-').and_then(|rest| rest.get(1..)).filter(|rest| !rest.contains(char::is_whitespace));
+    let found = given.said.addresses_in(text).into_iter().chain(Said::Unknown.addresses_in(attached.unwrap_or_default()));
+    let said: Vec<Cow<'_, str>> = found.map(Cow::Owned).collect();
+    report(to, "private network", check_said(&said));
+    report(to, "path", check_place(call, text, given.said, effects).and_then(|()| check_line_pieces(call, text, effects.writes)));
+}
+
+/// Reports the checks of a text that has a scheme.
+fn check_schemed(call: &RuleCall<'_>, given: &Given<'_>, (scheme, text): (&str, &str), effects: &Effects<'_>, to: &mut dyn Report) {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" -_./:=@+~".contains(&byte);
-    let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
-    match scheme.as_deref() {
-        Some("http" | "https" | "ws" | "wss") => {
+    match scheme {
+        "http" | "https" | "ws" | "wss" => {
             check_address(call, &text.replacen("ws", "http", usize::from(text.starts_with("ws"))), to);
             let mut others = text.split([',', ';', '|']).skip(1).filter(|other| is_rooted(other));
             report(to, "path", others.try_for_each(|other| check_path(call, other, Said::File, effects)));
         }
-        Some("file" | "jar" | "phar" | "php" | "zip") => report(to, "path", read_path(text).map(drop)),
+        "file" | "jar" | "phar" | "php" | "zip" => report(to, "path", read_path(text).map(drop)),
         // What fetches for another program.
-        Some(scheme) if scheme.ends_with("+https") || scheme.ends_with("+http") => {
+        scheme if scheme.ends_with("+https") || scheme.ends_with("+http") => {
             check_address(call, text.split_once('+').map_or(text, |(_, address)| address), to);
         }
         // An address without a host is a path here: `unix:///run/x.sock`.
-        Some(scheme) if is_scheme(scheme) && text.contains(":///") => {
+        scheme if is_scheme(scheme) && text.contains(":///") => {
             let path = text.split_once("://").map_or(text, |(_, path)| path);
             report(to, "path", check_path(call, path, given.said, effects));
         }
         // A server may take what is behind its own scheme for a path.
-        Some(scheme) if is_scheme(scheme) && count_parents(&decoded(text)) > 0 => report(to, "path", read_path(text).map(drop)),
-        Some(scheme) if is_scheme(scheme) => {
+        scheme if is_scheme(scheme) && count_parents(&decoded(text)) > 0 => report(to, "path", read_path(text).map(drop)),
+        scheme if is_scheme(scheme) => {
             report(to, "private network", check_said(&[Cow::Borrowed(text)]));
             // What another scheme fetches from a host comes from the web as well.
             if scheme.split('+').any(|part| FETCHING.contains(&part)) {
@@ -241,7 +265,7 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
             report(to, "path", check_behind(call, text, effects));
         }
         // It may be a command line, of which each word is judged where every reader takes the same words.
-        Some(_) if given.said == Said::Unknown && text.contains(' ') && text.bytes().all(is_plain) => {
+        _ if given.said == Said::Unknown && text.contains(' ') && text.bytes().all(is_plain) => {
             for word in text.split(' ').filter(|word| !word.is_empty()) {
                 check_text(call, &Given { said: Said::Unknown, text: Cow::Borrowed(word) }, effects, to);
                 // The line may hand it to the address, with what lies below it.
@@ -251,25 +275,7 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
             }
         }
         // Readers differ in where such an address leads.
-        Some(_) => check_address(call, text, to),
-        None if runs(text) => {
-            const MESSAGE: &str = "An address runs a program or holds a page of its own; write an http or https address";
-            report(to, "url", Err(Denial::new("oap.invalid_url", MESSAGE)));
-        }
-        None if is_address_without_slashes(text) => check_address(call, text, to),
-        None if given.said.is_place() && has_encoded(text) => {
-            const MESSAGE: &str = "An argument has percent signs that stand for letters, dots or slashes; write these";
-            report(to, "arguments", Err(Denial::new("oap.invalid_tool_arguments", MESSAGE)));
-        }
-        None => {
-            given.said.web_addresses(text).for_each(|url| check_address(call, &url, to));
-            // A value may be attached to the letter of its option.
-            let attached = text.strip_prefix('-').and_then(|rest| rest.get(1..)).filter(|rest| !rest.contains(char::is_whitespace));
-            let found = given.said.addresses_in(text).into_iter().chain(Said::Unknown.addresses_in(attached.unwrap_or_default()));
-            let said: Vec<Cow<'_, str>> = found.map(Cow::Owned).collect();
-            report(to, "private network", check_said(&said));
-            report(to, "path", check_place(call, text, given.said, effects).and_then(|()| check_line_pieces(call, text, effects.writes)));
-        }
+        _ => check_address(call, text, to),
     }
 }
 

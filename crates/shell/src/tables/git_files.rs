@@ -40,9 +40,7 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     let folders = arguments.iter().take(at).enumerate().filter(|(_, argument)| argument.text == "-C");
     let mut touched: Vec<Touch> = folders.filter_map(|(index, _)| file(arguments, index + 1, Access::Read)).collect();
     let subcommand = arguments.get(at).map_or("", |argument| argument.text.as_str());
-    // What is stashed goes back to what was committed.
-    let stashes = subcommand == "stash" && arguments.get(at + 1).is_some_and(|next| next.text == "push" || next.text.starts_with('-'));
-    let access = if GIT_WRITES.contains(&subcommand) || stashes { Access::Write } else { Access::Read };
+    let access = access_of(subcommand, arguments.get(at + 1));
     let is_name = OF_NAMES.contains(&subcommand);
     if changes_all(arguments) {
         touched.push(Touch::File { index: at, path: ".".to_owned(), access: Access::Write });
@@ -96,6 +94,12 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
         }
     }
     touched
+}
+
+/// Returns what a subcommand does with its operands. What is stashed goes back to what was committed.
+fn access_of(subcommand: &str, next: Option<&Argument>) -> Access {
+    let stashes = subcommand == "stash" && next.is_some_and(|next| next.text == "push" || next.text.starts_with('-'));
+    if GIT_WRITES.contains(&subcommand) || stashes { Access::Write } else { Access::Read }
 }
 
 /// Returns whether an operand says which path is left out, and nothing else.
