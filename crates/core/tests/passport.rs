@@ -335,7 +335,7 @@ fn denials_tell_what_to_change() {
         (
             "apply_patch",
             json!({"input": "x"}),
-            "Argument 'apply_patch.input' changes what the call does, or names things of its own, and cannot be judged".to_owned(),
+            "Line 1 of the patch in 'apply_patch.input' is not read; expected `*** Begin Patch` as the first line of several".to_owned(),
         ),
         (
             "Skill",

@@ -16,6 +16,8 @@ pub enum ArgumentRole {
     Language,
     /// A path of a file or folder.
     Path,
+    /// A patch, which names files of its own: see [`bash_commands::patched`].
+    Patch,
     /// A pattern of paths below the folder that the call names.
     Pattern,
     /// A URL.

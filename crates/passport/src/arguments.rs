@@ -265,6 +265,14 @@ impl<'v> Sorted<'v> {
                 self.texts.push((ArgumentRole::Command, role.1, Cow::Owned(line_of(&words))));
                 Ok(())
             }
+            _ if role.0 == ArgumentRole::Patch => {
+                let patch = text(role.1, value, "a string")?;
+                let unread = |(line, expected)| format!("Line {line} of the patch in '{}' is not read; expected {expected}", role.1);
+                let paths = bash_commands::patched(&patch).map_err(|fault| Denial::new(INVALID, unread(fault)))?;
+                self.texts.extend(paths.into_iter().map(|path| (ArgumentRole::Path, role.1, Cow::Owned(path.to_owned()))));
+                self.texts.push((role.0, role.1, patch));
+                Ok(())
+            }
             Shape::Array if !is_line => value.items().try_for_each(|item| self.valued(item, role, names)),
             Shape::Object if !is_line => self.members(value, Some(role), names),
             _ => {

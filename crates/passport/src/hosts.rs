@@ -5,7 +5,7 @@
 
 use super::argument_role::ArgumentRole;
 use super::pack::{NO_CAPABILITY, Pack};
-use ArgumentRole::{Command, Folder, Pattern, Refused, Text, Words};
+use ArgumentRole::{Command, Folder, Patch, Path, Pattern, Refused, Text, Words};
 
 const COMMAND: &str = Pack::Command.capability();
 const READ: &str = Pack::FileRead.capability();
@@ -27,9 +27,10 @@ pub struct AgentHost {
     arguments: &'static [(&'static str, &'static str, ArgumentRole)],
 }
 
-/// A patch names files of its own in a text, which is not judged. A host writes the text under one of two names.
-const APPLY_PATCH: (&str, &str, ArgumentRole) = ("apply_patch", "command", Refused);
-const APPLY_PATCH_INPUT: (&str, &str, ArgumentRole) = ("apply_patch", "input", Refused);
+/// A host writes the text of a patch under one of these names.
+const APPLY_PATCH: (&str, &str, ArgumentRole) = ("apply_patch", "command", Patch);
+const APPLY_PATCH_INPUT: (&str, &str, ArgumentRole) = ("apply_patch", "input", Patch);
+const APPLY_PATCH_TEXT: (&str, &str, ArgumentRole) = ("apply_patch", "patch", Patch);
 
 /// Every host, by name.
 pub const HOSTS: [AgentHost; 8] = [
@@ -76,6 +77,7 @@ pub const HOSTS: [AgentHost; 8] = [
         arguments: &[
             APPLY_PATCH,
             APPLY_PATCH_INPUT,
+            APPLY_PATCH_TEXT,
             ("exec_command", "cmd", Command),
             ("shell", "command", Words),
             ("grep_files", "pattern", Text),
@@ -91,7 +93,7 @@ pub const HOSTS: [AgentHost; 8] = [
             (NO_CAPABILITY, &["save_memory"]),
         ],
         common: &["glob", "replace"],
-        arguments: &[("run_shell_command", "dir_path", Folder)],
+        arguments: &[("run_shell_command", "dir_path", Folder), ("read_many_files", "include", Path)],
     },
     AgentHost {
         name: "cursor",
@@ -119,6 +121,7 @@ pub const HOSTS: [AgentHost; 8] = [
             ("powershell", "command", Refused),
             APPLY_PATCH,
             APPLY_PATCH_INPUT,
+            APPLY_PATCH_TEXT,
         ],
     },
     AgentHost {
@@ -136,6 +139,7 @@ pub const HOSTS: [AgentHost; 8] = [
             ("file_search", "query", Pattern),
             APPLY_PATCH,
             APPLY_PATCH_INPUT,
+            APPLY_PATCH_TEXT,
         ],
     },
     AgentHost {

@@ -34,9 +34,8 @@ impl Walk<'_> {
     /// Notes the files that a program is given. Names that the line computes cannot be held to any rule.
     /// Returns the places of the arguments that are files. What an archive holds that an entry of the list says to extract is its author's.
     pub(super) fn touch(&mut self, name: &str, arguments: &[Argument], behind: &Entry<'_>) -> Vec<usize> {
-        if name == "tee" {
-            arguments.iter().filter(|word| word.is_operand()).for_each(|word| self.output_file(name, word, &word.text));
-            return (0..arguments.len()).collect();
+        if let Some(places) = self.write_files(name, arguments) {
+            return places;
         }
         if name == "cd" && self.round == Some(true) && arguments.iter().all(|argument| argument.text == "..") {
             return Vec::new();
@@ -191,7 +190,7 @@ impl Walk<'_> {
     }
 
     /// Notes a file that a program writes what it would print to, which is as good as a redirection.
-    fn output_file(&mut self, name: &str, argument: &Argument, path: &str) {
+    pub(super) fn output_file(&mut self, name: &str, argument: &Argument, path: &str) {
         self.number(argument, path, Access::Write);
         let at = argument.at;
         match argument.as_known().map(|_| path) {

@@ -224,8 +224,9 @@ impl FileLimits {
     fn check_size(&self, call: &RuleCall<'_>) -> Result<(), Denial> {
         check_amount(&self.max_file_size, || call.arguments.number("content_length"), OVER).map_err(too_large)?;
         let is_path = |name: &str| call.names.role(name).is_some_and(|(role, _)| matches!(role, ArgumentRole::Folder | ArgumentRole::Path));
-        let said =
-            |key: &str, _: &str| fold(key).is_some_and(|name| is_path(&name) || UNWRITTEN_ARGUMENTS.split(' ').any(|known| known == name));
+        let is_patch = |name: &str| call.names.role(name).is_some_and(|(role, _)| role == ArgumentRole::Patch);
+        let is_unwritten = |name: &str| UNWRITTEN_ARGUMENTS.split(' ').any(|known| known == name) && !is_patch(name);
+        let said = |key: &str, _: &str| fold(key).is_some_and(|name| is_path(&name) || is_unwritten(&name));
         check_limit(&self.max_file_size, |_| self.check_bytes(call.arguments.written_bytes(said)))
     }
 }
@@ -381,13 +382,14 @@ impl Rules for FileLimits {
                     report(to, "what lies below", whole);
                 }
                 self.check_searches(call, &sorted, &folders, to);
+                let is_unread = |text: &str| is_patch(text) && sorted.of(ArgumentRole::Patch).all(|read| read != text);
+                if ["patch", "apply_patch"].contains(&call.tool_name) && call.arguments.has_text(is_unread) {
+                    const MESSAGE: &str = "A text of the call is a patch under a name that no patch has, and is not read";
+                    report(to, "patch", Err(Denial::new("oap.invalid_tool_arguments", MESSAGE)));
+                }
                 sorted.unknown.iter().chain(&sorted.unknown_names).for_each(|text| self.check_unknown(text, reads, to));
             }
             Err(denial) => report(to, "path", Err(denial)),
-        }
-        if ["patch", "apply_patch"].contains(&call.tool_name) && call.arguments.has_text(is_patch) {
-            const MESSAGE: &str = "A text of the call is a patch, which names files of its own, and cannot be judged";
-            report(to, "patch", Err(Denial::new("oap.invalid_tool_arguments", MESSAGE)));
         }
         if !self.is_read {
             report(to, "max_file_size", self.check_size(call));

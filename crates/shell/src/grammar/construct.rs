@@ -1,5 +1,6 @@
 //! The constructs that are not in the grammar: what they are called, and what is to be written instead.
 
+use crate::patch::UNREAD;
 use crate::tables;
 
 /// Why a command line cannot be proven harmless.
@@ -230,6 +231,7 @@ fn instead_of_argument(what: &str) -> &'static str {
         tables::OPERAND => "write another, or have the list of allowed commands name the command with it",
         tables::VALUE => "write another value, or have the list of allowed commands name the option with it",
         tables::MISSING => "write the others too",
+        UNREAD => "write it out as the only argument, in single quotes, with the lines that apply_patch has",
         _ => "leave it out, or have the list of allowed commands name it",
     }
 }
