@@ -136,16 +136,18 @@ fn the_nearest_entry_of_a_list_is_named() {
         let explanation =
             report(&check(&[RESTRICTIVE, "--at", "2026-01-01T00:00:00Z", "--explain", tool, input], ""))["explanation"].clone();
         assert_eq!(explanation["allow"], false, "{explanation}");
-        explanation["nearest"][0].as_str().unwrap_or_default().to_owned()
+        explanation["nearest"].as_array().into_iter().flatten().map(|said| said.as_str().unwrap()).collect::<Vec<_>>().join("; ")
     };
     let near = |entry, word, has| {
         format!(
-            "the nearest entry of allowed_commands is '{entry}', and the command departs from it at word {word}, where the entry has '{has}'"
+            "the nearest entry of allowed_commands is '{entry}', and the command departs from it at word {word}, where the entry has '{has}'; "
         )
     };
-    assert_eq!(nearest("bash", "ls && git push origin main"), near("git diff", 2, "diff"));
-    assert_eq!(nearest("bash", "/usr/bin/wc x"), near("wc", 1, "wc"));
-    assert_eq!(nearest("bash", "frobnicate"), "no entry of allowed_commands begins with the program of the command");
+    let add = "to allow every command of the line, add to limits.system.command.execute.allowed_commands: ";
+    assert_eq!(nearest("bash", "ls && git push origin main"), near("git diff", 2, "diff") + add + "\"git push\"");
+    assert_eq!(nearest("bash", "/usr/bin/wc x"), near("wc", 1, "wc") + add + "the program at character 1");
+    assert_eq!(nearest("bash", "frobnicate"), format!("{add}the program at character 1"));
+    assert_eq!(nearest("bash", "ls | tail -5 && jq . x | tail"), format!("{add}\"tail\", \"jq\""));
     assert_eq!(nearest("bash", "ls $("), "", "what cannot be proven is near to nothing");
     assert_eq!(nearest("mcp__github__getissue", "{}"), "the nearest entry of allowed_tools is 'get_*'");
     let text = check(&[RESTRICTIVE, "--format", "text", "--explain", "bash", "git push"], "").stdout;

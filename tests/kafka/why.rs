@@ -100,8 +100,8 @@ pub(crate) fn it_tells_the_nearest_entry_of_a_list(cluster: &Cluster) -> Result<
     let verdict = parsed(&deployment.verdicts(cluster, 1)?[0]);
     ensure!(!verdict.to_string().contains("nearest"), "{verdict}");
     let reason = &why(&deployment, &["c1"])?["reasons"][0];
-    let nearest =
-        "the nearest entry of allowed_commands is 'git diff', and the command departs from it at word 2, where the entry has 'diff'";
+    let nearest = "the nearest entry of allowed_commands is 'git diff', and the command departs from it at word 2, where the entry has 'diff'; to allow \
+         every command of the line, add to limits.system.command.execute.allowed_commands: \"git push\"";
     ensure!(reason["code"] == "oap.command_not_allowed" && reason["nearest"] == nearest, "{reason}");
     assert!(worker.stop()?.success());
     Ok(())

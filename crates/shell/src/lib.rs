@@ -188,19 +188,6 @@ impl CommandRules {
         checked
     }
 
-    /// Returns which entry the first command of a line comes nearest to that is not on the list; `None` if every command is on the list, if no
-    /// entry has the command's program, or if the line cannot be proven. It is for those who ask why a line was refused.
-    #[must_use]
-    pub fn nearest(&self, command: &str) -> Option<NearEntry> {
-        if command.len() > COMMAND_BYTES_MAX || self.allow.allows_any() {
-            return None;
-        }
-        let mut walk = Walk::new(Some(&self.allow));
-        walk.line(command).ok()?;
-        let reached = walk.not_allowed.first().and_then(|index| walk.reached.get(*index))?;
-        self.allow.nearest(&reached.words)
-    }
-
     /// Judges a line that is in the grammar.
     fn proven(&self, command: &str, walk: Walk<'_>, is_list: bool, checked: &mut Checked) {
         for reached in walk.not_allowed.iter().filter_map(|index| walk.reached.get(*index)) {

@@ -1,9 +1,12 @@
-//! Which entry of a list a refused command comes nearest to: for those who ask why it was refused, and for no verdict.
+//! Which entry of a list a refused command comes nearest to, and which entries a line misses: for those who ask why a line was refused, and for
+//! no verdict.
 
 use std::fmt;
 
 use super::allow::{Allow, SEPARATOR};
 use super::argument::Argument;
+use super::walk::Walk;
+use super::{COMMAND_BYTES_MAX, CommandRules, place, tables};
 
 /// The entry of a list that a command comes nearest to. It holds words of the list, and no word of the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +30,46 @@ impl fmt::Display for NearEntry {
             Some(expected) => write!(formatter, "has '{expected}'"),
             None => formatter.write_str("has ended"),
         }
+    }
+}
+
+impl CommandRules {
+    /// Returns which entry the first command of a line comes nearest to that is not on the list; `None` if every command is on the list, if no
+    /// entry has the command's program, or if the line cannot be proven.
+    #[must_use]
+    pub fn nearest(&self, command: &str) -> Option<NearEntry> {
+        self.refused(command, |_, words| self.allow.nearest(words)).into_iter().next().flatten()
+    }
+
+    /// Returns an entry for each command of a line that is not on the list: its program and, where the program's table has some, its subcommand.
+    /// A program that may not be named is told by its place in the line, in characters from 1.
+    #[must_use]
+    pub fn missing(&self, command: &str) -> Vec<Result<String, usize>> {
+        let missing = self.refused(command, |at, words| {
+            let (program, arguments) = words.split_first()?;
+            let known = program.as_known().filter(|name| self.program(Some(name)).name.is_some());
+            Some(known.ok_or(place(command, at)).map(|name| match tables::subcommand_name(name, arguments) {
+                Some(subcommand) => format!("{name} {subcommand}"),
+                None => name.to_owned(),
+            }))
+        });
+        let mut entries = Vec::new();
+        missing.into_iter().flatten().for_each(|entry| {
+            if !entries.contains(&entry) {
+                entries.push(entry)
+            }
+        });
+        entries
+    }
+
+    /// Returns what a function says of each command of a line that is not on the list, given its place in bytes and its words.
+    fn refused<T>(&self, command: &str, say: impl Fn(usize, &[Argument]) -> T) -> Vec<T> {
+        let mut walk = Walk::new(Some(&self.allow));
+        if command.len() > COMMAND_BYTES_MAX || self.allow.allows_any() || walk.line(command).is_err() {
+            return Vec::new();
+        }
+        let refused = walk.not_allowed.iter().filter_map(|index| walk.reached.get(*index));
+        refused.map(|reached| say(reached.words.first().map_or(0, |first| first.at), &reached.words)).collect()
     }
 }
 
@@ -79,6 +122,15 @@ mod tests {
         assert_eq!(nearest(&list, "gh pr"), near("gh pr view {number} [--json {word}]", 3, "view"));
         assert_eq!(nearest(&["wc {path}"], "wc a b"), Some(("wc {path}".to_owned(), 3, None)));
         assert_eq!(nearest(&list, "rm -rf x"), None);
+    }
+
+    #[test]
+    fn every_command_that_the_list_misses_is_named_once() {
+        let missing = |line: &str| CommandRules::new(Some(&["ls".to_owned(), "git log".to_owned()]), &[]).missing(line);
+        let named = |names: &[&str]| names.iter().map(|name| Ok((*name).to_owned())).collect::<Vec<_>>();
+        assert_eq!(missing("ls && tail x | head; tail y && git push origin && git log"), named(&["tail", "head", "git push"]));
+        assert_eq!(missing("ls && ./frobnicate x"), [Err(7)]);
+        assert_eq!(missing("ls $("), []);
     }
 
     #[test]

@@ -91,10 +91,8 @@ impl CommandLimits {
             report(to, "command", Err(Denial::new(finding.code(), finding.message())));
         }
         if checked.findings.iter().any(|finding| matches!(finding, CommandFinding::NotAllowed { .. })) {
-            to.near(&|| {
-                let near = rules.nearest(command).map(|near| near.to_string());
-                near.or_else(|| Some("no entry of allowed_commands begins with the program of the command".to_owned()))
-            });
+            to.near(&|| rules.nearest(command).map(|near| near.to_string()));
+            to.near(&|| entries_to_add(&rules.missing(command)));
         }
         if let Err(denial) = budget::check_line(&checked, command, call.files.limits.weight()) {
             return report(to, "budget", Err(denial));
@@ -109,6 +107,17 @@ impl CommandLimits {
             report(to, "files of arguments", call.files.check_operands(&checked.operands, &checked.patterns));
         }
     }
+}
+
+/// Says which entries the list needs to have for a line, with no word of the line but names of known programs.
+fn entries_to_add(missing: &[Result<String, usize>]) -> Option<String> {
+    let entry = |entry: &Result<String, usize>| match entry {
+        Ok(entry) => format!("\"{entry}\""),
+        Err(place) => format!("the program at character {place}"),
+    };
+    let entries = missing.iter().map(entry).collect::<Vec<_>>().join(", ");
+    let advice = format!("to allow every command of the line, add to limits.system.command.execute.allowed_commands: {entries}");
+    (!missing.is_empty()).then_some(advice)
 }
 
 /// Refuses patterns in the form of regular expressions and of other products' rules, which are no text of a command line and would match
