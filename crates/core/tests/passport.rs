@@ -340,7 +340,21 @@ fn denials_tell_what_to_change() {
         (
             "Skill",
             json!({"skill": "x"}),
-            "Tool 'Skill' is not mapped to a policy pack; write in tool_capabilities which capability it needs, or none".to_owned(),
+            "Tool 'Skill' is not mapped to a policy pack; it loads or runs what its host names: write in tool_capabilities a capability that \
+             only trusted agents have, and not none"
+                .to_owned(),
+        ),
+        (
+            "replace",
+            json!({"file_path": "/w/x"}),
+            "Tool 'replace' is not mapped to a policy pack; this tool is known for gemini-cli: write hosts: [gemini-cli] in the provider's \
+             configuration"
+                .to_owned(),
+        ),
+        (
+            "clock",
+            json!({}),
+            "Tool 'clock' is not mapped to a policy pack; write in tool_capabilities which capability it needs, or none".to_owned(),
         ),
     ] {
         assert_eq!(decide(&text.to_string(), tool, &input.to_string()).reasons[0].message, expected, "{tool} {input}");

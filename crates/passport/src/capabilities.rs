@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use super::hosts::{AgentHost, HOSTS, tools_of};
+use super::hosts::{AgentHost, HOSTS, hosts_of, tools_of};
 use super::pack::{NO_CAPABILITY, Pack};
 
 /// The key for all tools whose names start with `browser_`.
@@ -47,6 +47,27 @@ pub const DEFAULT_TOOL_CAPABILITIES: [(&str, &str); 27] = [
 /// Returns the names of the tools that are known without configuration, those of all hosts among them.
 pub fn known_tools() -> impl Iterator<Item = &'static str> {
     DEFAULT_TOOL_CAPABILITIES.into_iter().chain(tools_of(Some(&HOSTS))).map(|(tool, _)| tool)
+}
+
+/// TABLE: tools that load or run what their host names, so that no argument tells what they do.
+const RUNNERS: [&str; 9] =
+    ["Agent", "Skill", "SlashCommand", "Task", "activate_skill", "runSubagent", "spawn_agent", "task", "write_stdin"];
+
+/// Returns what to write in a configuration for a tool that is not mapped.
+pub(super) fn how_to_map(tool: &str) -> Cow<'static, str> {
+    match hosts_of(tool).collect::<Vec<_>>().as_slice() {
+        [host] => format!("this tool is known for {host}: write hosts: [{host}] in the provider's configuration").into(),
+        [first, others @ ..] => {
+            let others = others.join(", ");
+            format!("this tool is known for several hosts: write hosts: [{first}], or {others} there, in the provider's configuration")
+                .into()
+        }
+        [] if RUNNERS.contains(&tool) => {
+            "it loads or runs what its host names: write in tool_capabilities a capability that only trusted agents have, and not none"
+                .into()
+        }
+        [] => "write in tool_capabilities which capability it needs, or none".into(),
+    }
 }
 
 /// The need of a tool.

@@ -7,7 +7,7 @@ use crate::ToolInput;
 use tollgate_json::Parser;
 
 use super::argument_names::{ArgumentNames, ToolArguments};
-use super::capabilities::{CapabilityMap, McpTool, Need};
+use super::capabilities::{CapabilityMap, McpTool, Need, how_to_map};
 use super::denial::{Denial, Outcome, Report, report};
 use super::fields::{Field, quoted};
 use super::pack::Pack;
@@ -69,9 +69,7 @@ pub fn examine(passport: Option<Result<&Passport, &PassportFault>>, terms: &Term
     }
     let Some(need) = terms.capabilities.need(call.tool_name) else {
         // The name may be quoted, because it is not an argument: the verdict contains it too.
-        let name = quoted(call.tool_name);
-        let message =
-            format!("Tool '{name}' is not mapped to a policy pack; write in tool_capabilities which capability it needs, or none");
+        let message = format!("Tool '{}' is not mapped to a policy pack; {}", quoted(call.tool_name), how_to_map(call.tool_name));
         let denial = Denial::new("oap.unknown_capability", message);
         to.outcome("mapping", Outcome::Denied(denial));
         to.outcome("capability", Outcome::NotAsked("the tool is not mapped"));

@@ -213,6 +213,11 @@ pub(super) fn arguments_of(hosts: Option<&[AgentHost]>) -> impl Iterator<Item = 
     chosen(hosts).flat_map(move |host| host.arguments.iter().copied().filter(move |(tool, ..)| counts(hosts, host, tool)))
 }
 
+/// Returns the names of the hosts that have a tool.
+pub(super) fn hosts_of(tool: &str) -> impl Iterator<Item = &'static str> {
+    HOSTS.into_iter().filter(move |host| host.capability(tool).is_some()).map(|host| host.name)
+}
+
 fn chosen(hosts: Option<&[AgentHost]>) -> impl Iterator<Item = AgentHost> {
     hosts.unwrap_or(&HOSTS).iter().copied()
 }
