@@ -322,7 +322,8 @@ fn denials_tell_what_to_change() {
     let unlisted = "File path is not in allowed list";
     let secret = "matches default sensitive read pattern: credentials";
     for (tool, input, expected) in [
-        ("Read", json!({"filePath": "/x"}), format!("{unlisted}: argument 'file_path'")),
+        ("Read", json!({"filePath": "/x"}), format!("{unlisted}: argument 'filePath'")),
+        ("Read", json!({"FILE-path": "/x"}), format!("{unlisted}: argument 'file_path'")),
         ("Read", json!({"file_path": "x"}), format!("{unlisted}: argument 'file_path' is relative, and {SEND}")),
         ("Read", json!({"file_path": "x", "cwd": "/x"}), format!("{unlisted}: argument 'cwd'")),
         ("Grep", json!({"pattern": "x"}), format!("{unlisted}: the call names no path, and {SEND}")),

@@ -4,6 +4,7 @@
 //! see [`super::arguments::Arguments::sorted`]. Names are compared without case, `_`, `-` and other punctuation, since decoders of tools
 //! do so too: Go takes `Command` for `command`, and the last of them wins.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
@@ -249,6 +250,21 @@ pub(super) fn fold(name: &str) -> Option<String> {
 /// Returns whether two names are folded to the same.
 pub(super) fn are_alike(left: &str, right: &str) -> bool {
     left.is_ascii() && right.is_ascii() && letters(left).eq(letters(right))
+}
+
+/// Returns the name of an argument as messages show it: the name of its table, or `filePath` for `file_path` where the call writes it so. A
+/// message repeats no other spelling of a call.
+pub(super) fn shown<'v>(key: &Cow<'v, str>, name: &'v str) -> &'v str {
+    let mut is_first = false;
+    let camel = name.bytes().filter_map(|byte| {
+        let letter = if is_first { byte.to_ascii_uppercase() } else { byte };
+        is_first = byte == b'_';
+        (!is_first).then_some(letter)
+    });
+    match key {
+        Cow::Borrowed(key) if camel.eq(key.bytes()) => key,
+        _ => name,
+    }
 }
 
 /// Returns the letters and digits of a name, in lower case.

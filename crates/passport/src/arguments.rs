@@ -7,7 +7,7 @@ use crate::ToolInput;
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
 use super::argument_bounds::{check_braces, check_pieces, check_size};
-use super::argument_names::{ArgumentNames, are_alike, check_name, fold, is_place};
+use super::argument_names::{ArgumentNames, are_alike, check_name, fold, is_place, shown};
 use super::argument_role::{ArgumentRole, holds};
 use super::denial::Denial;
 use super::fields::Amount;
@@ -223,7 +223,7 @@ impl<'v> Sorted<'v> {
                     self.has_body |= holds(value);
                     self.inner(value, (ArgumentRole::Body, name), names)?;
                 }
-                Some(role) => self.valued(value, role, names)?,
+                Some((role, name)) => self.valued(value, (role, shown(&key, name)), names)?,
                 None => {
                     let said = Said::of(&key, names);
                     self.unknown_names.push(key);
