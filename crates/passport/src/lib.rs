@@ -47,7 +47,7 @@ pub use rules::UnenforcedLimits;
 
 pub use tool_input::ToolInput;
 
-pub use schema::{SchemaFault, check as check_schema};
+pub use schema::{SchemaFault, check as check_schema, known_capabilities};
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};

@@ -136,6 +136,12 @@ pub(super) fn unknown_members(root: Value<'_>) -> impl Iterator<Item = Malformed
 /// [`PassportFault`] if the text is not a passport at all.
 pub fn check(text: &[u8]) -> Result<Vec<SchemaFault>, PassportFault> {
     let mut parser = Parser::new();
+/// Returns the capabilities that have rules here or limits in the published schema, and the word for no capability.
+pub fn known_capabilities() -> impl Iterator<Item = &'static str> {
+    let described = LIMITS.iter().map(|(capability, ..)| *capability).filter(|capability| Pack::of(capability).is_none());
+    Pack::ALL.into_iter().map(Pack::capability).chain(described).chain([super::NO_CAPABILITY])
+}
+
     let root = document::read(&mut parser, text)?;
     let mut faults = Faults::default();
     for (name, presence, kind, missing, mistyped) in FIELDS {

@@ -13,7 +13,7 @@ use crate::decide::tools::is_foreign;
 use crate::settings::{Section, Spelling, shape};
 use tollgate_passport::{
     AgentHost, ArgumentRole, BROWSER_FAMILY, CapabilityMap, HOSTS, MCP_FAMILY, Passport, PassportFault, SchemaFault, Terms, ToolArguments,
-    UnenforcedLimits, check_schema,
+    UnenforcedLimits, check_schema, known_capabilities,
 };
 
 /// The settings of the passport provider: the loaded passport, and the terms that calls are examined under.
@@ -82,6 +82,14 @@ impl ProviderSettings for PassportSettings {
             )),
             Ok(_) => self.denies.as_ref().map(|fault| format!("{key}: {path}: {fault}")),
         }
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let own = |(tool, capability): (&String, &Option<String>)| {
+            let unknown = capability.as_deref().filter(|capability| known_capabilities().all(|known| known != *capability))?;
+            Some(format!("tool_capabilities.{tool}: Unknown capability: only a passport that grants '{unknown}' allows the tool"))
+        };
+        self.tool_capabilities.iter().filter_map(own).collect()
     }
 
     fn basis(&self) -> Option<(&'static str, String)> {
@@ -162,7 +170,12 @@ fn read_tool_capabilities(config: &Section<'_>) -> BTreeMap<String, Option<Strin
         }
         match entry.found.as_str() {
             None if entry.found.is_nothing() => drop(read.insert(entry.key, None)),
-            Some(capability) if !capability.is_empty() => drop(read.insert(entry.key, Some(capability.to_owned()))),
+            Some(capability) if !capability.is_empty() => {
+                if let Some(meant) = misspelt(capability) {
+                    entry.fault("the name of no capability", format!("write {meant}"));
+                }
+                drop(read.insert(entry.key, Some(capability.to_owned())));
+            }
             _ => {
                 let fix = "write a capability, `none` if the tool needs none, or null to forget the tool";
                 entry.fault(shape(entry.found.value), fix);
@@ -170,6 +183,21 @@ fn read_tool_capabilities(config: &Section<'_>) -> BTreeMap<String, Option<Strin
         }
     }
     read
+}
+
+/// How many letters a capability that is a slip of the pen differs at most from the one that is meant.
+const SLIPS_MAX: usize = 2;
+
+/// Returns the capability that is meant by a name that is none but nearly so: with another letter, a part left out, or a version behind.
+fn misspelt(capability: &str) -> Option<&'static str> {
+    let name = capability.trim().to_ascii_lowercase();
+    let slips = |known: &str| {
+        let is_part = known.strip_prefix(name.as_str()).or_else(|| name.strip_prefix(known)).is_some_and(|rest| rest.starts_with('.'));
+        let slips = strsim::osa_distance(known, &name);
+        (is_part || slips <= SLIPS_MAX).then_some(slips)
+    };
+    let near = known_capabilities().filter_map(|known| Some((slips(known)?, known)));
+    near.min_by_key(|(slips, _)| *slips).map(|(_, known)| known).filter(|known| *known != capability)
 }
 
 /// Reads what arguments of tools are: `TOOL.ARGUMENT` with a role.
