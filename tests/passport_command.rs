@@ -18,9 +18,9 @@ fn report(ran: &Ran) -> Value {
 fn a_passport_without_faults_ends_with_0_and_one_with_faults_with_1() {
     let good = check(&[PERMISSIVE], "");
     assert_eq!(good.exit, Some(0), "{good:?}");
-    let (first, rest) = good.stderr.split_once('\n').unwrap();
-    assert_eq!(first, format!("{PERMISSIVE} is a passport without faults"));
-    assert!(rest.starts_with("WARNING: limits.system.command.execute.allowed_commands[0]: '*' allows every command"), "{rest}");
+    assert_eq!(good.stderr, format!("{PERMISSIVE} is a passport without faults\n"));
+    let remark = &report(&good)["remarks"][0];
+    assert_eq!((&remark["entry"], &remark["runs_anything"]), (&json!("*"), &json!(true)), "said once, on stdout");
     assert_eq!(report(&good)["faults"], json!([]));
     assert!(report(&good)["passport_digest"].as_str().unwrap().starts_with("sha256:"));
     let bad = check(&["-"], r#"{"status": "Active"}"#);
@@ -39,13 +39,31 @@ fn an_interpreter_on_the_list_is_told_and_fails_if_that_is_asked_for() {
     let passport = |list: &str| std::fs::read_to_string(RESTRICTIVE).unwrap().replace("\"git status\"", list);
     let open = check(&["-", "--strict"], &passport("\"python3\", \"docker run\""));
     assert_eq!(open.exit, Some(1), "{open:?}");
-    assert!(open.stderr.contains("allowed_commands[0]: 'python3' runs "), "{}", open.stderr);
     let remarks = report(&open)["remarks"].as_array().unwrap().clone();
+    assert!(remarks.iter().any(|remark| remark["entry"] == "python3" && remark["runs_anything"] == true), "{remarks:?}");
     assert!(remarks.iter().any(|remark| remark["entry"] == "docker run" && remark["runs_anything"] == false), "{remarks:?}");
     assert_eq!(check(&["-"], &passport("\"python3\"")).exit, Some(0));
     let unknown = check(&["-", "--strict"], &passport("\"frobnicate\""));
     assert_eq!(unknown.exit, Some(1), "nothing is known of the program");
     assert_eq!(check(&[RESTRICTIVE, "--strict"], "").exit, Some(0));
+}
+
+#[test]
+fn a_field_that_works_is_no_fault_and_a_field_that_does_not_says_what_to_write() {
+    let with = |member: &str| std::fs::read_to_string(RESTRICTIVE).unwrap().replacen('{', &format!("{{{member}, "), 1);
+    let expiring = with(r#""expires_at": "2030-01-01T00:00:00Z""#);
+    let ran = check(&["-"], &expiring);
+    assert_eq!((ran.exit, report(&ran)["faults"].as_array().unwrap().len()), (Some(0), 1), "{ran:?}");
+    assert!(ran.stderr.contains("without faults; evaluation takes fields as they are written that the schema forbids"), "{}", ran.stderr);
+    assert_eq!(check(&["-", "--strict"], &expiring).exit, Some(1));
+    for (member, expected) in [
+        (r#""allowed_commands": ["ls"]"#, "no such field: it belongs under limits.system.command.execute"),
+        (r#""allowed_servers": ["github"]"#, "no such field: it belongs under limits.mcp.tool.execute"),
+        (r#""expires": "2030-01-01T00:00:00Z""#, "no such field: write expires_at"),
+    ] {
+        let ran = check(&["-"], &with(member));
+        assert_eq!((ran.exit, &report(&ran)["faults"][0]["expected"]), (Some(1), &json!(expected)), "{ran:?}");
+    }
 }
 
 #[test]

@@ -11,7 +11,9 @@ use serde::Serialize;
 use tollgate_json::time::parse_timestamp;
 use tollgate_json::{Parser, Shape, Text, Value};
 
+use super::argument_names::are_alike;
 use super::fields::{Malformed, item_path, member_path, quoted};
+use super::rules::Limits;
 use super::{Pack, Passport, PassportFault, SPEC_VERSION, document, unknown};
 
 /// One fault of a passport.
@@ -25,6 +27,14 @@ pub struct SchemaFault {
     pub expected: String,
     /// What evaluation does about it.
     pub effect: Cow<'static, str>,
+}
+
+impl SchemaFault {
+    /// Returns whether only the schema has something against it: evaluation takes the field as it is written.
+    #[must_use]
+    pub fn is_formal(&self) -> bool {
+        self.effect == EVALUATED
+    }
 }
 
 /// The kind of value that a field must have.
@@ -69,6 +79,7 @@ const NO_CAPABILITY: &str = "denies every call that needs a capability: oap.unkn
 const INVALID: &str = "denies every call that needs a capability: oap.passport_invalid";
 const NO_LIMITS: &str = "commands are denied (oap.command_not_allowed); other capabilities are not limited";
 const UNUSABLE: &str = "denies every call: oap.passport_invalid";
+const EVALUATED: &str = "evaluated all the same";
 const FORBIDDEN: &str = "none: the schema forbids it; what only describes may stand below metadata";
 const EXPIRY: &str = "denies every call unless never_expires is true: oap.passport_invalid";
 
@@ -125,6 +136,12 @@ pub(super) fn has_limits(capability: &str) -> bool {
     LIMITS.iter().any(|(known, ..)| *known == capability)
 }
 
+/// Returns the capabilities that have rules here or limits in the published schema, and the word for no capability.
+pub fn known_capabilities() -> impl Iterator<Item = &'static str> {
+    let described = LIMITS.iter().map(|(capability, ..)| *capability).filter(|capability| Pack::of(capability).is_none());
+    Pack::ALL.into_iter().map(Pack::capability).chain(described).chain([super::NO_CAPABILITY])
+}
+
 /// Returns the members of a passport that are not known and may be meant to restrict.
 pub(super) fn unknown_members(root: Value<'_>) -> impl Iterator<Item = Malformed> {
     unknown::members(root, |name| FIELDS.iter().any(|(known, ..)| *known == name))
@@ -136,12 +153,6 @@ pub(super) fn unknown_members(root: Value<'_>) -> impl Iterator<Item = Malformed
 /// [`PassportFault`] if the text is not a passport at all.
 pub fn check(text: &[u8]) -> Result<Vec<SchemaFault>, PassportFault> {
     let mut parser = Parser::new();
-/// Returns the capabilities that have rules here or limits in the published schema, and the word for no capability.
-pub fn known_capabilities() -> impl Iterator<Item = &'static str> {
-    let described = LIMITS.iter().map(|(capability, ..)| *capability).filter(|capability| Pack::of(capability).is_none());
-    Pack::ALL.into_iter().map(Pack::capability).chain(described).chain([super::NO_CAPABILITY])
-}
-
     let root = document::read(&mut parser, text)?;
     let mut faults = Faults::default();
     for (name, presence, kind, missing, mistyped) in FIELDS {
@@ -152,10 +163,10 @@ pub fn known_capabilities() -> impl Iterator<Item = &'static str> {
                 faults.effect = mistyped;
                 if presence == Presence::Ours {
                     let found = "a field that the standard does not know";
-                    faults.push(name, found, FORBIDDEN.to_owned(), "evaluated all the same");
+                    faults.push(name, found, FORBIDDEN.to_owned(), EVALUATED);
                 }
                 if presence == Presence::Prose {
-                    let effect = if matches!(name, "expires_at" | "never_expires") { "evaluated all the same" } else { IGNORED };
+                    let effect = if matches!(name, "expires_at" | "never_expires") { EVALUATED } else { IGNORED };
                     faults.push(name, "a field that only the standard's prose knows", FORBIDDEN.to_owned(), effect);
                 }
                 faults.value(value, name, kind);
@@ -168,7 +179,7 @@ pub fn known_capabilities() -> impl Iterator<Item = &'static str> {
         if !FIELDS.iter().any(|(name, ..)| *name == key) {
             let path = member_path("", &key);
             let effect = if restricting.contains(&path) { UNUSABLE } else { IGNORED };
-            faults.push(&path, "an unknown field", FORBIDDEN.to_owned(), effect);
+            faults.push(&path, "an unknown field", Limits::place_of(&key).unwrap_or_else(|| meant(&key)), effect);
         }
     }
     // Added are the limits that the schema leaves open and the rules cannot read.
@@ -178,6 +189,12 @@ pub fn known_capabilities() -> impl Iterator<Item = &'static str> {
         }
     }
     Ok(faults.found)
+}
+
+/// Returns what to write in place of an unknown field.
+fn meant(key: &str) -> String {
+    let is_end = ["expires", "expiry", "expiration", "expiresat", "validuntil"].iter().any(|end| are_alike(key, end));
+    if is_end { "no such field: write expires_at".to_owned() } else { FORBIDDEN.to_owned() }
 }
 
 #[derive(Debug, Default)]

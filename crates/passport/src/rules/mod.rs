@@ -211,6 +211,13 @@ impl Limits {
         Ok(Self { packs: Pack::ALL.into_iter().map(compiled).collect(), unknown })
     }
 
+    /// Says where a limit belongs that stands outside of the limits; `None` for a name that no pack has.
+    pub(super) fn place_of(name: &str) -> Option<String> {
+        let takes = |pack: &&Pack| Compiled::new(**pack, "", None).known.contains(&name);
+        let places: Vec<String> = Pack::ALL.iter().filter(takes).map(|pack| format!("limits.{}", pack.capability())).collect();
+        (!places.is_empty()).then(|| format!("no such field: it belongs under {}", places.join(" or ")))
+    }
+
     /// Returns the compiled limits of a pack.
     pub(super) fn of(&self, pack: Pack) -> &[Compiled] {
         self.packs.iter().find(|(known, _)| *known == pack).map(|(_, compiled)| compiled.as_slice()).unwrap_or_default()
