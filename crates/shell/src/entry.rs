@@ -220,5 +220,5 @@ fn interpreted(name: &str, arguments: &[Argument], index: usize, place: Place) -
         arguments.get_mut(index).into_iter().for_each(|argument| *argument = Argument::known(*plain));
         knows(name, &arguments, index)
     };
-    place.plain_words().iter().any(|plain| takes(plain)).then_some(refused)
+    place.plain_words().iter().any(takes).then_some(refused)
 }

@@ -76,6 +76,17 @@ impl FileOperand {
     }
 }
 
+/// Files and folders with relative paths that are seen from a folder which is not known.
+#[derive(Debug, Default)]
+pub(super) struct Unplaced {
+    /// The files that redirections open.
+    pub(super) files: Vec<FileUse>,
+    /// The files that programs are given.
+    pub(super) operands: Vec<FileOperand>,
+    /// The folders in which programs look for names.
+    pub(super) searched: Vec<FileOperand>,
+}
+
 fn is_relative(path: &str) -> bool {
     !path.starts_with(['/', '~'])
 }

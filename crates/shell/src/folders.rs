@@ -6,22 +6,11 @@
 use rustc_hash::FxHashSet;
 
 use super::argument::{Argument, Certainty};
-use super::files::{Below, FileOperand, FileUse, may_move};
+use super::files::{Below, FileOperand, FileUse, Unplaced, may_move};
 use super::grammar::{Access, Command, Construct, End, List};
 use super::reached::Reached;
 use super::tables::{CLIMBS, climbing_link, held_by_links, makes_links, moves_links};
 use super::walk::Walk;
-
-/// Files and folders with relative paths that are seen from a folder which is not known.
-#[derive(Debug, Default)]
-pub(super) struct Unplaced {
-    /// The files that redirections open.
-    pub(super) files: Vec<FileUse>,
-    /// The files that programs are given.
-    pub(super) operands: Vec<FileOperand>,
-    /// The folders in which programs look for names.
-    pub(super) searched: Vec<FileOperand>,
-}
 
 impl Walk<'_> {
     pub(super) fn list(&mut self, list: &List) {
