@@ -1,7 +1,7 @@
 //! What the rules count, from the steps of a turn. Every count looks at the last 64 steps at most.
 
 use super::mask::are_alike;
-use super::memory::{Marks, Step, StepMemory};
+use super::memory::{Marks, STEPS_MAX, Step, StepMemory};
 use crate::decide::ruling::Rule;
 
 /// The periods of cycles that are looked for, in steps.
@@ -10,6 +10,18 @@ const PERIODS: std::ops::RangeInclusive<usize> = 2..=8;
 const FREQUENT_WINDOW: usize = 8;
 /// How many kinds of errors [`Rule::ErrorClass`] takes together.
 const CLASSES: usize = 2;
+
+/// Returns how many repetitions a rule counts at most. `window` is the rule's window, for those that have one.
+pub fn counted_max(rule: Rule, window: u32) -> u32 {
+    let steps = match rule {
+        Rule::SameErrorOverTurns | Rule::Denials | Rule::Once | Rule::CallsPerTurn => return u32::MAX,
+        Rule::FrequentCall => FREQUENT_WINDOW,
+        Rule::Cycle => STEPS_MAX / PERIODS.start(),
+        Rule::IdenticalCalls if window > 0 => STEPS_MAX.min(window as usize),
+        _ => STEPS_MAX,
+    };
+    steps as u32
+}
 
 /// A call that is asked about, or whose result has just come, among the steps of its turn.
 #[derive(Clone, Copy)]

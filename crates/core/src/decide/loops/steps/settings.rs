@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::super::is_zero;
+use super::memory::STEPS_MAX;
+use super::rules::counted_max;
 use crate::decide::ruling::{Intervention, Rule, RuleFinding};
 use crate::decide::tools::{read_numbers_of_tools, read_tools};
 use crate::settings::Section;
@@ -77,12 +79,19 @@ impl StepSettings {
         let of_rules = Rule::ALL.iter().filter(|rule| !matches!(rule, Rule::Once | Rule::CallsPerTurn));
         let limits = of_rules.map(|rule| (rule.name(), read_limits(&rules.section(rule.name()), *rule)));
         let rules = limits.filter(|(_, limits)| *limits != Limits { window: limits.window, ..Limits::default() }).collect();
+        let patience = |key: &'static str| {
+            let number = section.u32(key);
+            refuse_uncounted(section, key, number, STEPS_MAX as u32);
+            number
+        };
+        let waiting_tools = read_numbers_of_tools(section, "waiting_tools");
+        refuse_uncounted(section, "waiting_tools", waiting_tools.values().copied().max().unwrap_or_default(), STEPS_MAX as u32);
         Some(Self {
             rules,
-            waiting_after: section.u32("waiting_after"),
-            passing_after: section.u32("passing_after"),
-            acting_after: section.u32("acting_after"),
-            waiting_tools: read_numbers_of_tools(section, "waiting_tools"),
+            waiting_after: patience("waiting_after"),
+            passing_after: patience("passing_after"),
+            acting_after: patience("acting_after"),
+            waiting_tools,
             once_tools: read_tools(section, "once_tools").unwrap_or_default().into_iter().collect(),
             calls_per_turn_max: read_numbers_of_tools(section, "calls_per_turn_max"),
             attended: section.word("attended", &ATTENDED).unwrap_or(Attended::Halt),
@@ -113,14 +122,14 @@ fn read_limits(section: &Section<'_>, rule: Rule) -> Limits {
     let deny_after = if is_without_denial(rule) { 0 } else { number("deny_after") };
     let window = if rule == Rule::IdenticalCalls { number("window") } else { 0 };
     let limits = Limits { warn_after: number("warn_after"), deny_after, halt_after: number("halt_after"), window };
-    check(section, limits);
+    check(section, rule, limits);
     limits
 }
 
-/// Refuses a threshold that the user wrote and that is never reached, because a stop comes before it. A call is refused one step after its
-/// warning, so that both may have the same number; a halt comes in place of the warning.
-fn check(section: &Section<'_>, limits: Limits) {
-    let Limits { warn_after, deny_after, halt_after, .. } = limits;
+/// Refuses a threshold that the user wrote and that is never reached, because a stop comes before it or because so many repetitions are not
+/// counted. A call is refused one step after its warning, so that both may have the same number; a halt comes in place of the warning.
+fn check(section: &Section<'_>, rule: Rule, limits: Limits) {
+    let Limits { warn_after, deny_after, halt_after, window } = limits;
     let is_late = [
         ("warn_after", "deny_after", deny_after > 0 && warn_after > deny_after),
         ("warn_after", "halt_after", halt_after > 0 && warn_after >= halt_after),
@@ -131,5 +140,25 @@ fn check(section: &Section<'_>, limits: Limits) {
             let found = format!("a number that is never reached, because `{}` comes first", section.path_of(stop));
             section.fault(key, found, "write a smaller number, or 0 to leave it out");
         }
+    }
+    let counted = counted_max(rule, window);
+    // A halt by this rule counts the call too that is halted.
+    let halt_max = if rule == Rule::IdenticalCalls { counted.saturating_add(1) } else { counted };
+    for (key, number, max) in
+        [("warn_after", warn_after, counted), ("deny_after", deny_after, counted), ("halt_after", halt_after, halt_max)]
+    {
+        refuse_uncounted(section, key, number, max);
+        if number > max && !section.is_written(key) && section.is_written("window") {
+            let found = format!("a window in which `{}` is never reached", section.path_of(key));
+            section.fault("window", found, "write a larger window, or that number too");
+        }
+    }
+    refuse_uncounted(section, "window", window, STEPS_MAX as u32);
+}
+
+/// Refuses a number that the user wrote and that is larger than what is counted.
+fn refuse_uncounted(section: &Section<'_>, key: &'static str, number: u32, max: u32) {
+    if number > max && section.is_written(key) {
+        section.fault(key, format!("a number that is never reached, because {max} are counted at most"), format!("write {max} or less"));
     }
 }

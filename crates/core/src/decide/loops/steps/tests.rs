@@ -20,11 +20,14 @@ struct Talk {
 type Code = Option<&'static str>;
 
 impl Talk {
-    fn of(section: &Value) -> Self {
+    fn read(section: &Value) -> Result<StepSettings, String> {
         let (user, defaults, faults) = (json!({"l": section}), settings::defaults().unwrap(), Collector::default());
         let settings = crate::decide::loops::LoopSettings::read(Section::root(&user, &defaults, &faults).section("l"));
-        let controller = Steps::new(faults.into_result(settings).unwrap().steps.unwrap());
-        Self { controller, memory: Rare::default(), calls: 0, is_attended: false }
+        faults.into_result(settings).map(|settings| settings.steps.unwrap()).map_err(|faults| format!("{faults:?}"))
+    }
+
+    fn of(section: &Value) -> Self {
+        Self { controller: Steps::new(Self::read(section).unwrap()), memory: Rare::default(), calls: 0, is_attended: false }
     }
 
     fn new() -> Self {
@@ -82,6 +85,37 @@ fn the_same_result_is_refused_after_three_and_halted_after_twelve_refusals() {
     assert_eq!(codes[..4], [None, Some("same_result_warning"), Some("same_result_warning"), Some("same_result_denied")]);
     assert!(codes[3..15].iter().all(|code| *code == Some("same_result_denied")), "{codes:?}");
     assert_eq!(codes[15..], [Some("denials_halt"); 2]);
+}
+
+/// The largest number that a configuration may have is reached, and a larger number is refused.
+#[test]
+fn a_threshold_that_is_never_reached_is_refused() {
+    let section = |rule: &str, limits: Value| {
+        let off = json!({"halt_after": 0, "warn_after": 0});
+        let mut rules = json!({"same_result": off, "same_call_fails": off, "cycle": off});
+        rules[rule] = limits;
+        json!({"preset": "openhands", "rules": rules})
+    };
+    for (rule, max, arguments) in [("same_result", 64, ["a", "a"]), ("frequent_call", 8, ["a", "a"]), ("cycle", 32, ["a", "b"])] {
+        let mut talk = Talk::of(&section(rule, json!({"halt_after": 0, "deny_after": max})));
+        let codes: Vec<_> = (0..33).flat_map(|_| arguments.map(|arguments| talk.step("list", arguments, "a b c"))).collect();
+        let allowed = codes.iter().take_while(|code| code.is_none()).count();
+        assert_eq!((allowed, codes.get(allowed).copied().flatten().is_some()), (max * if rule == "cycle" { 2 } else { 1 }, true), "{rule}");
+        assert!(Talk::read(&section(rule, json!({"halt_after": 0, "deny_after": max + 1}))).is_err(), "{rule}");
+    }
+    for (key, number) in [("waiting_after", json!(65)), ("acting_after", json!(65)), ("waiting_tools", json!({"*_poll": 65}))] {
+        assert!(Talk::read(&json!({"preset": "tollgate", key: number})).is_err(), "{key}");
+    }
+    for (preset, limits, is_valid) in [
+        ("tollgate", json!({"window": 3, "deny_after": 3}), true),
+        ("tollgate", json!({"window": 3, "deny_after": 4}), false),
+        ("tollgate", json!({"window": 65, "deny_after": 4}), false),
+        ("tollgate", json!({"window": 3, "halt_after": 4}), true),
+        ("deerflow", json!({"window": 4}), true),
+        ("deerflow", json!({"window": 3}), false),
+    ] {
+        assert_eq!(Talk::read(&json!({"preset": preset, "rules": {"identical_calls": limits}})).is_ok(), is_valid, "{preset} {limits}");
+    }
 }
 
 #[test]
