@@ -51,8 +51,8 @@ guardrails:
     let added =
         with(&[(named("3__USE"), "allowlist"), (named("3__CONFIG__DENIED_TOOLS"), "[z]"), (named("1__CONFIG"), "{allowed_tools: [y]}")]);
     assert_eq!([&added[0]["config"]["allowed_tools"], &added[2]["config"]["denied_tools"]], [&json!(["y"]), &json!(["z"])]);
-    let whole = with(&[(PROVIDERS.to_owned(), "- use: allowlist\n  config:\n    denied_tools: [x]\n"), (named("0__TOOLS"), "[t*]")]);
-    assert_eq!(whole, json!([{"use": "allowlist", "tools": ["t*"], "config": {"allowed_tools": null, "denied_tools": ["x"]}}]));
+    let whole = with(&[(PROVIDERS.to_owned(), "- use: allowlist\n  config:\n    denied_tools: [x]\n"), (named("0__TOOLS"), "[x*]")]);
+    assert_eq!(whole, json!([{"use": "allowlist", "tools": ["x*"], "config": {"allowed_tools": null, "denied_tools": ["x"]}}]));
 }
 
 /// Such a name would have no effect. Names that a cluster sets for a service called tollgate are none of ours.

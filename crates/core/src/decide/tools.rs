@@ -72,6 +72,16 @@ pub fn is_foreign(entry: &str) -> bool {
     entry.is_empty() || entry.contains(is_foreign) || is_expression || is_server
 }
 
+/// Returns whether a name can match both patterns. Between stars there is room for the pieces of both, so that only the ends can differ.
+pub fn have_common_names(one: &str, other: &str) -> bool {
+    let (Some((one_start, one_rest)), Some((other_start, other_rest))) = (one.split_once('*'), other.split_once('*')) else {
+        return if one.contains('*') { glob_matches(one, other) } else { glob_matches(other, one) };
+    };
+    let [one_end, other_end] = [one_rest, other_rest].map(|rest| rest.rsplit('*').next().unwrap_or_default());
+    (one_start.starts_with(other_start) || other_start.starts_with(one_start))
+        && (one_end.ends_with(other_end) || other_end.ends_with(one_end))
+}
+
 /// Returns whether a name matches a pattern in which `*` stands for any characters. Each piece is searched behind the one before it. The
 /// leftmost match is enough, since it leaves the most room.
 fn glob_matches(glob: &str, name: &str) -> bool {
@@ -100,6 +110,22 @@ mod tests {
             ["bash", "mcp__*", "mcp__github__*", "mcp__git*", "mcp__a__b", "issues.*", "functions.exec", "ns:tool", "a/b", "w\u{e4}hle"]
         {
             assert!(!is_foreign(entry), "{entry}");
+        }
+    }
+
+    #[test]
+    fn patterns_have_names_in_common() {
+        for (one, other, expected) in [
+            ("web_*", "mcp__*", false),
+            ("web_*", "*", true),
+            ("web_*", "*_search", true),
+            ("web_*", "web_fetch", true),
+            ("web_fetch", "web_search", false),
+            ("web_fetch", "web_fetch", true),
+            ("*_read", "*_write", false),
+            ("a*b*c", "ab*bc", true),
+        ] {
+            assert_eq!((have_common_names(one, other), have_common_names(other, one)), (expected, expected), "{one} {other}");
         }
     }
 

@@ -56,6 +56,10 @@ impl ProviderSettings for AllowlistSettings {
         json!(self)
     }
 
+    fn denied_tools(&self) -> Box<dyn Iterator<Item = &String> + '_> {
+        Box::new(self.denied_tools.iter())
+    }
+
     fn remarks(&self) -> Vec<String> {
         let patterns = self.allowed_tools.iter().flatten().filter(|entry| entry.contains('*') && *entry != "*");
         let remark =

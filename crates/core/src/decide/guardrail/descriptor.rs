@@ -58,6 +58,11 @@ pub trait ProviderSettings: std::fmt::Debug + Send + Sync {
         None
     }
 
+    /// Returns the patterns of the tools that the provider denies by name.
+    fn denied_tools(&self) -> Box<dyn Iterator<Item = &String> + '_> {
+        Box::new(std::iter::empty())
+    }
+
     /// Returns what the author of the settings should know about them, as sentences that begin with a key.
     fn remarks(&self) -> Vec<String> {
         Vec::new()

@@ -11,7 +11,7 @@ use crate::decide::controls::Controls;
 use crate::decide::guardrail::{ConfiguredProvider, GuardrailChain, HttpSettings, NamedFile};
 use crate::decide::loops::LoopSettings;
 use crate::decide::safety::{ConfiguredDetector, ResponseSettings};
-use crate::decide::tools::read_tools;
+use crate::decide::tools::{have_common_names, read_tools};
 use crate::settings::{self, Collector, Fault, Faults, Section, find};
 use tollgate_passport::{Passport, Terms};
 
@@ -256,6 +256,15 @@ fn read_provider(entry: &Section<'_>, guardrails: &Section<'_>, registry: &Regis
         return None;
     };
     let settings = (provider.read)(&config, guardrails);
+    let is_asked = |denied: &String| tools.as_ref().is_none_or(|tools| tools.iter().any(|tools| have_common_names(tools, denied)));
+    if let Some(denied) = settings.denied_tools().find(|denied| !is_asked(denied)) {
+        let found = format!("{denied}, which this provider is never asked about: no name matches its `tools` too");
+        config.fault(
+            "denied_tools",
+            found,
+            "leave `tools` out, which asks about every tool, or write the tool in a provider that is asked about it",
+        );
+    }
     entry.refuse_keys_of("config", &config);
     Some(ConfiguredProvider { name: provider.name, tools, settings })
 }

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use super::OapPassport;
 use crate::decide::controls::Controls;
 use crate::decide::guardrail::{GuardrailProvider, NamedFile, ProviderSettings};
-use crate::decide::tools::is_foreign;
+use crate::decide::tools::{ToolPatterns, is_foreign};
 use crate::settings::{Section, Spelling, shape};
 use tollgate_passport::{
     AgentHost, ArgumentRole, BROWSER_FAMILY, CapabilityMap, HOSTS, MCP_FAMILY, Passport, PassportFault, SchemaFault, Terms, ToolArguments,
-    UnenforcedLimits, check_schema, known_capabilities,
+    UnenforcedLimits, check_schema, known_capabilities, known_tools,
 };
 
 /// The settings of the passport provider: the loaded passport, and the terms that calls are examined under.
@@ -85,11 +85,17 @@ impl ProviderSettings for PassportSettings {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let own = |(tool, capability): (&String, &Option<String>)| {
+        let of_capability = |(tool, capability): (&String, &Option<String>)| {
             let unknown = capability.as_deref().filter(|capability| known_capabilities().all(|known| known != *capability))?;
             Some(format!("tool_capabilities.{tool}: Unknown capability: only a passport that grants '{unknown}' allows the tool"))
         };
-        self.tool_capabilities.iter().filter_map(own).collect()
+        let known = ToolPatterns::new(known_tools().map(str::to_owned).chain(self.tool_capabilities.keys().cloned()));
+        let of_argument = |key: &String| {
+            let is_known = key.rsplit_once('.').is_some_and(|(tool, _)| known.matches(tool));
+            let says = "no tool that is known here has this name, so that the entry says nothing of any call; correct it, or write the tool's capability too (tool_capabilities)";
+            (!is_known).then(|| format!("tool_arguments.{key}: {says}"))
+        };
+        self.tool_capabilities.iter().filter_map(of_capability).chain(self.tool_arguments.keys().filter_map(of_argument)).collect()
     }
 
     fn basis(&self) -> Option<(&'static str, String)> {
@@ -207,6 +213,10 @@ fn read_tool_arguments(config: &Section<'_>) -> BTreeMap<String, ArgumentRole> {
         let is_plain = |name: &str| name.is_ascii() && name.bytes().any(|byte| byte.is_ascii_alphanumeric());
         if !entry.key.rsplit_once('.').is_some_and(|(tool, name)| !tool.is_empty() && is_plain(name)) {
             entry.fault("a key of another form", "write the tool's name, a dot and the argument's name in ASCII, such as my_reader.where");
+            continue;
+        }
+        if entry.key.contains('*') || entry.key.rsplit_once('.').is_some_and(|(tool, _)| is_foreign(tool)) {
+            entry.fault("an entry that the name of no tool matches", "write the tool's exact name, such as mcp__github__get_issue.owner");
             continue;
         }
         let role = ArgumentRole::CONFIGURABLE.iter().find(|(word, _)| entry.found.as_str() == Some(word));
