@@ -199,6 +199,10 @@ fn replies_config(kafka: &KafkaSettings) -> ClientConfig {
         .set("client.id", "tollgate-serve")
         // A server that was away has nobody who waits for older replies.
         .set("auto.offset.reset", "latest")
+        // A verdict never waits for others, whatever is configured for the events.
+        .set("fetch.min.bytes", "1")
+        .set("fetch.wait.max.ms", "500")
+        .set("fetch.queue.backoff.ms", "5")
         // Half a second after the brokers have gone, requests are refused.
         .set("statistics.interval.ms", "500")
         .set("topic.metadata.refresh.fast.interval.ms", "20");
@@ -270,5 +274,16 @@ mod tests {
         shared.set(Condition::Ready);
         assert!(matches!(after(false), Condition::CutOff { code: "kafka_unreachable", .. }));
         assert_eq!(after(true), Condition::Starting);
+    }
+
+    #[test]
+    fn what_is_configured_for_events_never_holds_up_a_reply() {
+        let mut kafka = tollgate_config::load(None, []).unwrap().kafka;
+        for key in ["fetch.min.bytes", "fetch.wait.max.ms", "fetch.queue.backoff.ms"] {
+            kafka.properties.insert(key.to_owned(), "20000".to_owned());
+        }
+        let config = replies_config(&kafka);
+        let values = ["fetch.min.bytes", "fetch.wait.max.ms", "fetch.queue.backoff.ms"].map(|key| config.get(key));
+        assert_eq!(values, [Some("1"), Some("500"), Some("5")]);
     }
 }

@@ -16,12 +16,13 @@ use tollgate_config::settings::KafkaSettings;
 #[must_use]
 pub(super) fn feed_config(kafka: &KafkaSettings) -> ClientConfig {
     let mut config = consumer_config(kafka, &kafka.group_id, None);
-    if !kafka.properties.contains_key("fetch.wait.max.ms") {
-        // A broker answers a fetch as soon as there is data, whatever this limit is. At this limit an idle broker answers ten times a
-        // second, so that silence means that the broker is away.
-        config.set("fetch.wait.max.ms", "100");
-    }
     config
+        // A broker answers a fetch as soon as there is data, whatever is configured for the events: the kill switch never waits for a batch.
+        .set("fetch.min.bytes", "1")
+        // At this limit an idle broker answers ten times a second, so that silence means that the broker is away.
+        .set("fetch.wait.max.ms", "100")
+        // A queue that was full is filled again at once.
+        .set("fetch.queue.backoff.ms", "5")
         .set("client.id", "tollgate-controls")
         // A control is not in force before it is committed.
         .set("isolation.level", "read_committed")
@@ -106,4 +107,20 @@ fn lag(partition: &Partition) -> i64 {
 /// Returns the offset up to which everything that can be read has been handed out.
 fn reached(partition: &Partition) -> i64 {
     partition.app_offset.max(partition.eof_offset).max(partition.lo_offset).max(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_configured_for_events_never_holds_up_a_control() {
+        let mut kafka = tollgate_config::load(None, []).unwrap().kafka;
+        for (key, value) in [("fetch.min.bytes", "100000"), ("fetch.wait.max.ms", "20000"), ("fetch.queue.backoff.ms", "20000")] {
+            kafka.properties.insert(key.to_owned(), value.into());
+        }
+        let config = feed_config(&kafka);
+        let values = ["fetch.min.bytes", "fetch.wait.max.ms", "fetch.queue.backoff.ms"].map(|key| config.get(key));
+        assert_eq!(values, [Some("1"), Some("100"), Some("5")]);
+    }
 }
