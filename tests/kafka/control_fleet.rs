@@ -29,10 +29,10 @@ pub(crate) fn a_switch_that_no_worker_would_find_is_refused(cluster: &Cluster) -
     let worker = deployment.start()?;
     said(&control(&deployment, &[&suspend[..], &["--wait", "120s"]].concat())?, 0)?;
     let written_before = switches(cluster, &deployment)?.len();
-    for (key, says) in
-        [("null", "privacy.subject_key is not set, and the workers have a key"), ("another", "the workers do not have this key")]
-    {
-        for command in ["suspend", "exempt", "resume"] {
+    let (unset, other) = ("privacy.subject_key is not set, and the workers have a key", "the workers do not have this key");
+    let unseen = "the workers look subjects up under other keys than this command has";
+    for (key, says) in [("null", [unset; 3]), ("another", [other, other, unseen])] {
+        for (command, says) in ["suspend", "exempt", "resume"].into_iter().zip(says) {
             let refused = under_key(&deployment, key, &[&[command], &user("eve")[..]].concat())?;
             let refusal = said(&refused, 1)?;
             ensure!(refused.stdout.is_empty() && refusal.contains(says) && refusal.contains("--force"), "{refusal}");

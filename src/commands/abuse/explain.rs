@@ -151,7 +151,7 @@ mod tests {
             "evidence": [{"thread_id": "t1", "event_id": "e1"}, {"thread_id": "t2", "event_id": "e2"}]});
         let (name, value) = (key.to_string(), value.to_string());
         let alert = Alert::read((Partition(0), 0), Some(0), Some(name.as_bytes()), Some(value.as_bytes())).unwrap();
-        let subject = Resolved { keys: vec![key] };
+        let subject = Resolved { keys: vec![key], is_hashed: false };
         SubjectReport { subject, switches: vec![(key, switches)], alerts: vec![alert], counts: Some(Vec::new()), now_ms: 60_000 }
     }
 

@@ -18,7 +18,6 @@ use tollgate_worker::control_feed::host_name;
 use super::listing::Listing;
 use super::read::read;
 use super::table::history_table;
-use super::worker_reports::WorkerReports;
 use crate::commands::shared::{OutputArgs, OutputFormat, Screen, SubjectParser, now_ms, resolve, stamp};
 use tollgate_operations::Place;
 
@@ -163,7 +162,7 @@ pub(super) fn execute(args: &HistoryArgs, settings: &Settings, screen: Screen) -
     };
     let listing = read(&settings.kafka)?;
     if args.subject.as_ref().is_some_and(|subject| subject.contains(':')) {
-        WorkerReports::of(listing.reports()).check_key(settings.subject_keys.first())?;
+        super::check_lookup(&listing, settings)?;
     }
     let keys = keys.map(|keys| keys.iter().map(|key| format!("subject/{key}")).collect::<Vec<_>>());
     let is_wanted = |shown: &ListedChange| keys.as_ref().is_none_or(|keys| keys.contains(&shown.key));

@@ -14,6 +14,8 @@ pub(super) struct Listing {
     notes: BTreeMap<String, Vec<u8>>,
     /// The offset behind the last record of each partition.
     next: BTreeMap<Partition, Offset>,
+    /// The end of each partition.
+    ends: BTreeMap<Partition, Offset>,
     /// Whether an open transaction hides records.
     is_partial: bool,
 }
@@ -59,6 +61,16 @@ impl Listing {
         self.next.get(&partition).copied().unwrap_or_default()
     }
 
+    /// Sets where a partition ends.
+    pub(super) fn set_end(&mut self, partition: Partition, end: Offset) {
+        self.ends.insert(partition, end);
+    }
+
+    /// Returns how many partitions the topic has.
+    pub(super) fn partitions_total(&self) -> usize {
+        self.ends.len()
+    }
+
     /// Sets whether an open transaction hides records.
     pub(super) fn set_partial(&mut self, is_partial: bool) {
         self.is_partial = is_partial;
@@ -79,9 +91,12 @@ impl Listing {
         self.notes.iter().filter(move |(key, _)| key.starts_with(prefix)).map(|(key, value)| (key.as_str(), value.as_slice()))
     }
 
-    /// Returns what the workers say of themselves.
+    /// Returns what the workers say of themselves. A report of records that the topic does not have is about another topic: it came with a copy of
+    /// that topic, or the topic was made anew.
     pub(super) fn reports(&self) -> impl Iterator<Item = WorkerReport> {
-        self.notes("worker/").filter_map(|(_, value)| serde_json::from_slice(value).ok())
+        let end = |partition: i32| self.ends.get(&Partition(partition)).map_or(0, |end| end.0);
+        let is_of_topic = move |report: &WorkerReport| (0..).zip(&report.read).all(|(partition, read)| *read <= end(partition));
+        self.notes("worker/").filter_map(|(_, value)| serde_json::from_slice(value).ok()).filter(is_of_topic)
     }
 
     /// Returns the controls in force that can be read, each with its place and its value.
@@ -217,6 +232,20 @@ mod tests {
         // Once a good record follows, nothing is refused any more.
         listing.take(Partition(0), Offset(10), Some(key.as_bytes()), Some(suspended(&hash).as_bytes()));
         assert_eq!(listing.counts(), (2, 2));
+    }
+
+    #[test]
+    fn a_report_of_records_that_the_topic_does_not_have_counts_not() {
+        let mut listing = Listing::default();
+        let report =
+            |worker: &str, read: &[i64]| WorkerReport { worker: worker.to_owned(), read: read.to_vec(), ..WorkerReport::default() };
+        for (offset, report) in (0..).zip([report("own", &[3, 0]), report("restored", &[4, 0]), report("other", &[0, 0, 1])]) {
+            listing.take(Partition(0), Offset(offset), Some(report.key().as_bytes()), Some(&serde_json::to_vec(&report).unwrap()));
+        }
+        listing.set_end(Partition(0), Offset(3));
+        listing.set_end(Partition(1), Offset(0));
+        assert_eq!(listing.reports().map(|report| report.worker).collect::<Vec<_>>(), ["own"]);
+        assert_eq!(listing.partitions_total(), 2);
     }
 
     #[test]

@@ -10,11 +10,11 @@ use clap::Subcommand;
 
 use tollgate_config::settings::KafkaSettings;
 use tollgate_core::decide::controls::{CONTROL_BYTES_MAX, ControlId, decode};
+use tollgate_core::decide::ids::{NO_ID, is_no_id};
 use tollgate_passport::{Passport, check_schema};
 
 use super::history::{AuditArgs, Change, Signed};
 use super::read::read_in_time;
-use super::subject::{NO_ID, is_no_id};
 use super::worker_reports::{WaitArgs, Written};
 use super::write::{follow_up, put, write};
 use crate::commands::shared::Hints;

@@ -43,6 +43,10 @@ pub(super) fn read(kafka: &KafkaSettings) -> anyhow::Result<Listing> {
     for partition in topic.all()? {
         topics.read(topic, partition, |offset, key, value| listing.take(partition, offset, key, value))?;
     }
+    // Asked for last, so that no report is ahead of an end that is known.
+    for partition in topic.all()? {
+        listing.set_end(partition, topics.ends(topic, partition)?.1);
+    }
     if listing.is_partial() {
         // Notes are in no transaction.
         read_notes(&Topics::uncommitted(kafka)?, topic, &mut listing)?;
@@ -54,6 +58,7 @@ pub(super) fn read(kafka: &KafkaSettings) -> anyhow::Result<Listing> {
 pub(super) fn read_notes(topics: &Topics<'_>, topic: Topic<'_>, listing: &mut Listing) -> anyhow::Result<()> {
     for partition in topic.all()? {
         let (begin, end) = topics.ends(topic, partition)?;
+        listing.set_end(partition, end);
         let next = listing.next(partition).max(begin);
         if next < end {
             topics.read_from(topic, partition, next, |message| {

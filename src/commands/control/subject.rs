@@ -16,9 +16,9 @@ use tollgate_json::digest::Digest;
 use super::history::{AuditArgs, Change};
 use super::listing::Listing;
 use super::read::read_in_time;
-use super::worker_reports::{WaitArgs, WorkerReports, Written};
+use super::worker_reports::{Purpose, WaitArgs, WorkerReports, Written};
 use super::write::{follow_up, put, write};
-use crate::commands::shared::{Hints, now_ms, read_id, read_until, stamp};
+use crate::commands::shared::{Hints, fault_of_id, now_ms, read_id, read_until, stamp};
 
 /// Who is meant.
 #[derive(Debug, Args)]
@@ -96,7 +96,7 @@ pub(super) fn switch(switch: Switch, args: &SwitchArgs, settings: &Settings) -> 
     let (kafka, id) = (&settings.kafka, ControlId::Subject(kind, hash));
     // A hash needs no key, so that nothing has to be read before it is written.
     let before = args.subject.name.id.is_some().then(|| read_in_time(kafka));
-    before.iter().try_for_each(|before| args.subject.check_keys(before, settings))?;
+    before.iter().try_for_each(|before| args.subject.check_keys(before, settings, Purpose::Write))?;
     let started = Instant::now();
     let place = put(kafka, &id, Some(&value))?;
     let listing = before.unwrap_or_else(|| read_in_time(kafka));
@@ -113,7 +113,7 @@ pub(super) fn resume(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> a
     let found = args.subject.resolve(settings)?;
     let (kind, listing) = (found.kind, read_in_time(&settings.kafka));
     // Whoever is resumed without being known may be suspended still, under another key or by the abuse stage.
-    args.subject.check_keys(&listing, settings)?;
+    args.subject.check_keys(&listing, settings, Purpose::LookUp)?;
     let is_in_force = |id: &ControlId| listing.as_ref().is_ok_and(|listing| listing.is_in_force(id));
     // What could not be read may be in force, under an earlier key too.
     let is_known = listing.as_ref().is_ok_and(|listing| !listing.is_partial());
@@ -214,14 +214,15 @@ impl SubjectArgs {
             id => id.unwrap_or_default().to_owned(),
         };
         ensure!(!id.is_empty(), "--id: it is empty; write the id that the events carry");
-        ensure!(self.force || !is_no_id(&id), "--id: {NO_ID}, or --force if an id is spelled so");
         let hasher = SubjectHasher::new(settings.subject_keys.first());
         if !hasher.is_keyed() {
             say!("tollgate: privacy.subject_key is not set: whoever can guess this id can tell its hash");
         }
-        let tenant = self.tenant.as_deref().unwrap_or_default();
+        let subject = Subject { kind: self.kind, tenant: self.tenant.as_deref().unwrap_or_default(), id: &id };
+        if let Some(fault) = fault_of_id(&subject, "--id").filter(|_| !self.force) {
+            bail!("{fault}, or --force if an id is spelled so");
+        }
         self.say_whom();
-        let subject = Subject { kind: self.kind, tenant, id: &id };
         let earlier = settings.subject_keys.iter().skip(1).map(|key| SubjectHasher::new(Some(key)).hash(&subject)).collect();
         Ok(Resolved { kind: self.kind, first: hasher.hash(&subject), earlier })
     }
@@ -238,11 +239,11 @@ impl SubjectArgs {
         }
     }
 
-    /// Refuses an id that was hashed under a key that the workers do not have, unless the command is forced. A hash needs no key.
+    /// Refuses an id that was hashed under other keys than the workers have, as far as the purpose needs them, unless the command is forced. A hash needs no key.
     ///
     /// # Errors
     /// The keys differ, or the topic could not be read, so that this cannot be told.
-    fn check_keys(&self, listing: &anyhow::Result<Listing>, settings: &Settings) -> anyhow::Result<()> {
+    fn check_keys(&self, listing: &anyhow::Result<Listing>, settings: &Settings, purpose: Purpose) -> anyhow::Result<()> {
         let unknown = if self.name.hash.is_some() { "what is in force" } else { "whether the workers have this subject key" };
         let listing = match listing {
             Ok(_) if self.name.hash.is_some() => return Ok(()),
@@ -253,22 +254,13 @@ impl SubjectArgs {
             }
             Err(error) => bail!("nothing was written: {unknown} cannot be told: {error:#}; write --force to write it all the same"),
         };
-        match WorkerReports::of(listing.reports()).check_key(settings.subject_keys.first()) {
-            Err(error) if self.force => say!("tollgate: {error:#}: it was written"),
-            checked => checked?,
+        match WorkerReports::of(listing.reports()).check_keys(&settings.kafka.group_id, settings.subject_keys.iter(), purpose) {
+            Err(error) if self.force => say!("tollgate: {error:#}: it goes on, as --force says"),
+            Err(error) => bail!("{error:#}, or write --force"),
+            Ok(()) => {}
         }
         Ok(())
     }
-}
-
-/// What is wrong with the text of which [`is_no_id`] says so, and what to write.
-pub(super) const NO_ID: &str = "ids are compared as they are, and an asterisk, a blank at an end or a sign that is not shown stands in none; write each id that the events carry";
-
-/// Returns whether a text is hardly the id of anybody: a pattern, or an id with a blank at an end or a sign that is not shown. A control for it would stop nobody.
-pub(super) fn is_no_id(text: &str) -> bool {
-    let is_hidden =
-        |char: char| char.is_control() || matches!(char, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
-    text.contains('*') || text.trim() != text || text.contains(is_hidden)
 }
 
 /// Reads a kind. The names are a closed set, which the help, errors and completions show.

@@ -11,6 +11,7 @@ use clap::Args;
 use tollgate_config::settings::KafkaSettings;
 use tollgate_config::topics::TopicRole;
 use tollgate_core::decide::controls::SubjectHasher;
+use tollgate_core::event::record::Partition;
 use tollgate_json::time::parse_timestamp;
 use tollgate_worker::control_feed::WorkerReport;
 
@@ -37,29 +38,56 @@ impl WorkerReports {
         Self(reports.into_iter().flat_map(named).collect())
     }
 
-    /// Refuses a command whose first subject key is not among the keys of each worker, or that has none where workers have: they would not find
-    /// what the command writes.
+    /// Refuses a command whose subject keys are not those that its purpose needs, beside the keys of the workers of its group. Workers of other
+    /// groups, whose notes may be left over, refuse nothing.
     ///
     /// # Errors
     /// The keys differ.
-    pub(super) fn check_key(&self, key: Option<&str>) -> anyhow::Result<()> {
-        let own = SubjectHasher::new(key).fingerprint();
-        let fits = |report: &&WorkerReport| own.as_ref().map_or(report.subject_keys.is_empty(), |own| report.subject_keys.contains(own));
-        let others: BTreeSet<_> = self.0.values().filter(|report| !fits(report)).map(|report| report.worker.as_str()).collect();
-        let names = others.into_iter().collect::<Vec<_>>().join(", ");
-        match own {
-            _ if self.0.is_empty() => {
+    pub(super) fn check_keys<'k>(&self, group: &str, keys: impl IntoIterator<Item = &'k str>, purpose: Purpose) -> anyhow::Result<()> {
+        let own: Vec<_> = keys.into_iter().filter_map(|key| SubjectHasher::new(Some(key)).fingerprint()).collect();
+        let fits = |theirs: &[String]| match purpose {
+            _ if own.is_empty() || theirs.is_empty() => own.is_empty() && theirs.is_empty(),
+            Purpose::Write => own.first().is_some_and(|first| theirs.contains(first)),
+            Purpose::LookUp => theirs.iter().all(|key| own.contains(key)),
+        };
+        let names = |is_own: bool| {
+            let others = self.0.iter().filter(|((of, _), report)| (of == group) == is_own && !fits(&report.subject_keys));
+            others.map(|(_, report)| report.worker.as_str()).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
+        };
+        let (workers, strangers) = (names(true), names(false));
+        if !strangers.is_empty() {
+            say!("tollgate: workers of other groups than {group} (kafka.group_id) have other subject keys: {strangers}");
+        }
+        match purpose {
+            _ if self.workers(group) == 0 => {
                 say!("tollgate: no worker has said under which subject key it looks this id up: whether it is this key is not known")
             }
-            _ if names.is_empty() => {}
-            Some(_) => bail!(
-                "privacy.subject_key: the workers do not have this key ({names}) and would not find what is written under it; give this command the workers' key, or write --force"
+            _ if workers.is_empty() => {}
+            _ if own.is_empty() => bail!(
+                "privacy.subject_key is not set, and the workers have a key ({workers}): they would not find what is written without it; give this command the workers' key (TOLLGATE__PRIVACY__SUBJECT_KEY_FILE)"
             ),
-            None => bail!(
-                "privacy.subject_key is not set, and the workers have a key ({names}): they would not find what is written without it; give this command the workers' key (TOLLGATE__PRIVACY__SUBJECT_KEY_FILE), or write --force"
+            Purpose::Write => bail!(
+                "privacy.subject_key: the workers do not have this key ({workers}) and would not find what is written under it; give this command the workers' key"
+            ),
+            Purpose::LookUp => bail!(
+                "privacy.subject_keys: the workers look subjects up under other keys than this command has, or without a key ({workers}), and what is written so stays unseen; give this command the keys of the workers"
             ),
         }
         Ok(())
+    }
+
+    /// Names the workers of a group that do not read all of so many partitions of the controls topic. Returns whether a place is on a partition
+    /// that such a worker does not read.
+    fn say_unread(&self, group: &str, partitions: usize, places: &[Place]) -> bool {
+        let of_group = self.0.iter().filter(|((of, _), report)| of == group && report.read.len() < partitions);
+        let behind: BTreeMap<&str, usize> = of_group.map(|(_, report)| (report.worker.as_str(), report.read.len())).collect();
+        for (worker, read) in &behind {
+            say!(
+                "tollgate: the controls topic has {partitions} partitions, and worker {worker} reads the {read} that were there when it started; restart it"
+            );
+        }
+        let is_read = |at: Partition| behind.values().all(|read| usize::try_from(at.0).is_ok_and(|at| at < *read));
+        places.iter().any(|(at, _)| !is_read(*at))
     }
 
     /// Returns the workers of a group whose policy reads no passports.
@@ -96,6 +124,15 @@ impl WorkerReports {
     fn workers(&self, group: &str) -> usize {
         self.0.iter().filter(|((of, _), _)| of == group).map(|(_, report)| &report.worker).collect::<BTreeSet<_>>().len()
     }
+}
+
+/// What a command needs its subject keys for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// It writes under its first key, which each worker needs among its own.
+    Write,
+    /// It looks for what is written, and needs every key that a worker has.
+    LookUp,
 }
 
 /// What was written, and is waited for.
@@ -136,9 +173,11 @@ impl WaitArgs {
         written: Written,
     ) -> anyhow::Result<ExitCode> {
         let is_without_effect = |reports: &WorkerReports| written == Written::Passport && reports.say_without_passports(&kafka.group_id);
+        let known = listing.as_ref().ok().map(|listing| (WorkerReports::of(listing.reports()), listing.partitions_total()));
+        let is_unread = known.as_ref().is_some_and(|(reports, partitions)| reports.say_unread(&kafka.group_id, *partitions, places));
         let Some(wait) = self.wait else {
-            _ = listing.is_ok_and(|listing| is_without_effect(&WorkerReports::of(listing.reports())));
-            return Ok(ExitCode::SUCCESS);
+            _ = known.is_some_and(|(reports, _)| is_without_effect(&reports));
+            return Ok(if is_unread { ExitCode::FAILURE } else { ExitCode::SUCCESS });
         };
         let mut listing = listing.context("it is written, and whether workers apply it cannot be told")?;
         if listing.is_partial() && written != Written::Restriction {
@@ -183,7 +222,7 @@ fn say_missing(group: &str, wait: Duration, missing: BTreeMap<Option<&str>, Vec<
 
 #[cfg(test)]
 mod tests {
-    use tollgate_core::event::record::{Offset, Partition};
+    use tollgate_core::event::record::Offset;
 
     use super::*;
 
@@ -200,7 +239,7 @@ mod tests {
     }
 
     fn check(reports: &WorkerReports, key: Option<&str>) -> Result<(), String> {
-        reports.check_key(key).map_err(|error| error.to_string())
+        reports.check_keys("g", key, Purpose::Write).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -208,13 +247,33 @@ mod tests {
         let reports = WorkerReports::of([report("a", &["new", "old"], &[0], 0, 1), report("b", &["old"], &[1], 0, 1)]);
         assert_eq!(check(&reports, Some("old")), Ok(()));
         let refused = check(&reports, Some("new")).unwrap_err();
-        assert!(refused.contains("the workers do not have this key (b) and") && refused.contains("--force"), "{refused}");
+        assert!(refused.contains("the workers do not have this key (b) and"), "{refused}");
         let refused = check(&reports, None).unwrap_err();
         assert!(refused.contains("is not set, and the workers have a key (a, b)"), "{refused}");
         let keyless = WorkerReports::of([report("a", &[], &[0], 0, 1)]);
         assert!(check(&keyless, None).is_ok() && check(&keyless, Some("old")).is_err());
         // Without reports nobody is kept from stopping somebody.
         assert_eq!(check(&WorkerReports::of([]), Some("old")), Ok(()));
+    }
+
+    #[test]
+    fn who_looks_something_up_needs_every_key_of_the_workers_and_strangers_refuse_nothing() {
+        let reports = WorkerReports::of([report("a", &["new", "old"], &[0], 0, 1)]);
+        let look_up = |keys: &[&str]| reports.check_keys("g", keys.iter().copied(), Purpose::LookUp).map_err(|error| error.to_string());
+        assert!(look_up(&["old", "new"]).is_ok() && look_up(&["new", "old", "older"]).is_ok());
+        assert!(look_up(&["old"]).unwrap_err().contains("under other keys than this command has, or without a key (a)"));
+        assert!(look_up(&[]).unwrap_err().contains("is not set, and the workers have a key (a)"));
+        let stranger = WorkerReport { group: "retired".to_owned(), ..report("w-old", &["other"], &[0], 0, 1) };
+        let reports = WorkerReports::of([report("a", &["k"], &[0], 0, 1), stranger]);
+        assert_eq!(check(&reports, Some("k")), Ok(()));
+        assert!(check(&reports, Some("other")).unwrap_err().contains("(a)"));
+    }
+
+    #[test]
+    fn a_partition_that_was_added_later_is_one_that_no_running_worker_reads() {
+        let reports = WorkerReports::of([report("a", &[], &[0], 3, 1)]);
+        let is_unread = |group, partitions, at| reports.say_unread(group, partitions, &[(Partition(at), Offset(0))]);
+        assert!(is_unread("g", 2, 1) && !is_unread("g", 2, 0) && !is_unread("g", 1, 0) && !is_unread("h", 2, 1));
     }
 
     #[test]

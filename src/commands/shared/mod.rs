@@ -52,7 +52,7 @@ pub(super) use output::{
     now_ms, number, read_duration, read_since, read_until, seconds, shown, stamp, style_of, text,
 };
 pub(super) use ready::Readiness;
-pub(super) use subject::{Resolved, SubjectArgs, SubjectParser, read_id, resolve};
+pub(super) use subject::{Resolved, SubjectArgs, SubjectParser, fault_of_id, read_id, resolve};
 pub(super) use verdict_filter::VerdictFilter;
 
 /// The exit code if lines of a recording held no record or no event.

@@ -8,8 +8,10 @@ use clap::error::Error;
 use clap::{Arg, Args, Command};
 
 use tollgate_core::decide::controls::{Subject, SubjectHasher};
+use tollgate_core::decide::ids::{NO_ID, is_no_id};
 use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_core::decide::signal::{KeyKind, SubjectKey};
+use tollgate_core::event::decode::THREAD_ID_BYTES_MAX;
 
 use tollgate_config::settings::Settings;
 
@@ -54,6 +56,8 @@ impl TypedValueParser for SubjectParser {
 pub(crate) struct Resolved {
     /// Its names: one under each configured key, that of the first key first. A hash is one name.
     pub(crate) keys: Vec<SubjectKey>,
+    /// Whether it was named by its id, which is hashed here: what is found then depends on the keys.
+    pub(crate) is_hashed: bool,
 }
 
 impl Resolved {
@@ -94,7 +98,7 @@ pub(crate) fn resolve(subject: &str, tenant: Option<&str>, settings: &Settings) 
         if tenant.is_some() {
             return Err(wrong("--tenant: a hash says its tenant already; leave it out".to_owned()));
         }
-        return Ok(Resolved { keys: vec![key] });
+        return Ok(Resolved { keys: vec![key], is_hashed: false });
     };
     let kind =
         SubjectKind::from_name(kind).ok_or_else(|| wrong(format!("SUBJECT: found an unknown kind of {} bytes; {FIX}", kind.len())))?;
@@ -107,11 +111,29 @@ pub(crate) fn resolve(subject: &str, tenant: Option<&str>, settings: &Settings) 
         return Err(wrong("SUBJECT: its id is empty; write the id that the events carry".to_owned()));
     }
     let tenant = tenant.unwrap_or_default();
+    let subject = Subject { kind, tenant, id: &id };
+    if let Some(fault) = fault_of_id(&subject, "SUBJECT") {
+        return Err(wrong(format!("{fault}, or KIND/HASH if an id is spelled so")));
+    }
     if tenant.is_empty() && !is_tenant {
         say!("tollgate: without --tenant this is the {} of events that carry no tenant_id", kind.as_str());
     }
-    let subject = Subject { kind, tenant, id: &id };
-    Ok(Resolved { keys: hashers(settings).iter().map(|hasher| SubjectKey { kind: kind.into(), hash: hasher.hash(&subject) }).collect() })
+    let keys = hashers(settings).iter().map(|hasher| SubjectKey { kind: kind.into(), hash: hasher.hash(&subject) }).collect();
+    Ok(Resolved { keys, is_hashed: true })
+}
+
+/// Returns what is wrong with a subject whose id, or tenant's id, no event has, and what to write; `None` of a subject that there may be. `option`
+/// is what names the id.
+pub(crate) fn fault_of_id(subject: &Subject<'_>, option: &str) -> Option<String> {
+    let Subject { kind, tenant, id } = *subject;
+    let is_no_thread = kind == SubjectKind::Thread && (id.len() > THREAD_ID_BYTES_MAX || id.ends_with('/'));
+    match (is_no_id(tenant), is_no_id(id)) {
+        (true, _) => Some(format!("--tenant: {NO_ID}")),
+        (_, true) => Some(format!("{option}: {NO_ID}")),
+        _ => is_no_thread.then(|| {
+            format!("{option}: a thread_id has {THREAD_ID_BYTES_MAX} bytes at most, and the thread is named without a slash at the end; write the id that the events carry")
+        }),
+    }
 }
 
 /// Returns why a text names no subject.
@@ -184,6 +206,10 @@ mod tests {
             ("user/MARKER", None, "found 6 characters behind user/; a hash has 64 hex digits"),
             (&format!("user/{}", "ab".repeat(8)), None, "-o wide prints them all"),
             (&format!("user/{hash}"), Some("acme"), "--tenant: a hash says"),
+            ("user:MARKER ", None, "SUBJECT: ids are compared as they are"),
+            ("user:alice", Some("MARKER*"), "--tenant: ids are compared as they are"),
+            ("thread:MARKER/", None, "SUBJECT: a thread_id has 256 bytes at most"),
+            (&format!("thread:{}", "t".repeat(257)), None, "SUBJECT: a thread_id has 256 bytes at most"),
         ] {
             let error = resolve(subject, tenant).unwrap_err();
             assert!(error.is::<UsageError>() && error.to_string().contains(says), "{error}");

@@ -18,6 +18,7 @@ pub mod deciding;
 pub mod evaluate;
 mod gate;
 pub mod guardrail;
+pub mod ids;
 pub mod loops;
 pub mod pass_through;
 pub mod policy;
