@@ -19,6 +19,7 @@ use tollgate_config::settings::Settings;
 
 use super::requests::{Place, StageView};
 use super::switches::{self, AllSwitches, Switches};
+use crate::commands::control::check_keys_of_workers;
 use crate::commands::shared::{Hints, Interrupt, OutputArgs, OutputFormat, UsageError, now_ms, read_duration};
 use crate::commands::shared::{SubjectParser, resolve};
 use tollgate_operations::{Outgoing, Topic, Topics, publish_all};
@@ -113,7 +114,13 @@ impl PardonArgs {
                 wrong("--tenant: found with --rule, which pardons subjects of every tenant; leave it out")
             }
             (None, _) => Ok(None),
-            (Some(subject), None) => Ok(Some(resolve(subject, self.tenant.as_deref(), settings)?.keys)),
+            (Some(subject), None) => {
+                let subject = resolve(subject, self.tenant.as_deref(), settings)?;
+                if subject.is_hashed {
+                    check_keys_of_workers(settings)?;
+                }
+                Ok(Some(subject.keys))
+            }
         }
     }
 }
@@ -162,8 +169,7 @@ fn print(signals: Topic<'_>, keys: &[SubjectKey], places: &[Place], outcomes: &[
 impl Pardoned<'_> {
     /// Returns how it went for each key. The keys of one subject went one way.
     fn outcomes(&self, obeyed: &[bool], before: &AllSwitches, after: &AllSwitches) -> Vec<Ended> {
-        // Be it over or not: it is the stage that takes its control back.
-        let is_suspended = |all: &AllSwitches, key: &SubjectKey| all.get(*key).machines.is_some();
+        let is_suspended = |all: &AllSwitches, key: &SubjectKey| all.get(*key).has_machines();
         if self.rule.is_none() {
             let any = |all| self.keys.iter().any(|key| is_suspended(all, key));
             return vec![Ended::of(obeyed.iter().all(|is_obeyed| *is_obeyed), any(before), any(after)); self.keys.len()];
@@ -205,12 +211,12 @@ impl Pardoned<'_> {
                     );
                 }
             }
-            None => match (outcomes.first(), self.keys.iter().find(|key| after.get(**key).machines.is_some())) {
+            None => match (outcomes.first(), self.keys.iter().find(|key| after.get(**key).has_machines())) {
                 (Some(Ended::Pardoned), _) => say!("pardoned: the suspension of {name} is ended, and what it has done is forgotten"),
                 (Some(Ended::NotSuspended), _) => say!("{name} was not suspended by a rule; what it has done is forgotten all the same"),
                 (Some(Ended::StillSuspended), Some(key)) => say!(
-                    "tollgate: the abuse stage has read the pardon, and {name} is suspended by a rule all the same: it offended again; lift it \
-                     with: {}",
+                    "tollgate: the abuse stage has read the pardon, and its record suspends {name} all the same, because it offended again or the \
+                     record cannot be read; lift it with: {}",
                     by("exempt", key)
                 ),
                 (Some(Ended::Requested), Some(key)) => say!("to lift the suspension at once: {}", by("exempt", key)),
@@ -262,7 +268,7 @@ impl Ended {
 
 #[cfg(test)]
 mod tests {
-    use tollgate_core::decide::controls::{AbuseSuspension, HoldsUntil, SubjectState};
+    use tollgate_core::decide::controls::{AbuseSuspension, ControlRejectionCode, HoldsUntil, SubjectState};
     use tollgate_core::decide::signal::KeyKind;
     use tollgate_json::digest::Digest;
 
@@ -299,6 +305,15 @@ mod tests {
         let one = Pardoned { keys, rule: None };
         assert_eq!(one.outcomes(&[true, false], &before, &after), [Ended::Requested; 2]);
         assert_eq!(one.outcomes(&[true, true], &before, &AllSwitches::default()), [Ended::Pardoned; 2]);
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_read_is_lifted_too() {
+        let unreadable = Some(ControlRejectionCode::ValueNotJson);
+        let before = AllSwitches([(key("a").to_string(), (key("a"), Switches { unreadable, ..Switches::default() }))].into());
+        let one = Pardoned { keys: vec![key("a")], rule: None };
+        assert_eq!(one.outcomes(&[true], &before, &AllSwitches::default()), [Ended::Pardoned]);
+        assert_eq!(one.outcomes(&[true], &before, &before), [Ended::StillSuspended]);
     }
 
     #[test]

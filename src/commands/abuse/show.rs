@@ -11,6 +11,7 @@ use super::alerts::{Alert, field_text};
 use super::explain::{UNKNOWN, because, verdict};
 use super::known::{SubjectReport, controls};
 use super::subject_counts::SubjectCounts;
+use crate::commands::control::check_keys_of_workers;
 use crate::commands::shared::SubjectArgs;
 use crate::commands::shared::{Column, Hints, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, number, shown, text};
 
@@ -46,7 +47,11 @@ const COUNTS: &[Column] =
     &[text("rule"), text("group"), number("count"), number("of"), text("step"), text("a step down at"), text("suspended until")];
 
 pub(super) fn execute(args: &ShowArgs, settings: &Settings, hints: &Hints, screen: Screen) -> anyhow::Result<ExitCode> {
-    let known = SubjectReport::read(args.subject.resolve(settings)?, settings)?;
+    let subject = args.subject.resolve(settings)?;
+    if subject.is_hashed {
+        check_keys_of_workers(settings)?;
+    }
+    let known = SubjectReport::read(subject, settings)?;
     let sentences = verdict(&known, &settings.abuse.rules, hints);
     let mut out = BufWriter::new(std::io::stdout().lock());
     match args.output.format() {

@@ -75,6 +75,11 @@ pub(super) fn read(topics: &Topics<'_>) -> anyhow::Result<AllSwitches> {
 }
 
 impl Switches {
+    /// Returns whether the abuse stage's record suspends the subject, be it over or not readable: the stage takes its record back.
+    pub(super) fn has_machines(&self) -> bool {
+        self.machines.is_some() || self.unreadable.is_some()
+    }
+
     /// Returns whether an operator exempts the subject at a time, in milliseconds since the epoch.
     pub(super) fn is_exempt(&self, now_ms: i64) -> bool {
         matches!(&self.operators, Some(SubjectState::Exempt(holds)) if !holds.is_over(Some(now_ms)))
