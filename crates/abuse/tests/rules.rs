@@ -108,13 +108,13 @@ fn an_exception_names_an_id_with_its_tenant_and_one_without_is_told_of() {
         let of = |exception: &str| read_one(&format!("{{id: r, {counted}, exceptions: [{{{exception}, reason: x}}]}}"));
         let read = of("user: \"id:alice\", tenant: \"id:acme\"").unwrap();
         let exception = &read.rules.rules[0].exceptions[0];
-        assert_eq!((exception.fields.len(), read.ids_without_tenant.len()), (fields, 0));
+        assert_eq!((exception.fields.len(), read.remarks.len()), (fields, 0));
         assert!(exception.fields.contains(&(Dimension::User, vec![alice.clone()])), "{exception:?}");
         assert!(of("user: \"id:alice\", tenant: acme").is_err());
-        assert!(of(&format!("user: \"hash:{alice}\"")).is_ok_and(|read| read.ids_without_tenant.is_empty()));
+        assert!(of(&format!("user: \"hash:{alice}\"")).is_ok_and(|read| read.remarks.is_empty()));
         let read = of("user: \"id:alice\"").unwrap();
         let says = "abuse rule r: exceptions[0] names an id without its tenant";
-        assert!(read.ids_without_tenant.len() == 1 && read.ids_without_tenant[0].starts_with(says), "{:?}", read.ids_without_tenant);
+        assert!(read.remarks.len() == 1 && read.remarks[0].starts_with(says), "{:?}", read.remarks);
         assert_eq!(read.rules.ended_exceptions(i64::MAX).count(), 0);
     }
 }
@@ -124,11 +124,47 @@ fn an_exception_names_an_id_with_its_tenant_and_one_without_is_told_of() {
 fn a_detection_that_names_an_id_without_its_tenant_is_told_of() {
     let said = |fields: &str| {
         let correlation = "correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 3}}";
-        read_one(&format!("{{id: r, detection: {{signal: denial, {fields}}}, {correlation}}}")).unwrap().ids_without_tenant
+        read_one(&format!("{{id: r, detection: {{signal: denial, {fields}}}, {correlation}}}")).unwrap().remarks
     };
     assert!(said("agent: [\"id:a\", \"id:b\"]")[0].starts_with("abuse rule r: detection names an id without its tenant"));
     for fields in ["agent: \"id:a\", tenant: \"id:acme\"", "tenant: \"id:acme\"", "tool: \"id:a\""] {
         assert!(said(fields).is_empty(), "{fields}");
+    }
+}
+
+/// A rule that names what nobody has looks like a rule that watches somebody.
+#[test]
+fn a_text_that_no_signal_has_is_refused() {
+    let of = |field: &str| {
+        let correlation = "correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 3}}";
+        read_one(&format!("{{id: r, detection: {{signal: denial, {field}}}, {correlation}}}"))
+    };
+    for field in [
+        "tool: \"bash \"",
+        "tool: mcp__github",
+        "\"tool|startswith\": \" mcp__\"",
+        "user: \"id: 42\"",
+        "tenant: \"id:*\"",
+        "tenant: \"id:a \"",
+    ] {
+        assert!(of(field).is_err(), "{field}");
+    }
+    for field in ["tool: bash", "\"tool|startswith\": mcp__github__", "tenant: \"id:acme corp\""] {
+        assert!(of(field).is_ok(), "{field}: {:?}", of(field).err());
+    }
+}
+
+#[test]
+fn rules_without_signals_are_remarked_upon() {
+    let rule =
+        "{id: r, detection: {signal: denial}, correlation: {type: event_count, group-by: [user], timespan: 1h, condition: {gte: 3}}}";
+    for (text, is_remarked) in [
+        ("abuse: {pack: enforce, signals: false}".to_owned(), true),
+        ("abuse: {pack: off, signals: false}".to_owned(), false),
+        ("abuse: {pack: enforce}".to_owned(), false),
+        (format!("abuse: {{pack: off, signals: false, rules: [{rule}]}}"), true),
+    ] {
+        assert_eq!(read(&text).unwrap().remarks.iter().any(|remark| remark.starts_with("abuse.signals is false")), is_remarked, "{text}");
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn execute(args: &CheckArgs, settings: &Settings) -> anyhow::Result<E
     let denying: Vec<_> = settings.policy.unusable().chain(denied_calls(settings)?).collect();
     denying.iter().for_each(|fault| say!("tollgate: {fault}"));
     settings.policy.remarks().for_each(|remark| say!("tollgate: {remark}"));
-    settings.abuse.ids_without_tenant.iter().for_each(|sentence| say!("tollgate: {sentence}"));
+    settings.abuse.remarks.iter().for_each(|sentence| say!("tollgate: {sentence}"));
     say!("tollgate: {}", loop_controllers(&settings.policy.tool_loop_guardrails));
     let mut refused = check_start(settings);
     // The commands that only work as a worker do not read the files of the HTTP server.

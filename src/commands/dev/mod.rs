@@ -166,7 +166,8 @@ impl Dev {
             return Ok(process::stopped(&health));
         };
         settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
-        settings.abuse.rules.ended_exceptions(now_ms()).for_each(|sentence| tracing::warn!("{sentence}"));
+        let remarks = settings.abuse.remarks.iter().cloned();
+        remarks.chain(settings.abuse.rules.ended_exceptions(now_ms())).for_each(|sentence| tracing::warn!("{sentence}"));
         let servers = process::policy_servers(&settings.policy, &metrics)?;
         let controls = Arc::new(Controls::new(settings.subject_keys.iter()));
         let policy = Policy::under(&settings.policy, Arc::clone(&controls));

@@ -83,7 +83,8 @@ impl Decision {
         let WorkerParts { kafka, topics, metrics, health, stop, .. } = parts;
         let Self { controls, policy, trial, writes_signals } = self;
         settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
-        settings.abuse.rules.ended_exceptions(now_ms()).for_each(|sentence| tracing::warn!("{sentence}"));
+        let remarks = settings.abuse.remarks.iter().cloned();
+        remarks.chain(settings.abuse.rules.ended_exceptions(now_ms())).for_each(|sentence| tracing::warn!("{sentence}"));
         let servers = process::policy_servers(&settings.policy, metrics)?;
         let feed = FeedParts::of(parts, controls, settings.policy.reads_passports());
         let feed = renewed.add(|| ControlFeed::start(feed), |feed| vec![feed.part().clone()])?;

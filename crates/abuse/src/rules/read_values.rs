@@ -3,8 +3,10 @@
 use serde_json::Value;
 
 use tollgate_core::decide::controls::{Subject, SubjectHasher, parse_hash};
+use tollgate_core::decide::ids::is_no_id;
 use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_core::decide::signal::{Dimension, KeyKind, TEXT_BYTES_MAX};
+use tollgate_core::decide::tools::is_foreign;
 use tollgate_core::settings::shape;
 
 use super::{Operator, fields};
@@ -63,6 +65,13 @@ fn text_of(dimension: Dimension, operator: Operator, text: &str) -> Result<Strin
         let fix = "write `|startswith`, `|endswith` or `|contains` behind the field's name".to_owned();
         return Err(("a wildcard", fix));
     }
+    let is_tool = dimension == Dimension::Tool && operator == Operator::Equals;
+    if is_no_id(text) || (is_tool && is_foreign(text)) {
+        return Err((
+            "a text that no signal has there",
+            "write it as signals and verdicts have it, without blanks and signs around it".to_owned(),
+        ));
+    }
     fields::fault_of_value(dimension, operator, text).map_or_else(|| Ok(text.to_owned()), Err)
 }
 
@@ -115,6 +124,10 @@ pub(super) fn hashes_of(kind: SubjectKind, value: &str, tenants: &Tenants<'_>, h
         let name = kind.as_str();
         return Err(("a string that is neither an id nor a hash", format!("write `id:` and the {name}'s id, or `hash:` and its hash")));
     };
+    if is_no_id(id) {
+        let fix = "write each id as the events carry it, without patterns and blanks at its ends, or `hash:` and its hash".to_owned();
+        return Err(("an id that nobody has", fix));
+    }
     match (kind, tenants) {
         (SubjectKind::Tenant, _) => Ok(vec![hasher.hash(&Subject { kind, tenant: "", id }).to_string()]),
         (_, Tenants::Ids(ids)) => Ok(ids.iter().map(|tenant| hasher.hash(&Subject { kind, tenant, id }).to_string()).collect()),

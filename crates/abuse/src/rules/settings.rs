@@ -18,6 +18,10 @@ pub const RULES_MAX: usize = 256;
 /// The longest lateness, in seconds: a day.
 const LATENESS_SECONDS_MAX: u32 = 86_400;
 
+/// What is said of rules without signals.
+const UNCOUNTED: &str = "abuse.signals is false, so that no rule counts what this worker decides, and the rules find nobody unless other workers \
+                         write signals; write true, or `pack: off` and no rules";
+
 /// The section `abuse`.
 #[derive(Debug, Clone)]
 pub struct AbuseSettings {
@@ -31,8 +35,9 @@ pub struct AbuseSettings {
     pub group_id: Option<String>,
     /// How many members a worker has in that group.
     pub members: u32,
-    /// A sentence for each place that names an id in clear without its tenant: where events have tenants, it stands for nobody.
-    pub ids_without_tenant: Vec<String>,
+    /// What the author of the section should know, as sentences: each place that names an id in clear without its tenant, which stands for
+    /// nobody where events have tenants; and rules without signals that they could count.
+    pub remarks: Vec<String>,
     /// What is changed of the pack's rules, by their ids.
     overrides: Map<String, Value>,
     /// The rules in force with their texts for people, in the order of `rules`.
@@ -49,18 +54,22 @@ impl AbuseSettings {
         let own = read_rules(section, Reading { hasher, now_ms });
         let ids: BTreeSet<_> = own.iter().map(|read| read.rule.id.as_str()).collect();
         let pack = read_pack(section, &ids);
-        let ids_without_tenant = own.iter().flat_map(ReadRule::ids_without_tenant).collect();
+        let mut remarks: Vec<_> = own.iter().flat_map(ReadRule::ids_without_tenant).collect();
         let from_pack = pack.rules.len();
         let read: Vec<_> = pack.rules.into_iter().chain(own).collect();
+        let signals = section.bool("signals");
+        if !signals && !read.is_empty() {
+            remarks.push(UNCOUNTED.to_owned());
+        }
         let lateness_ms = i64::from(section.between("lateness_seconds", 1, LATENESS_SECONDS_MAX)) * 1_000;
         let subjects_max = usize::try_from(section.positive("subjects_per_partition_max")).unwrap_or(usize::MAX);
         Self {
             rules: AbuseRules { rules: read.iter().map(|read| read.rule.clone()).collect(), lateness_ms, subjects_max },
             pack: pack.mode,
-            signals: section.bool("signals"),
+            signals,
             group_id: section.optional_string("group_id"),
             members: section.positive("members"),
-            ids_without_tenant,
+            remarks,
             overrides: pack.overrides,
             read,
             from_pack,
