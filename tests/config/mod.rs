@@ -80,13 +80,17 @@ fn what_is_written_is_in_force() {
     check_each(jsonl("tests/config/accepted.jsonl"), Value::to_string, check_case);
 }
 
+/// People copy from the annotated configuration.
+#[test]
+fn the_annotated_configuration_is_accepted() {
+    assert_eq!(effective(&yaml(include_str!("../../config/example.yaml")))["tool_loop_guardrails"]["preset"], "tollgate");
+}
+
 /// The printed configuration can be saved and used: it means the same, and decides the same.
 #[test]
 fn what_is_printed_can_be_loaded() {
     let cases = vec![
         "",
-        // The file that people copy from.
-        include_str!("../../config/example.yaml"),
         "safety_finish_reason: {enabled: false}",
         "safety_finish_reason: {detectors: [{use: gemini_safety, config: {finish_reasons: [SAFETY]}}]}",
         "guardrails: {enabled: true, fail_closed: false, providers: [{use: allowlist, config: {allowed_tools: [a]}}, {use: allowlist, config: {denied_tools: [b]}}]}",

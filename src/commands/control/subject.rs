@@ -91,7 +91,8 @@ struct SubjectValue<'a> {
 
 /// Writes a subject's record.
 pub(super) fn switch(switch: Switch, args: &SwitchArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let (kind, hash) = args.subject.resolve(settings)?.first();
+    let found = args.subject.resolve(settings)?;
+    let (kind, hash) = found.first();
     let (value, change) = args.value(switch, kind, hash, now_ms())?;
     let (kafka, id) = (&settings.kafka, ControlId::Subject(kind, hash));
     // A hash needs no key, so that nothing has to be read before it is written.
@@ -100,7 +101,12 @@ pub(super) fn switch(switch: Switch, args: &SwitchArgs, settings: &Settings) -> 
     let started = Instant::now();
     let place = put(kafka, &id, Some(&value))?;
     let listing = before.unwrap_or_else(|| read_in_time(kafka));
-    let places = follow_up(kafka, &listing, &id, place, &change)?;
+    let mut places = follow_up(kafka, &listing, &id, place, &change)?;
+    // Of the records under several keys the stricter one counts.
+    let is_in_force = |id: &ControlId| listing.as_ref().is_ok_and(|listing| listing.is_in_force(id));
+    for id in found.earlier.iter().map(|hash| ControlId::Subject(kind, *hash)).filter(is_in_force) {
+        places.extend(write(kafka, &listing, &id, None, &change)?);
+    }
     let applied = args.wait.await_applied(kafka, (&places, started), listing, switch.written())?;
     if args.wait.is_asked() {
         // What was applied may be about nobody: this is the last that is read.

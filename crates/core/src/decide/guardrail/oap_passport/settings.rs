@@ -194,13 +194,15 @@ fn read_tool_capabilities(config: &Section<'_>) -> BTreeMap<String, Option<Strin
 /// How many letters a capability that is a slip of the pen differs at most from the one that is meant.
 const SLIPS_MAX: usize = 2;
 
-/// Returns the capability that is meant by a name that is none but nearly so: with another letter, a part left out, or a version behind.
+/// Returns the capability that is meant by a name that is none but nearly so: with another letter, a part or an end left out, or a
+/// version behind.
 fn misspelt(capability: &str) -> Option<&'static str> {
     let name = capability.trim().to_ascii_lowercase();
     let slips = |known: &str| {
         let is_part = known.strip_prefix(name.as_str()).or_else(|| name.strip_prefix(known)).is_some_and(|rest| rest.starts_with('.'));
+        let is_cut = name.contains('.') && known.starts_with(name.as_str());
         let slips = strsim::osa_distance(known, &name);
-        (is_part || slips <= SLIPS_MAX).then_some(slips)
+        (is_part || is_cut || slips <= SLIPS_MAX).then_some(slips)
     };
     let near = known_capabilities().filter_map(|known| Some((slips(known)?, known)));
     near.min_by_key(|(slips, _)| *slips).map(|(_, known)| known).filter(|known| *known != capability)
