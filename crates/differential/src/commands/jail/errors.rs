@@ -23,7 +23,7 @@ pub(super) fn missing_program(errors: &str, hidden: &Path, is_listed: impl Fn(&s
             ["env", "nice", "xargs"].contains(&program).then_some(rest.strip_suffix(": No such file or directory")?)?
         };
         // Two processes may say it at once, and one of them in the middle of what the other says.
-        let is_mixed = name.contains(": not found");
+        let is_mixed = name.contains(": not found") || name.contains(&hidden);
         let mut names = name.split(": not found").map(|part| if is_mixed { part.rsplit(": ").next().unwrap_or(part) } else { part });
         let name = names.find_map(|name| Some(name.trim_matches(['\'', '‘', '’'])).filter(|name| !is_listed(name)))?;
         (!name.to_ascii_lowercase().contains("cannot ")).then(|| format!("{name} (which is not there)"))
@@ -66,6 +66,8 @@ mod tests {
     #[test]
     fn what_two_processes_say_at_once_is_told_apart() {
         assert_eq!(missing("sh: sh: ls: not foundls: not found\n\n"), None);
+        assert_eq!(missing("/.h/dash: 1: /.h/dash: 1: ls: not found\nls: not found\n"), None);
+        assert!(missing("/.h/dash: 1: /.h/dash: 1: nope: not found\nls: not found\n").is_some());
         assert_eq!(missing("sh: sh: nope: not foundls: not found\n\n").as_deref(), Some("nope (which is not there)"));
         assert_eq!(missing("sh: sh: ls: not foundnope: not found\n\n").as_deref(), Some("nope (which is not there)"));
     }
