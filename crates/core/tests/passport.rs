@@ -325,7 +325,7 @@ fn denials_tell_what_to_change() {
         ("Read", json!({"filePath": "/x"}), format!("{unlisted}: argument 'filePath'")),
         ("Read", json!({"FILE-path": "/x"}), format!("{unlisted}: argument 'file_path'")),
         ("Read", json!({"file_path": "x"}), format!("{unlisted}: argument 'file_path' is relative, and {SEND}")),
-        ("Read", json!({"file_path": "x", "cwd": "/x"}), format!("{unlisted}: argument 'cwd'")),
+        ("Read", json!({"file_path": "x", "cwd": "/x"}), format!("{unlisted}: argument 'file_path'")),
         ("Grep", json!({"pattern": "x"}), format!("{unlisted}: the call names no path, and {SEND}")),
         ("Read", json!({"file_path": "/w/credentials/a.ts"}), format!("File path {secret}")),
         ("Glob", json!({"pattern": "**/credentials/*", "path": "/w"}), format!("Pattern of paths {secret}")),

@@ -69,28 +69,21 @@ impl FileLimits {
         !matches!((&self.allowed_paths, &self.blocked_paths, &self.blocked_patterns), (Field::Absent, Field::Absent, Field::Absent))
     }
 
-    /// Reports the checks of a path. A working folder has no extension that counts.
-    fn check_path(&self, text: &str, origin: Origin<'_>, reads: bool, is_folder: bool, to: &mut dyn Report) {
-        match read_path(text) {
-            Ok(path) => {
-                let explained = |denial: Denial| if denial.message == NOT_LISTED { origin.not_listed(text) } else { denial };
-                report(to, "allowed_paths", self.check_allowed(&path).map_err(explained));
-                if is_folder { self.check_blocked(&path, text, reads, to) } else { self.check_place(&path, text, reads, to) }
-            }
-            Err(denial) => report(to, "path", Err(denial)),
-        }
+    /// Reports the checks of a path.
+    fn check_path(&self, text: &str, origin: Origin<'_>, reads: bool, to: &mut dyn Report) {
+        let Some(path) = readable(text, to) else { return };
+        let explained = |denial: Denial| if denial.message == NOT_LISTED { origin.not_listed(text) } else { denial };
+        report(to, "allowed_paths", self.check_allowed(&path).map_err(explained));
+        self.check_place(&path, text, reads, to);
     }
 
     /// Reports the checks of a path, which is seen from the working folder if the call tells that. What is blocked is so from any folder.
     fn check_seen(&self, text: &str, origin: Origin<'_>, folder: Option<&str>, reads: bool, to: &mut dyn Report) {
         let Some(folder) = folder.filter(|_| !text.starts_with(['/', '~'])) else {
-            return self.check_path(text, origin, reads, false, to);
+            return self.check_path(text, origin, reads, to);
         };
-        self.check_path(&format!("{folder}/{text}"), origin, reads, false, to);
-        match read_path(text) {
-            Ok(path) => self.check_place(&path, text, reads, to),
-            Err(denial) => report(to, "path", Err(denial)),
-        }
+        self.check_path(&format!("{folder}/{text}"), origin, reads, to);
+        readable(text, to).into_iter().for_each(|path| self.check_place(&path, text, reads, to));
     }
 
     /// Reports every check of a path but whether it is in an allowed place.
@@ -183,7 +176,7 @@ impl FileLimits {
             (false, false) if !is_secret() => report(to, "blocked_paths", self.check_blocked_paths(&NormalPath::new(text))),
             (false, _) if !is_secret() => {}
             (true, true) => report(to, "unknown arguments", Err(unknown_argument("the name of a file"))),
-            _ => self.check_path(text, Origin::Unknown, reads, false, to),
+            _ => self.check_path(text, Origin::Unknown, reads, to),
         }
     }
 
@@ -235,6 +228,11 @@ const FOUND: &str = "A glob could find a blocked path";
 const MATCHED: &str = "A glob could find a name that a blocked pattern matches; write the names of the files";
 const BELOW: &str = "A blocked path lies below what is handed over, moved, taken away or changed, or may do so; name a folder without one";
 const OVER: &str = "File content exceeds max_file_size";
+
+/// Returns a path as it can be read, or reports why it cannot.
+fn readable(text: &str, to: &mut dyn Report) -> Option<NormalPath> {
+    read_path(text).map_err(|denial| report(to, "path", Err(denial))).ok()
+}
 
 fn too_large(denial: Denial) -> Denial {
     if denial.message == OVER { Denial::new("oap.file_too_large", OVER) } else { denial }
@@ -365,8 +363,9 @@ impl Rules for FileLimits {
                     return report(to, "budget", Err(denial));
                 }
                 let folder = sorted.of(ArgumentRole::Folder).next();
-                let named = sorted.named(ArgumentRole::Folder).next();
-                named.into_iter().for_each(|(name, folder)| self.check_path(folder, Origin::Argument(name), reads, true, to));
+                // What is seen from the working folder has to be allowed, and the folder need not: hosts tell it with each call.
+                let own = folder.and_then(|folder| Some((folder, readable(folder, to)?)));
+                own.into_iter().for_each(|(folder, path)| self.check_blocked(&path, folder, reads, to));
                 paths.iter().for_each(|(origin, path)| self.check_seen(path, *origin, folder.map(|folder| &**folder), reads, to));
                 let seen = |path: &str| match folder.filter(|_| !path.starts_with(['/', '~'])) {
                     Some(folder) => format!("{folder}/{path}"),

@@ -50,7 +50,7 @@ impl FileLimits {
     /// Reports the checks of a pattern from the root: of its literal folder as of a path of the call, and of the rest below this folder. A host
     /// may see the folder from those of the call.
     fn check_rooted(&self, (head, rest): &(String, String), origin: Origin<'_>, folders: &[String], to: &mut dyn Report) {
-        self.check_path(head, origin, true, false, to);
+        self.check_path(head, origin, true, to);
         let seen: Vec<String> = folders.iter().map(|folder| format!("{folder}{head}")).collect();
         for place in &seen {
             match read_path(place) {
