@@ -267,9 +267,9 @@ impl<'a> Walk<'a> {
         }
         let filled = filled.unwrap_or_default();
         let reading = tables::read(name, arguments);
-        let entry = Entry { given, between: &between, filled: &filled, is_listed: reading.is_ok() };
+        let is_listed = reading.is_ok();
+        let entry = Entry { given, between: &between, filled: &filled, is_listed };
         let touched = self.touch(name, arguments, &entry);
-        self.reached.get_mut(index).into_iter().for_each(|reached| reached.files.clone_from(&touched));
         self.addresses(name, arguments, &entry);
         self.links(name, arguments);
         self.read_texts(name, arguments, index);
@@ -280,8 +280,6 @@ impl<'a> Walk<'a> {
         self.is_fed_whole &= self.is_fed_found && found::takes_whole(arguments);
         let own = filled.iter().map(|(index, _)| index).chain(&between);
         let places: Vec<usize> = own.filter_map(|index| arguments.get(*index)).map(|argument| argument.at).collect();
-        let in_places = entry::in_places(name, arguments, &filled, &places);
-        self.fill((name, arguments), filled, &touched, reading.is_ok());
         // What an entry says word for word is its author's, whatever a table makes of it. An interpreter alone reads what it runs.
         let is_written_out = given > 1 && given == words.len() && between.is_empty();
         self.prints_secrets |= !(is_written_out && places.is_empty()) && tables::prints_secrets(name, arguments);
@@ -289,10 +287,14 @@ impl<'a> Walk<'a> {
         let authored = words.iter().take(if given > 1 { given } else { 0 }).map(|word| word.at).filter(|at| !places.contains(at));
         let outer = std::mem::replace(&mut self.authored, authored.collect());
         let started = if is_written_out && !hands_on && !tables::is_refused(name) {
-            in_places
+            entry::in_places(name, arguments, &filled, &places)
         } else {
             entry::read(name, arguments, if hands_on { 1 } else { given }, reading)
         };
+        self.fill((name, arguments), filled, &touched, is_listed);
+        if let Some(reached) = self.reached.get_mut(index) {
+            reached.files = touched;
+        }
         match started {
             Ok(started) => started.into_iter().for_each(|started| self.started(name, started)),
             // An interpreter that is listed by its name alone runs whatever it is given.

@@ -23,16 +23,16 @@ impl<T> ByPartition<T> {
     /// Puts what a record says in place of what its partition said, or removes that.
     pub(super) fn set(&mut self, partition: Partition, said: Option<T>) -> Effect {
         let place = self.0.binary_search_by_key(&partition, |(of, _)| *of);
-        match (said, place) {
-            (Some(said), Ok(place)) => drop(self.0.splice(place..=place, [(partition, said)])),
-            (Some(said), Err(place)) => self.0.insert(place, (partition, said)),
-            (None, Ok(place)) => {
-                self.0.remove(place);
-                return Effect::Removed;
+        let (Ok(at) | Err(at)) = place;
+        let was_set = place.map(|at| self.0.remove(at)).is_ok();
+        match said {
+            Some(said) => {
+                self.0.insert(at, (partition, said));
+                Effect::Set
             }
-            (None, Err(_)) => return Effect::Absent,
+            None if was_set => Effect::Removed,
+            None => Effect::Absent,
         }
-        Effect::Set
     }
 
     /// Returns what each partition says.
