@@ -13,7 +13,7 @@ mod tls;
 use serde_json::{Value, json};
 
 use crate::brokers::process::Process;
-use crate::support::tollgate;
+use crate::support::{temporary, tollgate};
 use client::Client;
 
 /// A `tollgate dev` on free ports.
@@ -27,7 +27,16 @@ pub struct Dev {
 
 impl Dev {
     pub fn start() -> Self {
+        Self::configured("{}")
+    }
+
+    /// Starts it with a configuration, which changes nothing where it is empty.
+    pub fn configured(config: &str) -> Self {
         let mut command = tollgate();
+        let file = temporary(config);
+        if config != "{}" {
+            command.arg("--config").arg(file.path());
+        }
         command.args(["dev", "--port", "0", "--http", "127.0.0.1:0"]).env("TOLLGATE__ADMIN__LISTEN", "null");
         let process = Process::start(&mut command);
         let address = after(&process.line(&["curl -s http://", "/v1/events"]), "http://").to_owned();

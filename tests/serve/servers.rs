@@ -3,10 +3,12 @@
 use std::io::Write as _;
 use std::net::TcpStream;
 use std::process::Command;
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
 
 use serde_json::json;
 use tollgate_json::digest::Digest;
-use tollgate_testkit::wait_until;
+use tollgate_testkit::{PolicyServer, wait_until};
 
 use super::client::Client;
 use super::{Dev, after, call, with};
@@ -54,6 +56,33 @@ fn a_server_without_a_worker_says_so_within_the_deadline_and_drains() {
     };
     wait_until("the server says that no verdict comes", says_why).unwrap();
     server.interrupt();
+    assert!(server.wait().success(), "{}", server.said());
+}
+
+/// What the policy server of [`who_waits_gets_a_verdict_from_a_server_that_stops`] waits for.
+static ANSWERS: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+
+#[test]
+fn who_waits_gets_a_verdict_from_a_server_that_stops() {
+    let policy = PolicyServer::start(|_| {
+        let (may_answer, changed) = &ANSWERS;
+        drop(changed.wait_while(may_answer.lock().unwrap(), |may_answer| !*may_answer).unwrap());
+        (Duration::ZERO, json!(true))
+    });
+    let provider = json!({"use": "http", "config": {"url": policy.url(), "dialect": "opa", "timeout_ms": 60_000}});
+    let dev = Dev::configured(&json!({"guardrails": {"enabled": true, "provider": provider}}).to_string());
+    let config = temporary("{serve: {deadline_ms: 60000}}");
+    let (mut server, client) = started(serve(&dev, 1, &config).env("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0"));
+    let admin = Client { address: after(&server.line(&["admin endpoint", "listen="]), "listen=").to_owned() };
+    let waits = std::thread::spawn(move || client.events(&call("t", "c", "ls")));
+    wait_until("the policy server is asked", || Ok(policy.asked().len() == 1)).unwrap();
+    server.interrupt();
+    wait_until("the server is not ready any more", || Ok(admin.get("/readyz").status == 503)).unwrap();
+    let (may_answer, changed) = &ANSWERS;
+    *may_answer.lock().unwrap() = true;
+    changed.notify_all();
+    let answer = waits.join().unwrap();
+    assert_eq!((answer.status, &answer.json()["action"]), (200, &json!("allow")), "{answer:?}");
     assert!(server.wait().success(), "{}", server.said());
 }
 

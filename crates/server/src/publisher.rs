@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rdkafka::ClientConfig;
@@ -79,7 +80,7 @@ impl Publisher {
         partition: Partition,
         shared: &Arc<Shared>,
         (must_run, stop): (MustRun, &Stop),
-    ) -> anyhow::Result<Self> {
+    ) -> anyhow::Result<(Self, JoinHandle<()>)> {
         // An event that no broker took gets 503 and no verdict, and its client asks again. So several requests may be in flight.
         let mut config = verdict_producer_config(kafka, BATCH_BYTES_MAX, Linger::None);
         // These are two names of a property, of which either could win.
@@ -88,13 +89,13 @@ impl Publisher {
         let producer = make_producer(&config, Context(reports.clone()))?;
         let producer = Arc::new(RwLock::new(Arc::new(producer)));
         let (polled, stop) = (Arc::clone(&producer), stop.clone());
-        must_run.spawn(move || {
+        let thread = must_run.spawn(move || {
             while !stop.is_for_good() {
                 current(&polled).poll(POLL);
             }
             let _left = current(&polled).flush(FLUSH_MAX);
         })?;
-        Ok(Self { producer, config, reports, kafka: Arc::clone(kafka), partition })
+        Ok((Self { producer, config, reports, kafka: Arc::clone(kafka), partition }, thread))
     }
 
     /// Takes a new producer. Events that the old producer still has are refused, and may be sent again.

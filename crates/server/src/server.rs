@@ -1,6 +1,7 @@
 //! A server: its parts started in order, and drained at the stop.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -66,6 +67,25 @@ impl ServerParts {
     }
 }
 
+/// The threads that speak with Kafka. They outlive the sign to stop: requests that have begun wait for replies.
+#[derive(Debug)]
+struct KafkaThreads {
+    threads: Vec<JoinHandle<()>>,
+    /// The sign to these threads alone, given once no request waits.
+    stop: Stop,
+}
+
+impl KafkaThreads {
+    /// Gives the sign, and waits until the threads have ended and their clients are closed.
+    fn join(self) {
+        self.stop.give();
+        for thread in self.threads {
+            // A thread that panicked has been reported by the panic itself.
+            let _panicked = thread.join();
+        }
+    }
+}
+
 /// A server that runs.
 #[derive(Debug)]
 pub struct Server {
@@ -73,6 +93,7 @@ pub struct Server {
     app: Arc<App>,
     /// Why the server had to end, if it had to.
     ended: Arc<Mutex<Option<anyhow::Error>>>,
+    kafka: KafkaThreads,
     transport: Transport,
     connections_max: u32,
 }
@@ -109,28 +130,38 @@ impl Server {
         let waits = Waits::new(count(settings.in_flight_max), count(settings.remembered_max));
         let partition = Partition(i32::try_from(settings.partition).context("serve.partition: found a number that no partition has")?);
         let shared = Arc::new(Shared::new(waits, partition, Arc::clone(&health), metrics));
-        let publisher = Arc::new(Publisher::start(&kafka, partition, &shared, (must_run("serve-publisher"), &stop))?);
-        let found = TopicWatch::start(&kafka, partition, &shared, (must_run("serve-watch"), &stop))?;
+        let unheard = Stop::default();
+        let (publisher, publishing) = Publisher::start(&kafka, partition, &shared, (must_run("serve-publisher"), &unheard))?;
+        let publisher = Arc::new(publisher);
+        let (found, watching) = TopicWatch::start(&kafka, partition, &shared, (must_run("serve-watch"), &unheard))?;
         let consumer = Replies::consumer(&kafka, partition, &shared).context("kafka.properties")?;
         let claims = Claims::new(host_name(), is_alone);
-        let replies =
-            Replies { kafka, partition, shared: Arc::clone(&shared), publisher: Arc::clone(&publisher), claims, found, stop: stop.clone() };
+        let replies = Replies {
+            kafka,
+            partition,
+            shared: Arc::clone(&shared),
+            publisher: Arc::clone(&publisher),
+            claims,
+            found,
+            stop: unheard.clone(),
+        };
         let ended = Arc::new(Mutex::new(None));
-        let (why, cut_off, stopping) = (Arc::clone(&ended), Arc::clone(&shared), stop.clone());
-        must_run("serve-replies").spawn(move || {
+        let (why, cut_off, until) = (Arc::clone(&ended), Arc::clone(&shared), unheard.clone());
+        let reading = must_run("serve-replies").spawn(move || {
             let Err(error) = replies.run(consumer) else { return };
             cut_off.set(Condition::CutOff { code: "partition_taken", why: error.to_string() });
             if ends_process {
                 *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                stopping.give();
+                stop.give();
             }
-            while !stopping.wait(Duration::from_secs(1)) {
+            while !until.wait(Duration::from_secs(1)) {
                 cut_off.beat();
             }
         })?;
+        let kafka = KafkaThreads { threads: vec![publishing, watching, reading], stop: unheard };
         let connections_max = settings.connections_max;
         let gate = Gate { shared: Arc::clone(&shared), publisher };
-        Ok(Self { shared, app: Arc::new(App { gate, guard, settings, event_bytes_max }), ended, transport, connections_max })
+        Ok(Self { shared, app: Arc::new(App { gate, guard, settings, event_bytes_max }), ended, kafka, transport, connections_max })
     }
 
     /// Reads the files that the settings name, as a server does when it starts: tokens, certificate, key and authorities of clients.
@@ -144,7 +175,7 @@ impl Server {
         Ok(())
     }
 
-    /// Answers requests until `stopping` is ready, and then those that have begun.
+    /// Answers requests until `stopping` is ready, and then those that have begun. When it returns, every client of Kafka is closed.
     ///
     /// # Errors
     /// The server had to end: another server has its partition.
@@ -157,6 +188,7 @@ impl Server {
         let metrics = self.shared.metrics.clone();
         let answering = Answering { transport: self.transport, metrics, router: router(self.app), limits: TIME_LIMITS };
         listen::serve(listener, answering, self.connections_max, stop).await;
+        tokio::task::spawn_blocking(|| self.kafka.join()).await?;
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
         ended.map_or(Ok(()), Err)
     }

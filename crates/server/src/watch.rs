@@ -1,6 +1,7 @@
 //! Looks at the topics of a server, on a thread of its own: neither delivery reports nor replies wait for what brokers say of topics.
 
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
@@ -47,12 +48,12 @@ impl TopicWatch {
         partition: Partition,
         shared: &Arc<Shared>,
         (must_run, stop): (MustRun, &Stop),
-    ) -> anyhow::Result<ReplyPartition> {
+    ) -> anyhow::Result<(ReplyPartition, JoinHandle<()>)> {
         let found = Current::new(None);
         let watch = Self { kafka: Arc::clone(kafka), partition, shared: Arc::clone(shared), found: found.clone() };
         let (client, stop) = (watch.client()?, stop.clone());
-        must_run.spawn(move || watch.run(client, &stop))?;
-        Ok(found)
+        let thread = must_run.spawn(move || watch.run(client, &stop))?;
+        Ok((found, thread))
     }
 
     fn client(&self) -> Result<BaseConsumer<PlainContext>, KafkaError> {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use clap::Args;
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 use tollgate_abuse::AbuseSettings;
 use tollgate_config::settings::{KafkaSettings, Settings};
@@ -190,7 +191,7 @@ impl Dev {
         let signals =
             needs.writes_signals.then(|| SignalTopic::of(&kafka, [topics.signal_partitions, topics.partitions], topics.batch_bytes_max));
         // Another `dev` may have the server's partition. That keeps nobody from deciding, so the server has a health of its own.
-        let http = self.serve_http(&settings, (&metrics, &Arc::new(Health::default())), &stop).await?;
+        let (http, served) = self.serve_http(&settings, (&metrics, &Arc::new(Health::default())), &stop).await?;
         let worker = Worker::start(&parts, deciding(&kafka, &policy, &servers, &metrics, (export.traces(), None, signals)))?;
         let counting = needs.abuse_group.as_deref().map(|group_id| start_abuse(&settings.abuse, group_id, &parts)).transpose()?;
         while !(stop.is_given() || health.is_ready() && http.is_up()) {
@@ -211,8 +212,13 @@ impl Dev {
             feed.join();
             shown
         });
+        // The embedded broker outlives every client of its own.
+        let ended = async { tokio::try_join!(shown, served) };
         tokio::select! {
-            shown = shown => shown??,
+            ended = ended => {
+                let (shown, served) = ended?;
+                shown.and(served)?;
+            }
             () = process::stop_deadline(&stopping, drain_timeout) => process::end_late(&health),
         }
         Ok(process::stopped(&health))
@@ -255,7 +261,12 @@ impl Dev {
     }
 
     /// Answers HTTP requests for as long as the process lives.
-    async fn serve_http(self, settings: &Settings, (metrics, health): (&Metrics, &Arc<Health>), stop: &Stop) -> anyhow::Result<Http> {
+    async fn serve_http(
+        self,
+        settings: &Settings,
+        (metrics, health): (&Metrics, &Arc<Health>),
+        stop: &Stop,
+    ) -> anyhow::Result<(Http, JoinHandle<anyhow::Result<()>>)> {
         let listener = match Server::bind(&settings.serve).await {
             // Another server that has the address on this machine should not stop anybody from trying things out.
             Err(_) if !self.asks_for_port => TcpListener::bind((settings.serve.listen.ip(), 0)).await?,
@@ -266,8 +277,8 @@ impl Dev {
         let scheme = if settings.serve.tls.is_some() { "https" } else { "http" };
         let has_tokens = settings.serve.tokens.is_some();
         let http = Http { url: format!("{scheme}://{address}"), has_tokens, shared: Arc::clone(server.shared()) };
-        tokio::spawn(async move { server.serve(listener, process::stopping(&stopping)).await });
-        Ok(http)
+        let served = tokio::spawn(async move { server.serve(listener, process::stopping(&stopping)).await });
+        Ok((http, served))
     }
 
     fn greet(self, kafka: &KafkaSettings, partitions: u32, http: &Http, admin_url: Option<&str>) {
