@@ -162,6 +162,10 @@ impl DomainSet {
             if allows && is_private {
                 return Err(malformed("a host of the private network, which no call may reach"));
             }
+            let is_label = matches!(&host, Host::Name(name) if !name.contains('.') && !address::leads_near(name));
+            if !allows && is_private && is_label {
+                return Err(malformed("a name without the ending of a domain, which no call may reach in any case"));
+            }
             match host {
                 Host::Name(name) => drop(names.insert(name)),
                 Host::Address(address) if !entry.starts_with('*') => drop(set.addresses.insert(address)),

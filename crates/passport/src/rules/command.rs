@@ -8,9 +8,9 @@ use tollgate_json::{Text, Value};
 use super::super::argument_names::fold;
 use super::super::argument_role::ArgumentRole;
 use super::super::arguments::Sorted;
-use super::super::fields::without;
 use super::super::look_alike::plain_spelling;
 use super::budget;
+use super::command_patterns::read_patterns;
 use super::file_path::{PATH_BYTES_MAX, read_path};
 use super::{
     Amount, Denial, Field, Malformed, Report, RuleCall, Rules, SEVERAL_FOLDERS, Section, check_amount, check_judgeable, check_limit,
@@ -118,26 +118,6 @@ fn entries_to_add(missing: &[Result<String, usize>]) -> Option<String> {
     let entries = missing.iter().map(entry).collect::<Vec<_>>().join(", ");
     let advice = format!("to allow every command of the line, add to limits.system.command.execute.allowed_commands: {entries}");
     (!missing.is_empty()).then_some(advice)
-}
-
-/// Refuses patterns in the form of regular expressions and of other products' rules, which are no text of a command line and would match
-/// nothing.
-fn read_patterns(entries: Vec<String>, path: &str) -> Result<Vec<String>, Malformed> {
-    let found = "a regular expression or a rule of another form, which matches nothing";
-    let expected = "a command such as `rm -rf`, or a text in which * stands for anything";
-    without(entries, |entry| is_foreign_pattern(entry.trim()), path, (found, expected))
-}
-
-/// Returns whether a pattern is a regular expression, or a rule such as `rm:*` or `Bash(rm *)`.
-fn is_foreign_pattern(pattern: &str) -> bool {
-    let classes = ["\\b", "\\s", "\\d", "\\w", "\\S", "\\.", "(?", ".+", "[^", "|^"];
-    let is_name = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
-    let is_rule = pattern.split_once('(').is_some_and(|(tool, rest)| {
-        is_name(tool) && tool.starts_with(|first: char| first.is_ascii_uppercase() || tool.contains('_')) && rest.ends_with(')')
-    });
-    let is_prefix = pattern.strip_suffix(":*").is_some_and(is_name);
-    let is_anchored = pattern.starts_with('^') || pattern.len() > 1 && pattern.ends_with('$');
-    is_anchored || is_rule || is_prefix || classes.iter().any(|class| pattern.contains(class))
 }
 
 /// Checks that no word of a command line names a place of secrets, or a place by another name, and that no command prints secrets.

@@ -66,11 +66,16 @@ impl McpLimits {
                 Field::Valid(NameSet::new(tools.into_iter().chain(prefixes.iter().map(|prefix| format!("{prefix}*"))).collect()))
             }
         };
+        let allowed_servers = servers("allowed_servers");
+        let blocked_tools = tools("blocked_tools").and_then(|entries| {
+            let known = if let Field::Valid(servers) = &allowed_servers { servers.as_slice() } else { &[] };
+            blocked_names(without_servers(entries, known, &section.path_of("blocked_tools"))?, &section.path_of("blocked_tools"))
+        });
         Self {
-            allowed_servers: servers("allowed_servers").and_then(NameSet::read),
+            allowed_servers: allowed_servers.and_then(NameSet::read),
             blocked_servers: servers("blocked_servers").and_then(|entries| blocked_names(entries, &section.path_of("blocked_servers"))),
             allowed_tools,
-            blocked_tools: tools("blocked_tools").and_then(|entries| blocked_names(entries, &section.path_of("blocked_tools"))),
+            blocked_tools,
         }
     }
 }
@@ -89,6 +94,17 @@ impl McpLimits {
 /// nothing.
 fn part_names(entries: Vec<String>, path: &str, expected: &str) -> Result<Vec<String>, Malformed> {
     without(entries, |entry| entry.starts_with("mcp__"), path, ("a name with mcp__ in front, which matches nothing", expected))
+}
+
+/// Refuses entries that name a tool behind a server of the passport, as in `github.delete_repo`: the lists hold servers and tools apart.
+fn without_servers(entries: Vec<String>, servers: &[String], path: &str) -> Result<Vec<String>, Malformed> {
+    let names_server = |entry: &str| entry.split_once(['.', '/']).is_some_and(|(server, _)| servers.iter().any(|known| known == server));
+    without(
+        entries,
+        names_server,
+        path,
+        ("a server's name in front of a tool's, which matches nothing", "the tool's own name, such as delete_*"),
+    )
 }
 
 /// Returns the names of a list of what is blocked, at `path`. A rule of another form would block nothing.

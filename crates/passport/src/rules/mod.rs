@@ -2,6 +2,7 @@
 
 mod budget;
 mod command;
+mod command_patterns;
 mod extensions;
 mod file;
 mod file_arguments;
