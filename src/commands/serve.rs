@@ -42,7 +42,7 @@ async fn work(settings: Settings, stop: Stop) -> anyhow::Result<ExitCode> {
     let (metrics, health) = (Metrics::new()?, Arc::new(Health::default()));
     process::watch_signals(&health, &stop)?;
     process::start_admin(settings.admin.as_ref(), &metrics, &health, &stop).await?;
-    process::start_server(&settings, (&metrics, &health), &stop).await?.await??;
+    process::start_server(&settings, (&metrics, &health), (&stop, &stop)).await?.await??;
     tracing::info!("stopped");
     Ok(process::stopped(&health))
 }

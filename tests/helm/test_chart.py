@@ -136,6 +136,8 @@ class Rendered(unittest.TestCase):
         for name, seconds in expected.items():
             worker = chart.the(chart.rendered(name), "StatefulSet")
             self.assertEqual(worker["spec"]["template"]["spec"]["terminationGracePeriodSeconds"], seconds, name)
+        servers = [template["spec"] for maker, template in pods(chart.rendered("serve")) if "serve" in maker]
+        self.assertEqual([spec["terminationGracePeriodSeconds"] for spec in servers], [80])
 
     def test_the_startup_probe_waits_for_restores(self):
         for name, threshold in {"minimal": 900, "everything-else": 13}.items():

@@ -19,7 +19,7 @@ use client::Client;
 /// A `tollgate dev` on free ports.
 pub struct Dev {
     /// It ends with the handle.
-    _process: Process,
+    process: Process,
     pub client: Client,
     /// The address of the embedded broker.
     pub brokers: String,
@@ -41,7 +41,7 @@ impl Dev {
         let process = Process::start(&mut command);
         let address = after(&process.line(&["curl -s http://", "/v1/events"]), "http://").to_owned();
         let brokers = after(&process.line(&["embedded broker on"]), "broker on ").to_owned();
-        Self { _process: process, client: Client { address }, brokers }
+        Self { process, client: Client { address }, brokers }
     }
 }
 

@@ -62,6 +62,7 @@ fn a_server_without_a_worker_says_so_within_the_deadline_and_drains() {
 /// What the policy server of [`who_waits_gets_a_verdict_from_a_server_that_stops`] waits for.
 static ANSWERS: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 
+/// A server alone, and the server of a process that decides too.
 #[test]
 fn who_waits_gets_a_verdict_from_a_server_that_stops() {
     let policy = PolicyServer::start(|_| {
@@ -70,20 +71,39 @@ fn who_waits_gets_a_verdict_from_a_server_that_stops() {
         (Duration::ZERO, json!(true))
     });
     let provider = json!({"use": "http", "config": {"url": policy.url(), "dialect": "opa", "timeout_ms": 60_000}});
-    let dev = Dev::configured(&json!({"guardrails": {"enabled": true, "provider": provider}}).to_string());
+    let settings = json!({"guardrails": {"enabled": true, "provider": provider}, "serve": {"deadline_ms": 60_000}});
+    let mut dev = Dev::configured(&settings.to_string());
     let config = temporary("{serve: {deadline_ms: 60000}}");
-    let (mut server, client) = started(serve(&dev, 1, &config).env("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0"));
-    let admin = Client { address: after(&server.line(&["admin endpoint", "listen="]), "listen=").to_owned() };
-    let waits = std::thread::spawn(move || client.events(&call("t", "c", "ls")));
-    wait_until("the policy server is asked", || Ok(policy.asked().len() == 1)).unwrap();
+    let (mut server, client) = started(&mut serve(&dev, 1, &config));
+    let waits = [("alone", client.clone()), ("beside", dev.client.clone())]
+        .map(|(thread, client)| std::thread::spawn(move || client.events(&call(thread, "c", "ls"))));
+    wait_until("the policy server is asked", || Ok(policy.asked().len() == 2)).unwrap();
     server.interrupt();
-    wait_until("the server is not ready any more", || Ok(admin.get("/readyz").status == 503)).unwrap();
+    dev.process.interrupt();
+    for address in [&client.address, &dev.client.address] {
+        wait_until("the server takes no more connections", || Ok(TcpStream::connect(address).is_err())).unwrap();
+    }
     let (may_answer, changed) = &ANSWERS;
     *may_answer.lock().unwrap() = true;
     changed.notify_all();
-    let answer = waits.join().unwrap();
+    for answer in waits.map(|waits| waits.join().unwrap()) {
+        assert_eq!((answer.status, &answer.json()["action"]), (200, &json!("allow")), "{answer:?}");
+    }
+    for process in [&mut server, &mut dev.process] {
+        assert!(process.wait().success(), "{}", process.said());
+    }
+}
+
+#[test]
+fn a_server_that_stops_answers_until_balancers_have_noticed() {
+    let dev = Dev::start();
+    let config = temporary("{serve: {stop_delay_ms: 600000}}");
+    let (server, client) = started(serve(&dev, 1, &config).env("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0"));
+    let admin = Client { address: after(&server.line(&["admin endpoint", "listen="]), "listen=").to_owned() };
+    server.interrupt();
+    wait_until("the server is not ready any more", || Ok(admin.get("/readyz").status == 503)).unwrap();
+    let answer = client.events(&call("t", "c", "ls"));
     assert_eq!((answer.status, &answer.json()["action"]), (200, &json!("allow")), "{answer:?}");
-    assert!(server.wait().success(), "{}", server.said());
 }
 
 #[test]

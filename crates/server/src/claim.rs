@@ -94,6 +94,8 @@ impl Claims {
         let counts = |at: &Instant| now.saturating_duration_since(*at) < COUNTS_FOR;
         match &self.other {
             _ if !self.last_own.as_ref().is_some_and(counts) => ClaimState::Unheard,
+            // One of them was frozen while the other started. Both answer, and the one with the lower name goes on.
+            Some((at, claim)) if counts(at) && claim.server < self.own.server => ClaimState::Taken(claim.host.clone()),
             Some((at, claim)) if counts(at) => ClaimState::Shared(claim.host.clone()),
             _ => ClaimState::Own,
         }
@@ -148,10 +150,19 @@ mod tests {
         let (mut claims, start) = (claims(), Instant::now());
         claims.read(claims.own().clone(), start);
         assert_eq!(claims.state(start + LOOK), ClaimState::Own);
-        claims.read(of_other("0", true), start + LOOK);
+        claims.read(of_other("z", true), start + LOOK);
         assert_eq!(claims.state(start + LOOK), ClaimState::Shared("b".to_owned()));
         claims.read(claims.own().clone(), start + LOOK + COUNTS_FOR);
         assert_eq!(claims.state(start + LOOK + COUNTS_FOR), ClaimState::Own);
+    }
+
+    #[test]
+    fn of_two_that_answer_the_one_with_the_lower_name_goes_on() {
+        let (mut claims, start) = (claims(), Instant::now());
+        claims.read(claims.own().clone(), start);
+        assert_eq!(claims.state(start + LOOK), ClaimState::Own);
+        claims.read(of_other("0", true), start + LOOK);
+        assert_eq!(claims.state(start + LOOK), ClaimState::Taken("b".to_owned()));
     }
 
     #[test]

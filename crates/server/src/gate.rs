@@ -134,7 +134,7 @@ async fn ended(pending: Pending, deadline: Instant, wait: Duration) -> Outcome {
         },
         Pending::Acknowledged(receiver) => match timeout_at(deadline, receiver).await {
             Ok(Ok(acknowledged)) => acknowledged.map(|()| None),
-            Ok(Err(_)) | Err(_) => Err(deadline_exceeded(wait)),
+            Ok(Err(_)) | Err(_) => Err(unacknowledged(wait)),
         },
     }
 }
@@ -143,6 +143,14 @@ fn deadline_exceeded(wait: Duration) -> Refusal {
     let message = format!(
         "no worker answered within {} ms; see whether workers run, ask again under the same event id, or wait longer (Prefer: wait=MS, \
          serve.deadline_ms)",
+        wait.as_millis()
+    );
+    Refusal::new(StatusCode::GATEWAY_TIMEOUT, DEADLINE_EXCEEDED, message)
+}
+
+fn unacknowledged(wait: Duration) -> Refusal {
+    let message = format!(
+        "the brokers have not acknowledged the event within {} ms; see whether they answer, and send it again under the same event id",
         wait.as_millis()
     );
     Refusal::new(StatusCode::GATEWAY_TIMEOUT, DEADLINE_EXCEEDED, message)

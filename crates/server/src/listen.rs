@@ -4,9 +4,11 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
+use axum::response::IntoResponse as _;
 use hyper::body::Incoming;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -19,6 +21,7 @@ use tokio_io_timeout::TimeoutStream;
 
 use tollgate_worker::metrics::Metrics;
 
+use crate::refusal::Refusal;
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
 use crate::tokens::Peer;
@@ -53,6 +56,10 @@ const STREAMS_MAX: u32 = 256;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(250);
 /// How long the requests that are being answered at the stop may take.
 const DRAIN_MAX: Duration = Duration::from_secs(65);
+/// How long a connection that ends stays open behind its last answer, which the client has yet to read.
+const LAST_WRITE_MAX: Duration = Duration::from_secs(1);
+/// How many handles of the value that requests hold are a connection's own.
+const OWN_HANDLES: usize = 2;
 
 /// What is spoken below HTTP.
 #[derive(Debug, Clone)]
@@ -162,11 +169,24 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     mut close: watch::Receiver<()>,
 ) {
     let service = TowerToHyperService::new(router);
+    // Whether the connection ends. Each request that has begun holds it.
+    let ends = Arc::new(AtomicBool::new(false));
+    let each = Arc::clone(&ends);
     let with_peer = service_fn(move |mut request: hyper::Request<Incoming>| {
         if let Some(peer) = &peer {
             request.extensions_mut().insert(peer.clone());
         }
-        service.call(request)
+        let ends = Arc::clone(&each);
+        // A client of HTTP/2 may go on with requests behind the sign that the connection ends.
+        let asked = (!ends.load(Ordering::Relaxed)).then(|| service.call(request));
+        async move {
+            let answer = match asked {
+                Some(answer) => answer.await,
+                None => Ok(Refusal::unavailable("connection_ends", "the connection ends; ask again on another connection").into_response()),
+            };
+            drop(ends);
+            answer
+        }
     });
     let mut timed = TimeoutStream::new(stream);
     // HTTP/2 has no bound of its own for a silent client. The bound is longer than a client may wait for a verdict.
@@ -186,8 +206,19 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         () = expiry => {}
         _ = close.changed() => {}
     }
+    ends.store(true, Ordering::Relaxed);
     connection.as_mut().graceful_shutdown();
-    let _ended = connection.await;
+    // hyper waits for clients that have nothing more to say, and do not read either.
+    let silence = async {
+        while Arc::strong_count(&ends) > OWN_HANDLES {
+            tokio::time::sleep(LAST_WRITE_MAX).await;
+        }
+        tokio::time::sleep(LAST_WRITE_MAX).await;
+    };
+    tokio::select! {
+        _ended = connection => {}
+        () = silence => {}
+    }
 }
 
 /// Returns whether a connection begins as HTTP/2 does. Its bytes stay unread: hyper could find out too, and would keep twice the buffer for
@@ -229,6 +260,29 @@ mod tests {
         let mut status = [0; 12];
         asks.read_exact(&mut status).await.unwrap();
         assert_eq!(status, *b"HTTP/1.1 404");
+    }
+
+    #[tokio::test]
+    async fn connections_on_which_nobody_waits_do_not_hold_up_the_stop() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let answering =
+            Answering { transport: Transport::Plain, router: Router::new(), metrics: Metrics::new().unwrap(), limits: TIME_LIMITS };
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let served = tokio::spawn(serve(listener, answering, 2, async { _ = stopped.await }));
+        let mut silent = Vec::new();
+        // A client of HTTP/2 that answers no ping, and half a head.
+        for said in ["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0", "GET / HTTP/1.1\r\nhost: localhost\r\n"] {
+            let mut connection = TcpStream::connect(address).await.unwrap();
+            connection.write_all(said.as_bytes()).await.unwrap();
+            silent.push(connection);
+        }
+        // The server of HTTP/2 has begun when it says its settings.
+        silent[0].read_exact(&mut [0; 9]).await.unwrap();
+        let began = std::time::Instant::now();
+        stop.send(()).unwrap();
+        served.await.unwrap();
+        assert!(began.elapsed() < DRAIN_MAX, "{:?}", began.elapsed());
     }
 
     #[tokio::test]

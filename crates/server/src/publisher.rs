@@ -20,7 +20,7 @@ use tollgate_worker::threads::MustRun;
 
 use crate::events::Prepared;
 use crate::refusal::Refusal;
-use crate::shared::Shared;
+use crate::shared::{CLAIM_REFUSED, CLOCK_WRONG, Condition, Shared};
 
 /// How long an event may wait for its acknowledgement, in milliseconds. Its client has an answer long before.
 const ACKNOWLEDGED_WITHIN_MS: &str = "10000";
@@ -157,7 +157,7 @@ fn current(producer: &RwLock<Arc<Producer>>) -> Arc<Producer> {
     Arc::clone(&producer.read().unwrap_or_else(PoisonError::into_inner))
 }
 
-const CLOCK_WRONG: &str = "the events topic does not take the time of this server's clock (message.timestamp.after.max.ms, \
+const CLOCK_REFUSED: &str = "the events topic does not take the time of this server's clock (message.timestamp.after.max.ms, \
     message.timestamp.before.max.ms); set the clocks of server and brokers right";
 
 /// What is said where brokers refuse a record of a batch of several, and their code does not say why.
@@ -167,7 +167,7 @@ const CLOCK_LIKELY: &str = "the brokers refused an event of a batch, most often 
 /// Returns what a code says of the server's clock, if it says anything.
 fn clock_fault(code: Option<RDKafkaErrorCode>) -> Option<&'static str> {
     match code? {
-        RDKafkaErrorCode::InvalidTimestamp => Some(CLOCK_WRONG),
+        RDKafkaErrorCode::InvalidTimestamp => Some(CLOCK_REFUSED),
         RDKafkaErrorCode::InvalidRecord | RDKafkaErrorCode::InvalidDifferentRecord => Some(CLOCK_LIKELY),
         _ => None,
     }
@@ -185,7 +185,7 @@ fn not_published(error: &KafkaError) -> Refusal {
         return Refusal::new(axum::http::StatusCode::PAYLOAD_TOO_LARGE, "event_too_large", message);
     }
     if let Some(fault) = clock_fault(code) {
-        return Refusal::unavailable("clock_wrong", fault);
+        return Refusal::unavailable(CLOCK_WRONG, fault);
     }
     Refusal::unavailable("not_published", format!("the event did not reach the events topic: {error}; try again"))
 }
@@ -217,13 +217,23 @@ impl Deliveries for Reports {
             self.shared.set_warning("serve clock", clock_fault(code).map(str::to_owned));
         }
         match (*tag, outcome) {
-            (Tag::Verdict(_) | Tag::Claim, Ok(())) => {}
+            (Tag::Verdict(_), Ok(())) => {}
+            (Tag::Claim, Ok(())) => self.shared.claim_written(),
             (Tag::Verdict(verdict), Err(error)) => self.shared.with_waits(|waits| waits.fail(verdict, &not_published(error))),
             (Tag::Acknowledged(sender), outcome) => {
                 // The request may have gone.
                 let _gone = sender.send(outcome.map_err(not_published));
             }
-            (Tag::Claim, Err(error)) => tracing::warn!(%error, "the server's claim on its partition of the replies topic was not written"),
+            (Tag::Claim, Err(error)) => {
+                tracing::warn!(%error, "the server's claim on its partition of the replies topic was not written");
+                // Where brokers are away, the reader of the replies says so.
+                if code != Some(RDKafkaErrorCode::MessageTimedOut) {
+                    let why = clock_fault(code)
+                        .map_or_else(|| format!("the replies topic does not take this server's claim: {error}"), str::to_owned);
+                    let code = if clock_fault(code).is_some() { CLOCK_WRONG } else { CLAIM_REFUSED };
+                    self.shared.set(Condition::CutOff { code, why });
+                }
+            }
         }
     }
 }

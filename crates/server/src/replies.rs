@@ -75,11 +75,13 @@ impl Replies {
     /// # Errors
     /// Another server has the partition, or the consumer is beyond repair.
     pub fn run(mut self, mut consumer: BaseConsumer<Context<Contact>>) -> anyhow::Result<()> {
-        let mut places = TopicPartitionList::new();
-        places.add_partition_offset(&self.kafka.topics.replies, self.partition.0, Offset::End)?;
+        // A new consumer goes on behind the last reply that was read: verdicts may have come while nobody read.
+        let mut next = Offset::End;
         while self.find_partition(&consumer) {
+            let mut places = TopicPartitionList::new();
+            places.add_partition_offset(&self.kafka.topics.replies, self.partition.0, next)?;
             consumer.assign(&places)?;
-            self.read(&consumer)?;
+            self.read(&consumer, &mut next)?;
             if !self.stop.is_for_good() {
                 tracing::warn!(
                     "the server's own claims do not come back: reading the replies with a new consumer, and writing with a new producer"
@@ -91,8 +93,8 @@ impl Replies {
         Ok(())
     }
 
-    /// Reads replies until the sign to stop, or until nothing has come back for too long.
-    fn read(&mut self, consumer: &BaseConsumer<Context<Contact>>) -> anyhow::Result<()> {
+    /// Reads replies until the sign to stop, or until nothing has come back for too long. `next` is kept behind the last reply.
+    fn read(&mut self, consumer: &BaseConsumer<Context<Contact>>, next: &mut Offset) -> anyhow::Result<()> {
         let (mut looked, mut claimed): (Option<Instant>, Option<Instant>) = (None, None);
         let mut heard = Instant::now();
         while !self.stop.is_for_good() && heard.elapsed() < SILENCE_MAX {
@@ -100,28 +102,41 @@ impl Replies {
             if looked.is_none_or(|at| at.elapsed() >= POLL) {
                 looked = Some(Instant::now());
                 self.shared.beat();
-                if claimed.is_none_or(|at| at.elapsed() >= INTERVAL) {
-                    claimed = looked;
-                    self.claim();
-                }
-                if self.look()? {
+                // A server that drains leaves the partition to the next server, and reads what its own requests wait for.
+                if self.shared.condition() == Condition::Draining {
                     heard = Instant::now();
-                    // The leader of another partition may have been away.
-                    if self.publisher.has_lost() {
-                        tracing::warn!("no broker has taken an event in time: writing with a new producer");
-                        self.publisher.renew()?;
+                } else {
+                    if claimed.is_none_or(|at| at.elapsed() >= INTERVAL) {
+                        claimed = looked;
+                        self.claim();
+                    }
+                    if self.look()? {
+                        heard = Instant::now();
+                        self.renew_after_loss()?;
                     }
                 }
             }
             match consumer.poll(POLL) {
                 None => {}
-                Some(Ok(message)) => self.take(message.key(), message.payload().unwrap_or_default()),
+                Some(Ok(message)) => {
+                    *next = Offset::Offset(message.offset().saturating_add(1));
+                    self.take(message.key(), message.payload().unwrap_or_default());
+                }
                 // librdkafka connects again by itself.
                 Some(Err(KafkaError::MessageConsumption(code))) if is_unreachable(code) => {}
                 Some(Err(error)) => tracing::warn!(%error, "replies"),
             }
         }
         Ok(())
+    }
+
+    /// Takes a new producer where an event was lost: the leader of another partition may have been away.
+    fn renew_after_loss(&self) -> Result<(), KafkaError> {
+        if !self.publisher.has_lost() {
+            return Ok(());
+        }
+        tracing::warn!("no broker has taken an event in time: writing with a new producer");
+        self.publisher.renew()
     }
 
     /// Waits until the partition is there. Returns whether it is, which it is not if the sign to stop came first.
@@ -197,7 +212,7 @@ fn replies_config(kafka: &KafkaSettings) -> ClientConfig {
     let mut config = consumer_config(kafka, &kafka.group_id, None);
     config
         .set("client.id", "tollgate-serve")
-        // A server that was away has nobody who waits for older replies.
+        // In a topic that was made anew, nobody waits for replies that are there already.
         .set("auto.offset.reset", "latest")
         // A verdict never waits for others, whatever is configured for the events.
         .set("fetch.min.bytes", "1")

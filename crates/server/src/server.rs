@@ -181,8 +181,11 @@ impl Server {
     /// The server had to end: another server has its partition.
     pub async fn serve(self, listener: TcpListener, stopping: impl Future<Output = ()>) -> anyhow::Result<()> {
         let shared = Arc::clone(&self.shared);
+        let delay = Duration::from_millis(self.app.settings.stop_delay_ms.into());
         let stop = async move {
             stopping.await;
+            shared.leave();
+            tokio::time::sleep(delay).await;
             shared.set(Condition::Draining);
         };
         let metrics = self.shared.metrics.clone();

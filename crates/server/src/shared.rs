@@ -1,5 +1,6 @@
 //! What requests share with the threads that speak with Kafka: the waits, and whether the log can be reached.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -47,6 +48,11 @@ pub enum Condition {
     Draining,
 }
 
+/// The code of refusals while the brokers do not take the time of the server's clock.
+pub(crate) const CLOCK_WRONG: &str = "clock_wrong";
+/// The code of refusals while the replies topic takes no claim of the server for another reason.
+pub(crate) const CLAIM_REFUSED: &str = "replies_refused";
+
 /// The state that requests and threads share.
 #[derive(Debug)]
 pub struct Shared {
@@ -54,6 +60,8 @@ pub struct Shared {
     condition: watch::Sender<Condition>,
     silence: Mutex<Silence>,
     partition: Partition,
+    /// Whether the server was asked to stop. It may answer for a while, and is not ready.
+    is_leaving: AtomicBool,
     health: Arc<Health>,
     /// The metrics of the process.
     pub metrics: Metrics,
@@ -65,7 +73,15 @@ impl Shared {
     pub fn new(waits: Waits, partition: Partition, health: Arc<Health>, metrics: Metrics) -> Self {
         health.set(SERVER, MemberPhase::Starting, MemberPartitions::default());
         let condition = watch::Sender::new(Condition::Starting);
-        Self { waits: Mutex::new(waits), condition, silence: Mutex::default(), partition, health, metrics }
+        Self {
+            waits: Mutex::new(waits),
+            condition,
+            silence: Mutex::default(),
+            partition,
+            is_leaving: AtomicBool::default(),
+            health,
+            metrics,
+        }
     }
 
     /// Runs something over the waits.
@@ -103,6 +119,13 @@ impl Shared {
         );
         tracing::warn!("{sentence}");
         self.health.set_warning(PART, Some(sentence));
+    }
+
+    /// Lets a server begin again whose claims the brokers refused before.
+    pub fn claim_written(&self) {
+        if matches!(self.condition(), Condition::CutOff { code: CLOCK_WRONG | CLAIM_REFUSED, .. }) {
+            self.set(Condition::Starting);
+        }
     }
 
     /// Says in the health report what some events meet with, or that they no longer do. The server stays ready for the others.
@@ -148,6 +171,13 @@ impl Shared {
         });
     }
 
+    /// Ends readiness, while requests are answered as before.
+    pub fn leave(&self) {
+        self.is_leaving.store(true, Ordering::Relaxed);
+        let held = MemberPartitions { held: vec![self.partition], ..MemberPartitions::default() };
+        self.health.set(SERVER, MemberPhase::Draining, held);
+    }
+
     /// Says in the log and in the health report what the condition is now.
     fn report(&self, condition: &Condition) {
         let held = MemberPartitions { held: vec![self.partition], ..MemberPartitions::default() };
@@ -158,7 +188,8 @@ impl Shared {
             }
             Condition::Ready => {
                 tracing::info!(partition = self.partition.0, "requests are answered");
-                self.health.set(SERVER, MemberPhase::Assigned, held);
+                let is_leaving = self.is_leaving.load(Ordering::Relaxed);
+                self.health.set(SERVER, if is_leaving { MemberPhase::Draining } else { MemberPhase::Assigned }, held);
                 None
             }
             Condition::CutOff { why, .. } => {

@@ -50,6 +50,13 @@ struct Entry {
     state: State,
 }
 
+impl Entry {
+    /// Returns whether a request waits for the verdict.
+    fn is_awaited(&self) -> bool {
+        matches!(&self.state, State::Awaited(senders) if senders.iter().any(|sender| !sender.is_closed()))
+    }
+}
+
 /// The waits and the remembered verdicts of a server, both bounded.
 #[derive(Debug)]
 pub struct Waits {
@@ -148,12 +155,19 @@ impl Waits {
         }
     }
 
-    /// Forgets the oldest entries until there is room for another entry. A request that waits for a forgotten entry waits until its deadline.
+    /// Forgets the oldest entries for which nobody waits until there is room for another entry.
     fn make_room(&mut self) {
-        // Entries that failed are still in the order, and are gone already.
-        while self.entries.len() >= self.remembered_max || self.order.len() >= 2 * self.remembered_max {
+        for _ in 0..self.order.len() {
+            // Entries that failed are still in the order, and are gone already.
+            if self.entries.len() < self.remembered_max && self.order.len() < 2 * self.remembered_max {
+                return;
+            }
             let Some(oldest) = self.order.pop_front() else { return };
-            self.entries.remove(&oldest);
+            if self.entries.get(&oldest).is_some_and(Entry::is_awaited) {
+                self.order.push_back(oldest);
+            } else {
+                self.entries.remove(&oldest);
+            }
         }
     }
 }
@@ -234,5 +248,17 @@ mod tests {
             waits.leave();
         }
         assert!(waits.again(id("a")).is_none() && waits.again(id("b")).is_some());
+    }
+
+    #[test]
+    fn what_a_request_waits_for_is_not_forgotten() {
+        let mut waits = Waits::new(2, 2);
+        let held = waits.ask(id("a"), id("e")).unwrap();
+        for name in ["b", "c"] {
+            let _asked = waits.ask(id(name), id("e")).unwrap();
+            waits.leave();
+        }
+        assert!(waits.again(id("a")).is_some() && waits.again(id("b")).is_none());
+        drop(held);
     }
 }

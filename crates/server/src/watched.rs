@@ -1,5 +1,6 @@
 //! Files that make a value: read at start, and read again when their bytes change.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -58,8 +59,10 @@ impl NamedFile {
     }
 
     fn read(&self) -> anyhow::Result<Vec<u8>> {
-        std::fs::read(&self.path)
-            .with_context(|| format!("{}: the file {} cannot be read; name a readable file", self.setting, self.path.display()))
+        // A pipe would be waited for without an end, and nothing would be read again.
+        let is_file = std::fs::metadata(&self.path).map(|found| found.is_file());
+        let read = is_file.and_then(|is_file| if is_file { std::fs::read(&self.path) } else { Err(ErrorKind::InvalidInput.into()) });
+        read.with_context(|| format!("{}: the file {} cannot be read; name a readable file", self.setting, self.path.display()))
     }
 }
 

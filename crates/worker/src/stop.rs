@@ -8,16 +8,29 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     shared: Arc<(Mutex<bool>, Condvar)>,
+    /// The sign to what ends before this, given with this sign at the latest.
+    before: Option<Arc<(Mutex<bool>, Condvar)>>,
     /// Whether this part is to start over.
     again: Option<Arc<AtomicBool>>,
 }
 
 impl Stop {
+    /// Returns the sign to a part of the process that ends first, and the sign to the rest, which ends when that sign is given too. Giving the
+    /// second sign gives both.
+    #[must_use]
+    pub fn in_two_steps() -> (Self, Self) {
+        let first = Self::default();
+        let second = Self { before: Some(Arc::clone(&first.shared)), ..Self::default() };
+        (first, second)
+    }
+
     /// Gives the sign, to the whole process.
     pub fn give(&self) {
-        let (given, changed) = &*self.shared;
-        *given.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        changed.notify_all();
+        for sign in self.before.iter().chain([&self.shared]) {
+            let (given, changed) = &**sign;
+            *given.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            changed.notify_all();
+        }
     }
 
     /// Returns whether the sign was given, to the process or to this part of it.
@@ -45,7 +58,7 @@ impl Stop {
     /// Returns the sign for a part of the process, which can be told to stop and start over.
     #[must_use]
     pub fn part(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared), again: Some(Arc::default()) }
+        Self { again: Some(Arc::default()), ..self.clone() }
     }
 
     /// Tells this part to stop and start over.

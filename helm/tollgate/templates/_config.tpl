@@ -104,7 +104,7 @@ ssl.key.location: /etc/tollgate/secrets/client/{{ .client.privateKeyKey }}
 {{- define "tollgate.serveConfig" -}}
 {{- $root := index . 0 -}}
 {{- $config := include "tollgate.config" . | fromYaml -}}
-{{- $serve := mergeOverwrite (default dict $config.serve | deepCopy) (dict "listen" (printf "%s:%v" $root.Values.admin.address $root.Values.serve.port) "tokens" "/etc/tollgate/secrets/serve/tokens.yaml") -}}
+{{- $serve := mergeOverwrite (dict "stop_delay_ms" 5000) (default dict $config.serve | deepCopy) (dict "listen" (printf "%s:%v" $root.Values.admin.address $root.Values.serve.port) "tokens" "/etc/tollgate/secrets/serve/tokens.yaml") -}}
 {{- with $root.Values.serve.tls }}
 {{- if .existingSecret }}
 {{- $tls := dict "certificate_file" "/etc/tollgate/secrets/serve/tls.crt" "key_file" "/etc/tollgate/secrets/serve/tls.key" }}

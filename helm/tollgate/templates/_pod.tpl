@@ -63,7 +63,7 @@ spec:
   automountServiceAccountToken: false
   # Otherwise Kubernetes sets variables named after services, and a service may be named tollgate.
   enableServiceLinks: false
-  terminationGracePeriodSeconds: {{ include "tollgate.gracePeriod" . }}
+  terminationGracePeriodSeconds: {{ include (ternary "tollgate.serveGracePeriod" "tollgate.gracePeriod" $isServe) . }}
   {{- with .Values.priorityClassName }}
   priorityClassName: {{ . }}
   {{- end }}

@@ -10,6 +10,12 @@
 {{- default (include "tollgate.gracePeriodMin" .) .Values.terminationGracePeriodSeconds -}}
 {{- end -}}
 
+{{/* The same for servers: the delay in which balancers notice, 65 seconds for requests that have begun, and a margin. */}}
+{{- define "tollgate.serveGracePeriod" -}}
+{{- $delay := dig "serve" "stop_delay_ms" 5000 .Values.config | int -}}
+{{- max (add (div (add $delay 999) 1000) 65 10) (default 0 .Values.terminationGracePeriodSeconds | int) -}}
+{{- end -}}
+
 {{/* Group members of a pod; one where the configuration leaves it to the node's cores. */}}
 {{- define "tollgate.members" -}}
 {{- dig "worker" "members" 1 .Values.config | default 1 | int -}}

@@ -23,7 +23,6 @@ use tollgate_worker::Stop;
 use tollgate_worker::admin::Admin;
 use tollgate_worker::control_feed::{ControlFeed, FeedParts, worker_name};
 use tollgate_worker::health::Health;
-use tollgate_worker::host_time::now_ms;
 use tollgate_worker::logging::start_logging;
 use tollgate_worker::member::Membership;
 use tollgate_worker::metrics::Metrics;
@@ -111,7 +110,7 @@ pub(super) fn execute(args: &DevArgs, mut settings: Settings, context: DevContex
         settings.serve.set_listen("--http", listen).map_err(UsageError)?;
     }
     let kafka = &mut settings.kafka;
-    let (health, stop) = (Arc::new(Health::default()), Stop::default());
+    let (health, (first, stop)) = (Arc::new(Health::default()), Stop::in_two_steps());
     // It is dropped last.
     let mut broker = None;
     if context.has_brokers {
@@ -130,7 +129,7 @@ pub(super) fn execute(args: &DevArgs, mut settings: Settings, context: DevContex
     let is_elsewhere = broker.as_ref().is_some_and(EmbeddedBroker::is_elsewhere);
     let dev = Dev { is_sample: args.sample, is_once: args.once, denies_bash, is_embedded, is_elsewhere, asks_for_port: http, screen };
     let runtime = process::runtime()?;
-    let outcome = runtime.block_on(dev.work(settings, health, stop.clone()));
+    let outcome = runtime.block_on(dev.work(settings, health, (first, stop.clone())));
     // What ends with the runtime ends because of this.
     stop.give();
     outcome
@@ -158,17 +157,17 @@ struct Dev {
 }
 
 impl Dev {
-    async fn work(self, settings: Settings, health: Arc<Health>, stop: Stop) -> anyhow::Result<ExitCode> {
+    async fn work(self, settings: Settings, health: Arc<Health>, (first, stop): (Stop, Stop)) -> anyhow::Result<ExitCode> {
         let metrics = Metrics::new()?;
-        process::watch_signals(&health, &stop)?;
+        process::watch_signals(&health, &first)?;
         let admin_url = serve_admin(&settings, &metrics, &health, &stop).await?;
         let (kafka, needs) = (Arc::new(settings.kafka.clone()), Needs::of_run(&settings));
-        let Some(topics) = self.topics(&kafka, &needs, settings.policy.limits.thread_bytes_max, &health, &stop).await? else {
+        let Some(topics) = self.topics(&kafka, &needs, settings.policy.limits.thread_bytes_max, &health, &first).await? else {
             return Ok(process::stopped(&health));
         };
-        settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
-        let remarks = settings.abuse.remarks.iter().cloned();
-        remarks.chain(settings.abuse.rules.ended_exceptions(now_ms())).for_each(|sentence| tracing::warn!("{sentence}"));
+        // Another `dev` may have the server's partition. That keeps nobody from deciding, so the server has a health of its own.
+        let (http, served) = self.serve_http(&settings, (&metrics, &Arc::new(Health::default())), (&first, &stop)).await?;
+        process::log_remarks(&settings);
         let servers = process::policy_servers(&settings.policy, &metrics)?;
         let controls = Arc::new(Controls::new(settings.subject_keys.iter()));
         let policy = Policy::under(&settings.policy, Arc::clone(&controls));
@@ -190,22 +189,16 @@ impl Dev {
         let export = Export::start(&settings.traces, &kafka, &metrics, (health.threads(), &stop))?;
         let signals =
             needs.writes_signals.then(|| SignalTopic::of(&kafka, [topics.signal_partitions, topics.partitions], topics.batch_bytes_max));
-        // Another `dev` may have the server's partition. That keeps nobody from deciding, so the server has a health of its own.
-        let (http, served) = self.serve_http(&settings, (&metrics, &Arc::new(Health::default())), &stop).await?;
         let worker = Worker::start(&parts, deciding(&kafka, &policy, &servers, &metrics, (export.traces(), None, signals)))?;
         let counting = needs.abuse_group.as_deref().map(|group_id| start_abuse(&settings.abuse, group_id, &parts)).transpose()?;
-        while !(stop.is_given() || health.is_ready() && http.is_up()) {
+        while !(first.is_given() || health.is_ready() && http.is_up()) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let (drain_timeout, stopping) = (Duration::from_millis(settings.worker.drain_timeout_ms.into()), stop.clone());
         let shown = tokio::task::spawn_blocking(move || {
-            let shown = Console::new(&kafka, self.screen, self.is_sample.then_some((Script::Fleet, Play::AsItStands)), self.is_once)
-                .and_then(|console| {
-                    self.greet(&kafka, topics.partitions, &http, admin_url.as_deref());
-                    console.run(&stop)
-                });
+            let shown = self.show(&kafka, topics.partitions, (&http, admin_url.as_deref()), &first);
             // Either the sample is over, or the sign was given, or there is nobody left to show anything to.
-            stop.give();
+            first.give();
             worker.join();
             counting.into_iter().for_each(Worker::join);
             export.finish();
@@ -213,15 +206,23 @@ impl Dev {
             shown
         });
         // The embedded broker outlives every client of its own.
-        let ended = async { tokio::try_join!(shown, served) };
+        let ended = async {
+            let (shown, served) = tokio::try_join!(shown, served)?;
+            shown.and(served)
+        };
         tokio::select! {
-            ended = ended => {
-                let (shown, served) = ended?;
-                shown.and(served)?;
-            }
+            ended = ended => ended?,
             () = process::stop_deadline(&stopping, drain_timeout) => process::end_late(&health),
         }
         Ok(process::stopped(&health))
+    }
+
+    /// Shows the verdicts until the sample is over or the sign to stop was given.
+    fn show(self, kafka: &KafkaSettings, partitions: u32, (http, admin_url): (&Http, Option<&str>), stop: &Stop) -> anyhow::Result<()> {
+        let sample = self.is_sample.then_some((Script::Fleet, Play::AsItStands));
+        let console = Console::new(kafka, self.screen, sample, self.is_once)?;
+        self.greet(kafka, partitions, http, admin_url);
+        console.run(stop)
     }
 
     /// Returns what is known of the topics, which are created on real brokers; `None` if the sign to stop came first.
@@ -265,20 +266,19 @@ impl Dev {
         self,
         settings: &Settings,
         (metrics, health): (&Metrics, &Arc<Health>),
-        stop: &Stop,
+        (first, rest): (&Stop, &Stop),
     ) -> anyhow::Result<(Http, JoinHandle<anyhow::Result<()>>)> {
         let listener = match Server::bind(&settings.serve).await {
             // Another server that has the address on this machine should not stop anybody from trying things out.
             Err(_) if !self.asks_for_port => TcpListener::bind((settings.serve.listen.ip(), 0)).await?,
             bound => bound?,
         };
-        let parts = ServerParts { is_alone: self.is_embedded, ends_process: false, ..ServerParts::of(settings, (metrics, health), stop) };
-        let (address, server, stopping) = (listener.local_addr()?, Server::start(parts)?, stop.clone());
+        let parts = ServerParts { is_alone: self.is_embedded, ends_process: false, ..ServerParts::of(settings, (metrics, health), first) };
+        let (address, server) = (listener.local_addr()?, Server::start(parts)?);
         let scheme = if settings.serve.tls.is_some() { "https" } else { "http" };
         let has_tokens = settings.serve.tokens.is_some();
         let http = Http { url: format!("{scheme}://{address}"), has_tokens, shared: Arc::clone(server.shared()) };
-        let served = tokio::spawn(async move { server.serve(listener, process::stopping(&stopping)).await });
-        Ok((http, served))
+        Ok((http, process::spawn_server(server, listener, (first, rest))))
     }
 
     fn greet(self, kafka: &KafkaSettings, partitions: u32, http: &Http, admin_url: Option<&str>) {

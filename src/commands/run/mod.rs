@@ -77,30 +77,56 @@ pub(super) fn execute(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit
              read it again. For measurements only, with a group and topics of their own"
         );
     }
-    let (runtime, stop) = (process::runtime()?, Stop::default());
-    let outcome = runtime.block_on(work(settings, args, stop.clone()));
+    // Requests that wait for verdicts are answered before the members leave.
+    let (mut first, stop) = Stop::in_two_steps();
+    if !args.serve {
+        first = stop.clone();
+    }
+    let runtime = process::runtime()?;
+    let outcome = runtime.block_on(work(settings, args, (first, stop.clone())));
     // What ends with the runtime ends because of this.
     stop.give();
     outcome
 }
 
-async fn work(settings: Settings, args: &RunArgs, stop: Stop) -> anyhow::Result<ExitCode> {
+async fn work(settings: Settings, args: &RunArgs, (first, stop): (Stop, Stop)) -> anyhow::Result<ExitCode> {
     let (metrics, health) = (Metrics::new()?, Arc::new(Health::default()));
-    process::watch_signals(&health, &stop)?;
+    process::watch_signals(&health, &first)?;
     process::start_admin(settings.admin.as_ref(), &metrics, &health, &stop).await?;
-    let served = if args.serve { Some(process::start_server(&settings, (&metrics, &health), &stop).await?) } else { None };
-    let (kafka, needs) = (Arc::new(settings.kafka.clone()), needs(args, &settings)?);
-    let decision = needs.decides.then(|| Decision::new(args, &settings, &needs, (&kafka, &metrics))).transpose()?;
-    let Some(Checked { topics, known }) = checked(&kafka, &health, &settings.policy, (args, &needs), &stop).await? else {
+    let served = if args.serve { Some(process::start_server(&settings, (&metrics, &health), (&first, &stop)).await?) } else { None };
+    let worked = work_as_members(&settings, args, (metrics, Arc::clone(&health)), &stop).await;
+    // Whatever ended the members, nobody who waits for a verdict is cut off.
+    stop.give();
+    if let Some(served) = served {
+        served.await??;
+    }
+    if health.threads().is_undrained() {
+        tracing::error!("stopped with verdicts that the brokers have not acknowledged: their records will be decided again");
+    } else {
+        tracing::info!("stopped");
+    }
+    worked
+}
+
+/// Decides and counts until the sign to stop, and returns the exit code.
+async fn work_as_members(
+    settings: &Settings,
+    args: &RunArgs,
+    (metrics, health): (Metrics, Arc<Health>),
+    stop: &Stop,
+) -> anyhow::Result<ExitCode> {
+    let (kafka, needs) = (Arc::new(settings.kafka.clone()), needs(args, settings)?);
+    let decision = needs.decides.then(|| Decision::new(args, settings, &needs, (&kafka, &metrics))).transpose()?;
+    let Some(Checked { topics, known }) = checked(&kafka, &health, &settings.policy, (args, &needs), stop).await? else {
         return Ok(process::stopped(&health));
     };
-    let renewed = watch_secrets(&kafka, &metrics, &health, &stop)?;
+    let renewed = watch_secrets(&kafka, &metrics, &health, stop)?;
     let (worker_settings, membership) = (settings.worker.clone(), Membership::Group);
     let worker = worker_name(worker_settings.instance_id.as_deref());
-    let parts = WorkerParts { worker, kafka, settings: worker_settings, topics, membership, metrics, health, stop };
+    let parts = WorkerParts { worker, kafka, settings: worker_settings, topics, membership, metrics, health, stop: stop.clone() };
     let mut running = Running::default();
     if let Some(decision) = decision {
-        let started = decision.start(args, &settings, (&parts, known), &renewed, &mut running).await?;
+        let started = decision.start(args, settings, (&parts, known), &renewed, &mut running).await?;
         if !started {
             return Ok(process::stopped(&parts.health));
         }
@@ -114,10 +140,6 @@ async fn work(settings: Settings, args: &RunArgs, stop: Stop) -> anyhow::Result<
         joined = tokio::task::spawn_blocking(move || running.join()) => joined?,
         () = process::stop_deadline(&parts.stop, drain_timeout) => process::end_late(&parts.health),
     }
-    if let Some(served) = served {
-        served.await??;
-    }
-    tracing::info!("stopped");
     // A thread that has ended is the worse of the two.
     let is_failure = growth.iter().any(GrowthWatch::has_stopped_the_worker) && !parts.health.threads().has_ended();
     Ok(if is_failure { ExitCode::FAILURE } else { process::stopped(&parts.health) })

@@ -12,7 +12,6 @@ use tollgate_core::decide::policy::Policy;
 use tollgate_worker::Stop;
 use tollgate_worker::control_feed::{ControlFeed, FeedParts};
 use tollgate_worker::health::Health;
-use tollgate_worker::host_time::now_ms;
 use tollgate_worker::kafka::{ABUSE, StageTopics};
 use tollgate_worker::metrics::Metrics;
 use tollgate_worker::process::{GrowthWatch, Needs, RenewedParts, Worker, WorkerParts, watch_growth};
@@ -82,9 +81,7 @@ impl Decision {
     ) -> anyhow::Result<bool> {
         let WorkerParts { kafka, topics, metrics, health, stop, .. } = parts;
         let Self { controls, policy, trial, writes_signals } = self;
-        settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
-        let remarks = settings.abuse.remarks.iter().cloned();
-        remarks.chain(settings.abuse.rules.ended_exceptions(now_ms())).for_each(|sentence| tracing::warn!("{sentence}"));
+        process::log_remarks(settings);
         let servers = process::policy_servers(&settings.policy, metrics)?;
         let feed = FeedParts::of(parts, controls, settings.policy.reads_passports());
         let feed = renewed.add(|| ControlFeed::start(feed), |feed| vec![feed.part().clone()])?;

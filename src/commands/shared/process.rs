@@ -21,6 +21,7 @@ use tollgate_server::server::{Server, ServerParts};
 use tollgate_worker::Stop;
 use tollgate_worker::admin::{Admin, ConnectionLimits};
 use tollgate_worker::health::Health;
+use tollgate_worker::host_time::now_ms;
 use tollgate_worker::logging::finish_logging;
 use tollgate_worker::metrics::Metrics;
 use tollgate_worker::policy_servers::{Endpoint, PolicyServers};
@@ -37,27 +38,27 @@ pub(crate) const REVISION: &str = env!("TOLLGATE_REVISION");
 /// How often to check for the sign to stop.
 const STOP_POLL: Duration = Duration::from_millis(100);
 
-/// Exit code of a process that a second signal ended at once: 128 + SIGTERM, as shells report it.
-const ENDED_AT_ONCE: i32 = 143;
-
-/// Watches signals: the first SIGINT or SIGTERM gives the sign to stop, the second ends the process at once.
+/// Watches signals: the first SIGINT, SIGTERM or SIGHUP gives the sign to stop, the second ends the process at once, with the exit code that
+/// shells report for it.
 pub(crate) fn watch_signals(health: &Health, stop: &Stop) -> anyhow::Result<()> {
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let [mut interrupt, mut terminate, mut hang_up] =
+        [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
     let (guard, stop) = (MustRun::new("signals", health.threads(), stop), stop.clone());
     guard.spawn_task(async move {
         fail::fail_point!("signals");
-        for is_first in [true, false] {
+        let mut next = async || {
             tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
+                _ = interrupt.recv() => SignalKind::interrupt(),
+                _ = terminate.recv() => SignalKind::terminate(),
+                _ = hang_up.recv() => SignalKind::hangup(),
             }
-            if is_first {
-                stop.give();
-                tracing::info!("stopping: draining and committing; a second signal ends the process at once");
-            }
-        }
+        };
+        next().await;
+        stop.give();
+        tracing::info!("stopping: draining and committing; a second signal ends the process at once");
+        let second = next().await;
         finish_logging();
-        std::process::exit(ENDED_AT_ONCE);
+        std::process::exit(128 + second.as_raw_value());
     });
     Ok(())
 }
@@ -81,6 +82,13 @@ pub(crate) fn connections(wanted: u32) -> u32 {
         );
     }
     possible
+}
+
+/// Says in the log what the settings have in them that decides nothing, or no longer.
+pub(crate) fn log_remarks(settings: &Settings) {
+    settings.policy.unusable().for_each(|fault| tracing::error!("{fault}"));
+    let remarks = settings.abuse.remarks.iter().cloned();
+    remarks.chain(settings.abuse.rules.ended_exceptions(now_ms())).for_each(|sentence| tracing::warn!("{sentence}"));
 }
 
 /// Returns an empty table of controls, with the configured keys of subject hashes.
@@ -113,22 +121,32 @@ pub(crate) fn serve_admin(listener: TcpListener, metrics: &Metrics, health: &Arc
     })
 }
 
-/// Starts a server in this process. It ends at the sign to stop, or gives the sign where it cannot go on.
+/// Starts a server in this process. It ends at the first sign, or gives the sign where it cannot go on. When it has answered those who wait, it
+/// gives the sign to the rest of the process.
 ///
 /// # Errors
 /// The address is taken, the file of tokens is wrong, or a part cannot be started.
 pub(crate) async fn start_server(
     settings: &Settings,
     (metrics, health): (&Metrics, &Arc<Health>),
-    stop: &Stop,
+    (first, rest): (&Stop, &Stop),
 ) -> anyhow::Result<JoinHandle<anyhow::Result<()>>> {
     let listener = Server::bind(&settings.serve).await?;
     let (partition, tls) = (settings.serve.partition, settings.serve.tls.is_some());
     tracing::info!(listen = %listener.local_addr()?, partition, tls, "HTTP server");
-    let mut parts = ServerParts::of(settings, (metrics, health), stop);
+    let mut parts = ServerParts::of(settings, (metrics, health), first);
     parts.settings.connections_max = connections(parts.settings.connections_max);
-    let (server, stop) = (Server::start(parts)?, stop.clone());
-    Ok(tokio::spawn(async move { server.serve(listener, stopping(&stop)).await }))
+    Ok(spawn_server(Server::start(parts)?, listener, (first, rest)))
+}
+
+/// Has a server answer on a listener until the first sign, and gives the sign to the rest of the process when nobody waits any more.
+pub(crate) fn spawn_server(server: Server, listener: TcpListener, (first, rest): (&Stop, &Stop)) -> JoinHandle<anyhow::Result<()>> {
+    let (first, rest) = (first.clone(), rest.clone());
+    tokio::spawn(async move {
+        let served = server.serve(listener, stopping(&first)).await;
+        rest.give();
+        served
+    })
 }
 
 /// Waits until members that were asked to stop should have done so.
@@ -152,9 +170,14 @@ pub(crate) fn end_late(health: &Health) -> ! {
     std::process::exit(if health.threads().has_ended() { THREAD_ENDED.into() } else { 1 });
 }
 
-/// Returns the exit code of a process that has stopped: success, unless it had to stop because a thread ended.
+/// Returns the exit code of a process that has stopped: success, unless it had to stop because a thread ended, or verdicts are left that no broker
+/// has acknowledged.
 pub(crate) fn stopped(health: &Health) -> ExitCode {
-    if health.threads().has_ended() { ExitCode::from(THREAD_ENDED) } else { ExitCode::SUCCESS }
+    match (health.threads().has_ended(), health.threads().is_undrained()) {
+        (true, _) => ExitCode::from(THREAD_ENDED),
+        (false, true) => ExitCode::FAILURE,
+        (false, false) => ExitCode::SUCCESS,
+    }
 }
 
 /// Policy servers that one thread asks and waits for.

@@ -27,6 +27,9 @@ pub struct ServeSettings {
     pub body_bytes_max: u32,
     /// How many connections there may be at once.
     pub connections_max: u32,
+    /// How long a server that was asked to stop still takes requests, in milliseconds. It is not ready meanwhile, so that balancers send new
+    /// requests elsewhere.
+    pub stop_delay_ms: u32,
 }
 
 /// The files of TLS, in PEM. A changed file is taken over without a restart.
@@ -57,6 +60,9 @@ impl ServeSettings {
     }
 }
 
+/// The longest time that a request may wait for its verdicts, in milliseconds. A server that stops waits for those that have begun.
+const DEADLINE_MS_MAX: u32 = 60_000;
+
 /// Returns whether anybody could ask a server at this address.
 fn is_open(listen: SocketAddr, tokens: Option<&str>) -> bool {
     tokens.is_none() && !listen.ip().is_loopback()
@@ -80,17 +86,26 @@ pub(super) fn read(root: &Section<'_>) -> ServeSettings {
     if is_open(listen, tokens.as_deref()) {
         section.fault("listen", OPEN, NAME_TOKENS);
     }
+    let deadline_ms = section.positive("deadline_ms");
+    if deadline_ms > DEADLINE_MS_MAX {
+        section.fault(
+            "deadline_ms",
+            "more than the minute that a request may wait",
+            "write at most 60000; whoever waits for longer asks again",
+        );
+    }
     let tls = read_tls(&section, tokens.is_some());
     ServeSettings {
         listen,
         tokens,
         tls,
         partition: section.u32("partition"),
-        deadline_ms: section.positive("deadline_ms"),
+        deadline_ms,
         in_flight_max: section.positive("in_flight_max"),
         remembered_max: section.positive("remembered_max"),
         body_bytes_max: section.positive("body_bytes_max"),
         connections_max: section.positive("connections_max"),
+        stop_delay_ms: section.u32("stop_delay_ms"),
     }
 }
 

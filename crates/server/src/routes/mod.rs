@@ -164,7 +164,9 @@ impl App {
     fn wait(&self, headers: &HeaderMap) -> Result<Duration, Refusal> {
         let preferences =
             headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split([',', ';']));
-        let asked = preferences.filter_map(|preference| preference.trim().strip_prefix("wait=")).next();
+        // RFC 7240: names are the same in any case, and blanks may stand around the sign.
+        let named = preferences.filter_map(|preference| preference.split_once('='));
+        let asked = named.filter(|(name, _)| name.trim().eq_ignore_ascii_case("wait")).map(|(_, value)| value.trim()).next();
         asked.map_or(Ok(Duration::from_millis(self.settings.deadline_ms.into())), wait_of)
     }
 }
