@@ -274,6 +274,12 @@ impl Health {
         self.is_ready().then(held)
     }
 
+    /// Returns whether a member of a stage has an assignment, which may be empty.
+    #[must_use]
+    pub fn is_assigned(&self, stage: Option<&str>) -> bool {
+        self.members.iter().any(|member| member.key().stage == stage && member.phase == MemberPhase::Assigned)
+    }
+
     /// Returns the partitions that the members of a stage hold, each with the number of its member, in the order of the partitions.
     #[must_use]
     pub fn held(&self, stage: Option<&str>) -> Vec<(usize, Partition)> {

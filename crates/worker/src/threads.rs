@@ -23,6 +23,8 @@ enum Fault {
     Panicked,
     /// It ended and does not start over.
     Ended,
+    /// It stopped as it was asked to, and verdicts of its own are not acknowledged.
+    Undrained,
 }
 
 /// The threads of a process that do not run although they have to, by name.
@@ -46,12 +48,24 @@ impl Threads {
         self.faults().values().any(|fault| *fault == Fault::Ended)
     }
 
+    /// Records that a thread stopped before the brokers had acknowledged its verdicts.
+    pub fn undrained(&self, name: &str) {
+        self.faults().insert(name.to_owned(), Fault::Undrained);
+    }
+
+    /// Returns whether a thread stopped before the brokers had acknowledged its verdicts.
+    #[must_use]
+    pub fn is_undrained(&self) -> bool {
+        self.faults().values().any(|fault| *fault == Fault::Undrained)
+    }
+
     /// Returns a sentence for each thread that does not run.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let says = |fault: &Fault| match fault {
             Fault::Panicked => "panicked and is being started over",
             Fault::Ended => "ended, so the process stops",
+            Fault::Undrained => "stopped with verdicts unacknowledged",
         };
         self.faults().iter().map(|(name, fault)| format!("thread {name} {}", says(fault))).collect()
     }

@@ -186,6 +186,11 @@ impl Feed {
                 );
                 self.next.clear();
             }
+            let stale = self.last_contact.elapsed().as_secs();
+            self.parts.metrics.controls_stale_seconds.set(i64::try_from(stale).unwrap_or(i64::MAX));
+            let warning =
+                format!("reading the controls fails ({error}): what was last known stays in force, and no new control reaches this worker");
+            self.parts.health.set_warning(THREAD, Some(warning));
             self.parts.metrics.control_feed_restarts.inc();
             self.parts.health.beat_controls();
             let _is_over = self.parts.stop.wait(pause);
@@ -224,6 +229,7 @@ impl Feed {
                     unread.remove(&partition);
                     if unread.is_empty() {
                         Right::read(topic).report_granted(&health);
+                        health.set_warning(THREAD, None);
                     }
                 }
                 // librdkafka recovers by itself when the brokers do, and logs it elsewhere.

@@ -17,10 +17,17 @@ use std::time::{Duration, Instant};
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext, Rebalance, RebalanceProtocol};
 use rdkafka::error::KafkaError;
+use rdkafka::groups::GroupInfo;
 use rdkafka::types::RDKafkaRespErr;
 
-/// How long librdkafka gets to give all partitions up and to leave the group.
+/// How long librdkafka gets to give all partitions up and to leave the group, before the brokers are asked whether it has left.
 const LEAVE_WAIT: Duration = Duration::from_millis(100);
+/// How long the brokers may take to list the members of a group.
+const LIST_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long a member that leaves is waited for. A rebalance takes less, unless a member of it is dead.
+const GONE_MAX: Duration = Duration::from_secs(3);
+/// How many characters a UUID has.
+const UUID_CHARS: usize = 36;
 /// How long a consumer is waited for while it closes. The brokers need milliseconds, and seconds where the coordinator has just moved.
 const CLOSE_MAX: Duration = Duration::from_secs(5);
 /// How long to wait for another event, all of which are there.
@@ -54,16 +61,60 @@ pub(crate) trait Closes: ConsumerContext {
 /// A consumer in a group. When it is dropped, it says that it closes, and is waited for until it has closed, for [`CLOSE_MAX`] at most.
 pub(crate) struct GroupConsumer<C: Closes + 'static> {
     pub(crate) consumer: Arc<BaseConsumer<C>>,
-    /// Whether it leaves the group although it has an instance id: nobody comes back under that id.
-    leaves: bool,
+    /// The id under which it leaves the group, although a consumer with an instance id would stay: nobody comes back under that id.
+    leaving: Option<StaticMember>,
     /// It is dropped after the consumer: from then on, its thread has the only handle.
     closer: Option<Closer>,
 }
 
 impl<C: Closes + 'static> GroupConsumer<C> {
-    /// Returns a consumer in its group.
-    pub(crate) fn new(consumer: Arc<BaseConsumer<C>>, leaves: bool) -> Self {
-        Self { consumer, leaves, closer: None }
+    /// Returns a consumer in its group, with the member in whose name it leaves the group.
+    pub(crate) fn new(consumer: Arc<BaseConsumer<C>>, leaving: Option<StaticMember>) -> Self {
+        Self { consumer, leaving, closer: None }
+    }
+}
+
+/// A member of a group with an instance id.
+#[derive(Debug)]
+pub(crate) struct StaticMember {
+    group_id: String,
+    instance_id: String,
+}
+
+impl StaticMember {
+    /// Returns the member of a group with this instance id.
+    pub(crate) fn new(group_id: &str, instance_id: String) -> Self {
+        Self { group_id: group_id.to_owned(), instance_id }
+    }
+
+    /// Returns whether the brokers list the member; not if they do not answer.
+    fn is_listed<C: ConsumerContext>(&self, consumer: &BaseConsumer<C>) -> bool {
+        let listed = consumer.fetch_group_list(Some(&self.group_id), LIST_TIMEOUT);
+        // The brokers make the ids of such members of the instance id and a UUID.
+        let is_own =
+            |id: &str| id.strip_prefix(&self.instance_id).is_some_and(|rest| rest.starts_with('-') && rest.len() == UUID_CHARS + 1);
+        listed.is_ok_and(|listed| listed.groups().iter().flat_map(GroupInfo::members).any(|member| is_own(member.id())))
+    }
+
+    /// Serves a consumer that has unsubscribed until the group has its member no more. In a rebalance, librdkafka leaves the group once the
+    /// rebalance is over; a consumer that closes before that stays in the group, and keeps its partitions.
+    fn left<C: ConsumerContext>(&self, consumer: &BaseConsumer<C>) {
+        let end = Instant::now() + GONE_MAX;
+        loop {
+            let looked = Instant::now();
+            while looked.elapsed() < LEAVE_WAIT {
+                let _event = consumer.poll(EVENT_WAIT);
+            }
+            if !self.is_listed(consumer) {
+                return;
+            }
+            if Instant::now() >= end {
+                return tracing::warn!(
+                    group = self.group_id,
+                    "the group still has a member that left; its partitions wait until its peers or the brokers take it for dead"
+                );
+            }
+        }
     }
 }
 
@@ -105,14 +156,11 @@ impl Drop for Closer {
 impl<C: Closes + 'static> Drop for GroupConsumer<C> {
     fn drop(&mut self) {
         let closing = self.consumer.context().closing();
-        if self.leaves {
+        if let Some(leaving) = &self.leaving {
             closing.is_leaving.store(true, Ordering::Relaxed);
             // A consumer with an instance id stays in the group when it closes, and leaves it when it unsubscribes.
             self.consumer.unsubscribe();
-            let end = Instant::now() + LEAVE_WAIT;
-            while Instant::now() < end {
-                let _event = self.consumer.poll(EVENT_WAIT);
-            }
+            leaving.left(&self.consumer);
         }
         closing.has_begun.store(true, Ordering::Relaxed);
         // The callbacks of a thread that panics can finish nothing. They know it by the thread that they run on.
@@ -242,7 +290,7 @@ mod tests {
             .create_with_context(Context { closing: Closing::default(), delay })
             .unwrap();
         consumer.subscribe(&["t"]).unwrap();
-        GroupConsumer::new(Arc::new(consumer), false)
+        GroupConsumer::new(Arc::new(consumer), None)
     }
 
     /// Drops a consumer, and returns whether it has closed in time.

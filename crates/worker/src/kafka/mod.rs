@@ -25,7 +25,7 @@ mod topic_admin;
 
 pub use check::{check_administration, check_clients, is_property};
 pub use clients::{make_consumer, make_producer};
-pub(crate) use closing::{Closes, Closing, GroupConsumer, answer_leaving, rebalance};
+pub(crate) use closing::{Closes, Closing, GroupConsumer, StaticMember, answer_leaving, rebalance};
 pub use connect::{Inquirer, ReasonContext, Watch};
 pub use consumer::consumer_config;
 pub(crate) use consumer::{SILENCE_MAX, heartbeat_interval, silence_max, uses_consumer_protocol};

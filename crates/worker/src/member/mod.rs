@@ -47,7 +47,9 @@ use rdkafka::{Offset as KafkaOffset, TopicPartitionList};
 use tollgate_core::event::record::Partition;
 
 use crate::health::{Health, MemberId, MemberPartitions, MemberPhase};
-use crate::kafka::{Closing, Context, GroupConsumer, Right, StageTopics, consumer_config, heartbeat_interval, own_headers, with_record};
+use crate::kafka::{
+    Closing, Context, GroupConsumer, Right, StageTopics, StaticMember, consumer_config, heartbeat_interval, own_headers, with_record,
+};
 use crate::metrics::{MemberMetrics, Metrics};
 use crate::outbox::{Outbox, Producers, Refusal};
 use crate::peers::{Committers, instance_id};
@@ -265,7 +267,8 @@ impl<R: StageRuntime> Member<R> {
         let instance_id = parts.worker.as_ref().map(|worker| instance_id(worker, self.id.number));
         let config = consumer_config(&parts.kafka, &parts.topics.group_id, instance_id.as_deref());
         let consumer = Arc::new(config.create_with_context(context).map_err(MemberError::Client)?);
-        let joined = GroupConsumer::new(consumer, parts.worker.is_some() && parts.settings.instance_id.is_none());
+        let leaving = instance_id.filter(|_| parts.settings.instance_id.is_none());
+        let joined = GroupConsumer::new(consumer, leaving.map(|id| StaticMember::new(&parts.topics.group_id, id)));
         let consumer: &BaseConsumer<MemberContext<R>> = &joined.consumer;
         parts.health.set(self.id, MemberPhase::Starting, MemberPartitions::default());
         match parts.membership {
@@ -374,15 +377,18 @@ impl<R: StageRuntime> Member<R> {
         let context = consumer.context();
         context.show(MemberPhase::Draining);
         let held = context.assignment().partitions();
-        if !context.assignment().drain(&held, &|| consumer.group_metadata(), context.drain_timeout) {
-            tracing::warn!(
-                member = %self.id,
-                "stopped with verdicts unacknowledged or state unwritten: their records will be decided again"
-            );
+        let is_drained = context.assignment().drain(&held, &|| consumer.group_metadata(), context.drain_timeout);
+        if is_drained {
+            tracing::info!(member = %self.id, "drained, leaving");
+        } else {
+            // State that is not written is made again from the same records; verdicts are missing until then.
+            if context.assignment().in_flight() > 0 {
+                self.parts.health.threads().undrained(&self.id.thread());
+            }
+            tracing::warn!(member = %self.id, "leaving with verdicts unacknowledged or state unwritten: their records will be decided again");
         }
         context.is_leaving.store(true, Ordering::Relaxed);
         context.assignment().report();
-        tracing::info!(member = %self.id, "drained, leaving");
         self.check_failure(consumer)
     }
 }

@@ -144,7 +144,8 @@ impl Peers {
                     let since = Instant::now().duration_since(std::mem::replace(&mut before, Instant::now()));
                     self.beat(&beats);
                     // Nor does a time in which this worker itself stood still.
-                    for dead in silence.observe(&beats, since.min(self.interval() * 2)) {
+                    let is_assigned = self.health.is_assigned(self.topics.stage);
+                    for dead in silence.observe(&beats, is_assigned, since.min(self.interval() * 2)) {
                         self.remove(&dead);
                     }
                 }

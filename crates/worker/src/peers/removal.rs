@@ -47,18 +47,8 @@ pub(super) fn remove(kafka: &KafkaSettings, topics: &StageTopics, worker: &Beat,
         client.subscribe(&[&topics.input]).map(|()| client)
     };
     let clients = worker.instance_ids().map(stand_in).collect::<KafkaResult<Vec<_>>>()?;
-    let deadline = Instant::now() + REMOVAL_MAX;
-    // All join before the first one leaves: the rebalance that follows would wait for those that are dead.
-    while clients.iter().any(|client| !client.context().has_joined.load(Ordering::Relaxed)) {
-        if Instant::now() >= deadline || stop.is_for_good() {
-            return Err(KafkaError::Global(RDKafkaErrorCode::OperationTimedOut));
-        }
-        for client in &clients {
-            if let Some(Err(error @ KafkaError::MessageConsumptionFatal(_))) = client.poll(POLL) {
-                return Err(error);
-            }
-        }
-    }
+    let joined = all_joined(&clients, stop);
+    // What has joined leaves again whatever has become of the others: a stand-in that only closes would stay in the group.
     clients.iter().for_each(BaseConsumer::unsubscribe);
     for client in &clients {
         // librdkafka serves what it is asked in order: once it has answered this, its question about the partitions is there.
@@ -66,5 +56,21 @@ pub(super) fn remove(kafka: &KafkaSettings, topics: &StageTopics, worker: &Beat,
         while client.poll(POLL).is_some() {}
     }
     // Dropping them waits for the brokers' answers.
+    joined
+}
+
+/// Waits until all have joined, before the first leaves: the rebalance that follows would wait for those that are dead.
+fn all_joined(clients: &[BaseConsumer<Context<StandIn>>], stop: &Stop) -> KafkaResult<()> {
+    let deadline = Instant::now() + REMOVAL_MAX;
+    while clients.iter().any(|client| !client.context().has_joined.load(Ordering::Relaxed)) {
+        if Instant::now() >= deadline || stop.is_for_good() {
+            return Err(KafkaError::Global(RDKafkaErrorCode::OperationTimedOut));
+        }
+        for client in clients {
+            if let Some(Err(error @ KafkaError::MessageConsumptionFatal(_))) = client.poll(POLL) {
+                return Err(error);
+            }
+        }
+    }
     Ok(())
 }

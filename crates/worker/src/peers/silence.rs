@@ -29,13 +29,15 @@ impl Silence {
     }
 
     /// Takes the beats as they stand `since` after the last time, and returns those of workers to be taken for dead. The workers that live
-    /// act in the order of their names, a quarter of the time one after the other, so that mostly one of them does.
-    pub(super) fn observe(&mut self, beats: &Beats, since: Duration) -> Vec<Beat> {
+    /// act in the order of their names, a quarter of the time one after the other, so that mostly one of them does. `is_assigned`: whether this
+    /// worker has an assignment of the group, which may be empty.
+    pub(super) fn observe(&mut self, beats: &Beats, is_assigned: bool, since: Duration) -> Vec<Beat> {
         let mut moments = BTreeMap::<&str, Vec<i64>>::new();
         beats.0.iter().for_each(|(_, beat)| moments.entry(&beat.worker).or_default().push(beat.moment_ms));
         let own = moments.remove(self.worker.as_str()).unwrap_or_default();
-        // Where not even the own beat comes through, a rebalance holds all of them up.
-        let counts = own.is_empty() || own != self.own;
+        // Where not even the own beat comes through, a rebalance holds all of them up. A worker that waits for its first assignment waits for
+        // the end of a rebalance.
+        let counts = if own.is_empty() { is_assigned } else { own != self.own };
         self.own = own;
         self.peers.retain(|worker, _| moments.contains_key(worker.as_str()));
         for (worker, moments) in moments {
@@ -82,7 +84,7 @@ mod tests {
     fn steps(worker: &str, count: i64, others: impl Fn(i64) -> Vec<(&'static str, i64)>) -> Vec<(i64, String)> {
         let mut silence = Silence::new(worker, MAX);
         let dead = |step: i64| {
-            let found = silence.observe(&beats(&[vec![("dead", 7)], others(step)].concat()), STEP);
+            let found = silence.observe(&beats(&[vec![("dead", 7)], others(step)].concat()), worker != "new", STEP);
             found.into_iter().map(|beat| (step, beat.worker)).collect::<Vec<_>>()
         };
         (0..count).flat_map(dead).collect()
@@ -102,7 +104,7 @@ mod tests {
         let mut silence = Silence::new("a", SILENCE_MAX);
         for number in 0..200 {
             let moment = (step * number).as_nanos() / beat.as_nanos();
-            let found = silence.observe(&beats(&[("a", i64::from(number)), ("b", i64::try_from(moment).unwrap())]), step);
+            let found = silence.observe(&beats(&[("a", i64::from(number)), ("b", i64::try_from(moment).unwrap())]), true, step);
             assert_eq!(found, [], "after {:?}", step * number);
         }
     }
@@ -110,6 +112,7 @@ mod tests {
     #[test]
     fn time_counts_only_while_the_own_beat_moves() {
         assert_eq!(steps("a", 60, |_| vec![("a", 1), ("b", 1)]), []);
+        assert_eq!(steps("new", 60, |_| vec![("b", 1)]), [], "a rebalance lasts while a worker waits for its first assignment");
         assert_eq!(steps("a", 20, |step| vec![("a", step / 2)]).first(), Some(&(8, "dead".to_owned())));
     }
 
@@ -119,7 +122,7 @@ mod tests {
         let mut step = 0;
         let mut observe = |peers: &[(&str, i64)]| {
             step += 1;
-            silence.observe(&beats(&[&[("a", step)], peers].concat()), STEP)
+            silence.observe(&beats(&[&[("a", step)], peers].concat()), true, STEP)
         };
         for moment in [1, 1, 1, 1, 2, 2, 2, 2] {
             assert_eq!(observe(&[("b", moment)]), []);
