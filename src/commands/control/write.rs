@@ -1,6 +1,6 @@
 //! Writes a control record, and a note of the change that it is.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write as _};
 
 use anyhow::anyhow;
 
@@ -47,7 +47,8 @@ pub(super) fn follow_up(
     Ok(places)
 }
 
-/// Writes a record, waits until the brokers have acknowledged it, and prints it on stdout with its place.
+/// Writes a record, waits until the brokers have acknowledged it, and prints it on stdout with its place. The rest of the command does not depend
+/// on the line: the record counts whether anybody reads of it or not.
 pub(super) fn put(kafka: &KafkaSettings, id: &ControlId, value: Option<&[u8]>) -> anyhow::Result<Place> {
     // A missing topic is reported at once, and not after a timeout.
     Topics::new(kafka)?.find(TopicRole::Controls)?;
@@ -56,7 +57,11 @@ pub(super) fn put(kafka: &KafkaSettings, id: &ControlId, value: Option<&[u8]>) -
     let (topic, key) = (serde_json::to_string(&kafka.topics.controls)?, serde_json::to_string(&key)?);
     let value = value.map_or_else(|| "null".to_owned(), compact);
     let line = format!(r#"{{"topic":{topic},"partition":{},"offset":{},"key":{key},"value":{value}}}"#, place.0, place.1);
-    writeln!(std::io::stdout(), "{line}")?;
+    let printed = writeln!(std::io::stdout(), "{line}");
+    // A reader that has gone wants no line.
+    if let Some(error) = printed.err().filter(|error| error.kind() != ErrorKind::BrokenPipe) {
+        say!("tollgate: the control is written and counts; its line cannot be printed: {error}");
+    }
     Ok(place)
 }
 
