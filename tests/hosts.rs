@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
@@ -121,6 +122,22 @@ fn the_event_of_a_host_that_does_not_name_it_is_in_the_path() {
     let (url, requests) = serve(|_| Conduct::Answers(200, "{}".to_owned()));
     assert_eq!(hook(&["--host", "copilot", "--event", "preToolUse", "--url", &url], REQUEST).exit, Some(0));
     assert!(requests.recv().unwrap().head.starts_with("post /v1/hooks/copilot/pretooluse "));
+}
+
+/// Hosts take the end by a signal, or any other exit code, for no objection.
+#[test]
+fn a_signal_blocks() {
+    let (url, requests) = serve(|_| Conduct::Waits);
+    for name in ["INT", "TERM", "HUP"] {
+        let mut command = tollgate();
+        command.args(["hook", "--host", "codex", "--timeout", "600000", "--url", &url]).stdin(Stdio::piped()).stderr(Stdio::piped());
+        let mut hook = command.spawn().unwrap();
+        hook.stdin.take().unwrap().write_all(REQUEST.as_bytes()).unwrap();
+        requests.recv().unwrap();
+        assert!(Command::new("kill").args(["-s", name, &hook.id().to_string()]).status().unwrap().success());
+        let ended = hook.wait_with_output().unwrap();
+        assert_eq!(ended.status.code(), Some(2), "{name}: {ended:?}");
+    }
 }
 
 /// Whatever goes wrong, every host gets the one exit code that blocks, and nothing on stdout that could be read as leave.

@@ -6,9 +6,11 @@
 
 mod settings;
 
+use std::future::poll_fn;
 use std::io::{Read as _, Write as _};
+use std::panic::catch_unwind;
 use std::process::ExitCode;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
@@ -16,6 +18,9 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde::de::IgnoredAny;
 use serde_json::Value;
+use tokio::runtime::Builder;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 
 use crate::commands::shared::server::Server;
 
@@ -60,7 +65,8 @@ pub(super) fn execute(args: &HookArgs) -> anyhow::Result<ExitCode> {
     if let Some(host) = &args.print_settings {
         return settings::print(host, &args.server);
     }
-    let asked = answer(args).and_then(|answer| {
+    // A process that panics ends with another exit code, which hosts take for no objection.
+    let asked = catch_unwind(|| answer(args)).unwrap_or_else(|_| Err(Failure::blocks(anyhow!(GIVEN_UP)))).and_then(|answer| {
         let mut stdout = std::io::stdout().lock();
         let written = stdout.write_all(&answer).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush());
         written.context("stdout: cannot be written").map_err(Failure::blocks)
@@ -76,6 +82,9 @@ type Follows = (&'static str, u8);
 /// What follows where the request is a call, or is not known.
 const CALL_BLOCKED: Follows = ("the call is blocked, since there is no verdict", BLOCKED);
 
+/// Why there is no answer where a thread panicked.
+const GIVEN_UP: &str = "the request was given up; the lines above say why";
+
 /// Why there is no answer, and what follows.
 struct Failure {
     error: anyhow::Error,
@@ -88,13 +97,15 @@ impl Failure {
     }
 }
 
-/// Returns the server's answer to the request on stdin. A thread does the work, so that neither an open stdin nor a panic outlasts the deadline.
+/// Returns the server's answer to the request on stdin. A thread does the work, so that neither an open stdin nor a panic outlasts the deadline,
+/// and a signal ends the wait: hosts take the end by a signal for no objection.
 fn answer(args: &HookArgs) -> Result<Vec<u8>, Failure> {
     let deadline = Instant::now() + Duration::from_millis(args.timeout.into());
     let host = args.host.clone().context("--host: is missing; name the host that starts this command").map_err(Failure::blocks)?;
-    let (sender, answers) = channel();
+    let runtime = Builder::new_current_thread().enable_all().build().context("no runtime").map_err(Failure::blocks)?;
+    let (sender, answer) = oneshot::channel();
     let (server, event, timeout) = (args.server.clone(), args.event.clone(), args.timeout);
-    std::thread::spawn(move || {
+    let work = move || {
         let answer = read_request().map_err(Failure::blocks).and_then(|request| {
             let follows = without_answer(&host, event.as_deref(), &request);
             let path = event.map_or_else(|| host.clone(), |event| format!("{host}/{event}"));
@@ -102,13 +113,31 @@ fn answer(args: &HookArgs) -> Result<Vec<u8>, Failure> {
         });
         // The command may have ended meanwhile.
         let _ended = sender.send(answer);
-    });
-    answers.recv_timeout(deadline.saturating_duration_since(Instant::now()) + GRACE).unwrap_or_else(|late| {
-        Err(Failure::blocks(match late {
-            RecvTimeoutError::Timeout => anyhow!("{} ms have passed; see --timeout", args.timeout),
-            RecvTimeoutError::Disconnected => anyhow!("the request was given up; the lines above say why"),
-        }))
+    };
+    // By these, hosts and shells end a command.
+    let entered = runtime.enter();
+    let signals =
+        [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].into_iter().map(signal).collect::<Result<_, _>>();
+    let signals = signals.context("no signals").map_err(Failure::blocks)?;
+    drop(entered);
+    std::thread::Builder::new().spawn(work).context("no thread").map_err(Failure::blocks)?;
+    let left = deadline.saturating_duration_since(Instant::now()) + GRACE;
+    runtime.block_on(async {
+        tokio::select! {
+            answer = answer => answer.unwrap_or_else(|_gone| Err(Failure::blocks(anyhow!(GIVEN_UP)))),
+            () = signalled(signals) => Err(Failure::blocks(anyhow!("a signal ended the command"))),
+            () = tokio::time::sleep(left) => Err(Failure::blocks(anyhow!("{timeout} ms have passed; see --timeout"))),
+        }
     })
+}
+
+/// Waits for a signal.
+async fn signalled(mut signals: Vec<Signal>) {
+    poll_fn(|context| match signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready()) {
+        true => Poll::Ready(()),
+        false => Poll::Pending,
+    })
+    .await;
 }
 
 /// Returns what follows if a request gets no answer.
@@ -130,7 +159,7 @@ fn without_answer(host: &str, event: Option<&str>, request: &[u8]) -> Follows {
 /// Posts the request of a host and returns the answer, which is a JSON object.
 fn ask(server: &Server, path: &str, request: Vec<u8>, (deadline, timeout): (Instant, u32)) -> anyhow::Result<Vec<u8>> {
     let poster = server.poster(&format!("/v1/hooks/{path}"), deadline.saturating_duration_since(Instant::now()))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime for HTTP")?;
+    let runtime = Builder::new_current_thread().enable_all().build().context("no runtime for HTTP")?;
     let answer = runtime.block_on(poster.post(request)).map_err(|fault| server.fault(&fault.cause, timeout))?;
     match serde_json::from_slice(&answer) {
         Ok(Value::Object(_)) => Ok(answer),
