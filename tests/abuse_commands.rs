@@ -156,6 +156,11 @@ fn what_cannot_be_counted_is_refused_with_a_reason() {
     // The input is not written over.
     let input = temporary(&traffic());
     let path = input.path().to_str().unwrap();
+    for option in ["--alerts", "--controls-out", "--signals-out"] {
+        let full = eval(&three, &[option, "/dev/full"], &traffic());
+        assert_eq!(full.exit, Some(1), "{option}");
+        assert!(full.stderr.contains(option) && full.stderr.contains("holds a part: No space left"), "{}", full.stderr);
+    }
     let ran = eval(&three, &[path, "--alerts", path], "");
     assert!(ran.stderr.contains("which this command reads") && fs::read_to_string(path).unwrap() == traffic(), "{ran:?}");
 }

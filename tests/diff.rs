@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Ran, run, tollgate};
+use crate::support::{Ran, run, run_unread, tollgate};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tollgate_core::event::record::partition_of;
@@ -287,6 +287,9 @@ fn bad_input_is_named() {
     let strict = trial.diff(&["--fail-on", &format!("flips>{}", flips - 1)]);
     assert_eq!(strict.exit, Some(1));
     assert_says(&strict.stderr, &["--fail-on 'flips>", &format!("found {flips} of ")]);
+    let unread = ["diff", "--policy", "a.yaml", "--policy", "b.yaml", "capture.jsonl", "--fail-on", "flips>0"];
+    let (code, said) = run_unread(tollgate().args(unread).current_dir(trial.folder.path()));
+    assert_eq!(code, Some(1), "a limit is exceeded, whether or not somebody reads by how much: {said}");
     let same = trial.run(&["diff", "--policy", "a.yaml", "--policy", "same.yaml", "capture.jsonl"]);
     assert_eq!(same.exit, Some(2));
     assert_says(&same.stderr, &["the same policy_version"]);

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{Ran, assert_has, check_each, run, temporary, tollgate};
+use crate::support::{Ran, assert_has, check_each, run, run_unread, temporary, tollgate};
 use serde_json::{Value, json};
 use tollgate_fixtures::cases::jsonl;
 
@@ -205,10 +205,10 @@ fn wait(child: &mut Child) -> i32 {
     }
 }
 
-/// `tollgate eval | head -1` succeeds and writes nothing on stderr.
+/// `tollgate eval | head -1` ends as SIGPIPE ends a process, and writes nothing on stderr.
 #[test]
-fn a_reader_that_has_seen_enough_is_no_failure() {
-    for line in [call("e") + "\n", "nonsense\n".to_owned()] {
+fn a_reader_that_has_seen_enough_ends_the_run() {
+    for (line, exit) in [(call("e") + "\n", 141), ("nonsense\n".to_owned(), 3)] {
         let mut child = start();
         let feeding = feed_without_end(&mut child, line.clone());
         if line.starts_with('{') {
@@ -224,8 +224,28 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
             // Nobody reads the reports either.
             drop(child.stderr.take());
         }
-        assert_eq!(wait(&mut child), 0, "{line}");
+        assert_eq!(wait(&mut child), exit, "{line}");
         feeding.join().unwrap();
+    }
+}
+
+/// A result that is known before it is printed has its exit code whether or not somebody reads it. An unknown result is no success.
+#[test]
+fn a_finding_stands_though_nobody_reads_it() {
+    let [good, bad, passport] = [call("e"), call("e") + "\nnonsense\n", r#"{"status": "Active"}"#.to_owned()].map(|text| temporary(&text));
+    let [good, bad, passport] = [&good, &bad, &passport].map(|file| file.path().to_str().unwrap());
+    for (arguments, exit, says) in [
+        (["eval", good].as_slice(), 141, ""),
+        (&["eval", bad], 3, "value_not_json"),
+        (&["eval", "--digest", bad], 3, "value_not_json"),
+        (&["eval", "--digest", good], 0, ""),
+        (&["passport", "check", passport], 1, "is a passport with 13 faults"),
+        (&["passport", "check", "examples/passports/restrictive.json"], 0, "without faults"),
+        (&["config", "check"], 0, "the configuration is valid"),
+        (&["schema", "event"], 141, ""),
+    ] {
+        let (code, said) = run_unread(tollgate().args(arguments));
+        assert!(code == Some(exit) && said.contains(says), "{arguments:?}: {code:?} {said}");
     }
 }
 

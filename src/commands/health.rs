@@ -9,8 +9,8 @@ use clap::Args;
 
 use tollgate_config::settings::Settings;
 
-use crate::commands::shared::process;
 use crate::commands::shared::scrape::ask;
+use crate::commands::shared::{Finding, process};
 
 #[derive(Debug, Args)]
 pub(super) struct HealthArgs {
@@ -38,7 +38,7 @@ pub(super) fn execute(args: &HealthArgs, settings: &Settings) -> anyhow::Result<
     let url = format!("http://{worker}{}", if args.ready { "/readyz" } else { "/livez" });
     let (status, text) = process::runtime()?.block_on(ask(&url)).with_context(|| url.clone())?;
     ensure!(status == 200, "{url}: status {status}: {}", text.trim_end());
-    std::io::stdout().write_all(text.as_bytes())?;
+    Finding.write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,7 +2,8 @@
 //!
 //! stdout is data, stderr is for people. Exit codes: 0, 1 for a failure, 2 for wrong usage, 3 for `eval` if it rejected a line, for `replay`
 //! if it left a record out and for `topics apply --check` if something differs, 70 for a worker that stopped because one of its threads
-//! ended, 130 and 143 for `replay` if a signal interrupted it, 143 if a second signal ended a worker.
+//! ended, 130 and 143 if a signal interrupted a command, 143 if a second signal ended a worker, 141 if the reader of stdout has gone before
+//! the result was known.
 
 mod abuse;
 mod capture;
@@ -45,7 +46,7 @@ use tollgate_worker::logging::finish_logging;
 use dev::DevContext;
 use shared::common::Common;
 use shared::suites::SuiteArgs;
-use shared::{Hints, Screen, UsageError};
+use shared::{Hints, Screen, UsageError, is_reader_gone};
 
 /// The gate that every tool call of a fleet of AI agents passes.
 #[derive(Debug, Parser)]
@@ -162,9 +163,8 @@ pub fn execute(cli: Cli) -> ExitCode {
     let outcome = run(cli);
     finish_logging();
     outcome.unwrap_or_else(|error| {
-        // It is no failure if the reader of our output has closed it.
-        if is_broken_pipe(&error) {
-            return ExitCode::SUCCESS;
+        if is_reader_gone(&error) {
+            return ExitCode::from(READER_GONE);
         }
         say!("tollgate: {error:#}");
         if error.is::<UsageError>() { ExitCode::from(WRONG_USAGE) } else { ExitCode::FAILURE }
@@ -212,6 +212,8 @@ fn run(Cli { common, command }: Cli) -> anyhow::Result<ExitCode> {
 
 /// The exit code of a command that was used wrongly. The parser of the command line ends with it too.
 const WRONG_USAGE: u8 = 2;
+/// The exit code of a command whose output nobody reads any more: 128 + SIGPIPE, as shells report a process that this signal ended.
+const READER_GONE: u8 = 141;
 
 /// Reads the configuration, and checks that a worker can be started with it. A member that cannot make its clients would try again, as after
 /// any other failure.
@@ -219,8 +221,4 @@ fn worker_settings(common: &Common) -> anyhow::Result<Settings> {
     let settings = common.settings()?;
     config_check::check_start(&settings)?;
     Ok(settings)
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }

@@ -13,7 +13,7 @@ use tollgate_config::topics::TopicRole;
 use tollgate_recordings::compare::{Trial, TrialSummary};
 
 use crate::commands::shared::flips::{THREADS, short, write_flips};
-use crate::commands::shared::{OutputArgs, OutputFormat, Screen, TITLE, UsageError, read_since, start_quiet_logging};
+use crate::commands::shared::{Finding, OutputArgs, OutputFormat, Screen, TITLE, UsageError, read_since, start_quiet_logging};
 use tollgate_operations::Topics;
 
 #[derive(Debug, Subcommand)]
@@ -41,10 +41,9 @@ pub(super) fn execute(ShadowCommand::Report(args): &ShadowCommand, settings: Set
     }
     let topics = Topics::new(&settings.kafka)?;
     let found = args.read(&topics)?.summary();
-    let mut out = io::stdout().lock();
     match args.output.format() {
-        OutputFormat::Json => writeln!(out, "{}", serde_json::to_string(&found)?)?,
-        format => write(&mut out, &found, (screen, format))?,
+        OutputFormat::Json => writeln!(Finding, "{}", serde_json::to_string(&found)?)?,
+        format => write(&mut Finding, &found, (screen, format))?,
     }
     if found.flips == 0 {
         say!(

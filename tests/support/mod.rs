@@ -45,6 +45,15 @@ pub fn run(command: &mut Command, input: &[u8]) -> Ran {
     Ran { exit: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
+/// Runs a command whose stdout has lost its reader before the first byte, and returns its exit code and what it says on stderr.
+pub fn run_unread(command: &mut Command) -> (Option<i32>, String) {
+    let (reader, stdout) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let child = command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped()).spawn().expect("it starts");
+    let output = child.wait_with_output().expect("it ends");
+    (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
+}
+
 /// Writes a file with this text, which is gone when the handle is dropped.
 pub fn temporary(text: &str) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");

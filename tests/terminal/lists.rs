@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::broker::Dev;
 use super::screen::{Terminal, assert_snapshot};
-use crate::support::{run, tollgate};
+use crate::support::{run, run_unread, tollgate};
 use tollgate_testkit::TIME_MAX;
 
 /// Publishes the state that the core's golden of version 4 holds to partition 0.
@@ -153,6 +153,10 @@ fn dead_letters_are_two_tables_on_a_terminal() {
     assert!(terminal.wait().success());
     let shown = terminal.wait_for("nothing was sent");
     assert!(has(&shown, &["reason", "to send", "sent before"]) && has(&shown, &["to send back to agent.events: 2;"]), "{shown}");
+    // An operator must know where to go on, though nobody reads the lines.
+    let (code, said) = run_unread(tollgate().args(["dlq", "redrive", "--execute", "-o", "json", "-b", &dev.brokers]));
+    assert_eq!(code, Some(141), "{said}");
+    assert!(said.contains("sent back to agent.events: 2; to go on behind them: --from 0@3"), "{said}");
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn a_pipe_gets_the_verdicts_that_were_asked_for() {
 }
 
 #[test]
-fn it_begins_at_the_end_and_a_reader_that_has_gone_is_no_failure() {
+fn it_begins_at_the_end_and_ends_with_its_reader() {
     let dev = Dev::start(&["--port", "0"]);
     dev.publish(&[call("before", "b1", "ls")]);
     let seen = run(tollgate().args(["tap", "-b", &dev.brokers, "--from-beginning", "-n", "1"]), b"");
@@ -80,7 +80,7 @@ fn it_begins_at_the_end_and_a_reader_that_has_gone_is_no_failure() {
     assert_eq!(first["thread_id"], "after");
     drop(lines);
     let (output, _) = publishing.join().unwrap();
-    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned()), (Some(0), String::new()));
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned()), (Some(141), String::new()));
 }
 
 #[test]

@@ -20,7 +20,7 @@ use tollgate_config::settings::Settings;
 use super::requests::{Place, StageView};
 use super::switches::{self, AllSwitches, Switches};
 use crate::commands::control::check_keys_of_workers;
-use crate::commands::shared::{Hints, Interrupt, OutputArgs, OutputFormat, UsageError, now_ms, read_duration};
+use crate::commands::shared::{Finding, Hints, Interrupt, OutputArgs, OutputFormat, UsageError, now_ms, read_duration};
 use crate::commands::shared::{SubjectParser, resolve};
 use tollgate_operations::{Outgoing, Topic, Topics, publish_all};
 
@@ -157,7 +157,7 @@ fn send(settings: &Settings, signals: Topic<'_>, keys: &[SubjectKey]) -> anyhow:
 
 /// Writes a line of JSON for each request.
 fn print(signals: Topic<'_>, keys: &[SubjectKey], places: &[Place], outcomes: &[Ended]) -> anyhow::Result<()> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(Finding);
     for ((key, (partition, offset)), ended) in keys.iter().zip(places).zip(outcomes) {
         let line = json!({"topic": signals.name, "partition": partition.0, "offset": offset.0, "subject": key.to_string(),
             "outcome": ended.as_str()});

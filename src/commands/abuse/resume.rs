@@ -15,7 +15,7 @@ use tollgate_core::settings::nearest;
 use tollgate_config::settings::Settings;
 
 use super::requests::StageView;
-use crate::commands::shared::{Hints, Interrupt, OutputArgs, OutputFormat, UsageError, read_duration};
+use crate::commands::shared::{Finding, Hints, Interrupt, OutputArgs, OutputFormat, UsageError, read_duration};
 use tollgate_operations::{Outgoing, Topics, publish_all};
 
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ pub(super) fn execute(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> 
     // A partition in which it was not paused raises no alert. One that does has read the request as soon as the others.
     let obeyed = stage.await_obeyed(&places, &vec![format!("rule/{rule}"); places.len()]);
     if args.output.format() == OutputFormat::Json {
-        let mut out = std::io::stdout().lock();
+        let mut out = Finding;
         for ((partition, offset), is_obeyed) in places.iter().zip(&obeyed) {
             let outcome = if *is_obeyed { "resumed" } else { "requested" };
             let line = json!({"topic": signals.name, "partition": partition.0, "offset": offset.0, "rule": rule, "outcome": outcome});

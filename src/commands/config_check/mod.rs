@@ -25,7 +25,7 @@ use tollgate_worker::process::{Needs, PreflightError, check_configs, check_topic
 use tollgate_worker::traces;
 
 use crate::commands::shared::passport::denies_every_call;
-use crate::commands::shared::process;
+use crate::commands::shared::{Finding, process};
 
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
@@ -37,7 +37,7 @@ pub(super) struct CheckArgs {
 pub(super) fn execute(args: &CheckArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
     // JSON is YAML too, so what is printed here can be used as a configuration file.
     let text = serde_json::to_string_pretty(&settings.redacted(tollgate_worker::kafka::is_property))?;
-    writeln!(std::io::stdout(), "{text}")?;
+    writeln!(Finding, "{text}")?;
     let denying: Vec<_> = settings.policy.unusable().chain(denied_calls(settings)?).collect();
     denying.iter().for_each(|fault| say!("tollgate: {fault}"));
     settings.policy.remarks().for_each(|remark| say!("tollgate: {remark}"));

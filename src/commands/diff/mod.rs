@@ -4,12 +4,11 @@ mod compared;
 mod page;
 mod table;
 
-use std::io::{self, BufWriter, Write as _};
+use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use tollgate_core::decide::shadow::Sample;
 
@@ -19,7 +18,7 @@ use tollgate_recordings::{Format, Input, ParallelReader, Reader, open};
 
 use crate::commands::shared::recorded::{redacted, report, tell_topics};
 use crate::commands::shared::{
-    Interrupt, LiveLine, OutputArgs, OutputFormat, REJECTED, Screen, check_output, create_output, process, read_sample,
+    Finding, Interrupt, LiveLine, OutputArgs, OutputFormat, REJECTED, Screen, check_output, create_output, process, read_sample,
 };
 use compared::{DiffRequest, diff_request};
 use tollgate_operations::capture::{Missing, stream, topic_of};
@@ -91,11 +90,10 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
         flips: flips.as_ref().map(|file| Arc::clone(file) as Flips),
         signals_topic: &settings.kafka.topics.signals,
     };
-    let found = compared.run(traffic, options).map_err(|error| args.explain_flips(error))?;
+    let found = compared.run(traffic, options)?;
     tell_topics(&found.topics);
     if let Some(file) = flips {
-        let flushed = file.lock().unwrap_or_else(PoisonError::into_inner).flush();
-        flushed.map_err(|error| args.explain_flips(error.into()))?;
+        file.lock().unwrap_or_else(PoisonError::into_inner).flush()?;
     }
     found.faults.iter().try_for_each(|(number, fault)| report(*number, fault))?;
     if found.summary.redacted > 0 {
@@ -120,14 +118,6 @@ impl DiffArgs {
     fn reads(&self) -> Vec<&Path> {
         let others = [&self.decisions, &self.controls].into_iter().flatten();
         std::iter::once(&self.source).chain(&self.policy).chain(others).map(PathBuf::as_path).collect()
-    }
-
-    /// Names the file of an error that came while lines were written to it.
-    fn explain_flips(&self, error: anyhow::Error) -> anyhow::Error {
-        match &self.flips {
-            Some(path) if error.is::<io::Error>() => error.context(format!("--flips {}: cannot be written", path.display())),
-            _ => error,
-        }
     }
 }
 
@@ -161,12 +151,11 @@ fn opened(source: &Path, settings: &Settings, named_by: &str) -> anyhow::Result<
 
 fn write_summary(args: &DiffArgs, summary: &Summary, screen: Screen) -> anyhow::Result<()> {
     if let Some(path) = &args.html {
-        std::fs::write(path, page::page(summary)).with_context(|| format!("--html {}: cannot be written", path.display()))?;
+        create_output("--html", path, &[])?.write_all(page::page(summary).as_bytes())?;
     }
-    let mut out = io::stdout().lock();
     match args.output.format() {
-        OutputFormat::Json => writeln!(out, "{}", serde_json::to_string(summary)?)?,
-        format => table::write(&mut out, summary, screen, format)?,
+        OutputFormat::Json => writeln!(Finding, "{}", serde_json::to_string(summary)?)?,
+        format => table::write(&mut Finding, summary, screen, format)?,
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ use tollgate_worker::kafka::{Linger, Right};
 
 use super::filter::{FilterArgs, Span};
 use super::letter::{Letter, redriven_headers};
-use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, number, process, text};
+use crate::commands::shared::{Column, Finding, Interrupt, OutputArgs, OutputFormat, Screen, Table, number, stdout_error, text};
 use tollgate_operations::{Outcome, Sender, Sending, Topic, Topics};
 
 /// How long the brokers may take to acknowledge a record.
@@ -114,27 +114,19 @@ pub(super) fn execute(args: &RedriveArgs, kafka: &KafkaSettings, screen: Screen)
     if let Some(ours) = kafka.topics.each().find(|topic| topic.name == target && topic.name != kafka.topics.events) {
         bail!("--to {target}: that is {}, and events would be read as something else there; name another topic", ours.spec.path());
     }
-    let (runtime, stop) = (process::runtime()?, Stop::default());
-    let topics = Topics::new(kafka)?.stopped_by(&stop);
+    let topics = Topics::new(kafka)?;
     let letters = topics.find(TopicRole::Dlq)?;
     let target = topics.named(target, if args.to.is_some() { "--to" } else { "kafka.topics.events" })?;
-    let given = stop.clone();
-    runtime.spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            given.give();
-        }
-    });
-    let mut progress = Progress::new(args, kafka, target)?;
     // Where partitions end is asked before anything is sent: what is refused again is not read again.
-    for span in args.filter.spans(&topics, letters)? {
-        progress.next.insert(span.partition.0, span.begin.0);
-        if progress.is_over(&stop) {
-            continue;
-        }
-        progress.read(&topics, letters, span, &stop)?;
+    let spans = args.filter.spans(&topics, letters)?;
+    let interrupt = Interrupt::watch()?;
+    let topics = topics.stopped_by(&interrupt.stop);
+    let mut progress = Progress::new(args, kafka, target)?;
+    for span in spans {
+        progress.read(&topics, letters, span, &interrupt.stop);
     }
-    progress.finish()?;
-    progress.report(args.output.format(), screen, &stop)
+    progress.finish();
+    progress.report(args.output.format(), screen, &interrupt)
 }
 
 impl<'a> Progress<'a> {
@@ -159,18 +151,27 @@ impl<'a> Progress<'a> {
         stop.is_given() || self.failure.is_some() || self.args.limit.is_some_and(|limit| self.sent >= limit)
     }
 
-    fn read(&mut self, topics: &Topics<'_>, letters: Topic<'_>, span: Span, stop: &Stop) -> anyhow::Result<()> {
-        let (args, mut stopped_at) = (self.args, None);
-        args.filter.read(topics, letters, span, |message, letter| {
-            if self.is_over(stop) {
-                stopped_at = Some(message.offset());
-                return false;
+    /// Reads a span and sends the letters that are meant. It notes where to go on, also where the reading fails: behind the last letter.
+    fn read(&mut self, topics: &Topics<'_>, letters: Topic<'_>, span: Span, stop: &Stop) {
+        let (args, mut next, mut is_over) = (self.args, span.begin.0, self.is_over(stop));
+        if !is_over {
+            let read = args.filter.read(topics, letters, span, |message, letter| {
+                next = message.offset();
+                is_over = self.is_over(stop);
+                if !is_over {
+                    self.take(message, &letter);
+                    next += 1;
+                }
+                !is_over
+            });
+            match read {
+                Ok(_) if !is_over => next = span.end.0,
+                // A reader that is to stop gives up at the first trouble.
+                Err(error) if !stop.is_given() => self.failure = self.failure.take().or(Some(error)),
+                _ => {}
             }
-            self.take(message, &letter);
-            true
-        })?;
-        self.next.insert(span.partition.0, stopped_at.unwrap_or(span.end.0));
-        Ok(())
+        }
+        self.next.insert(span.partition.0, next);
     }
 
     fn take(&mut self, message: &BorrowedMessage<'_>, letter: &Letter) {
@@ -224,9 +225,8 @@ impl<'a> Progress<'a> {
                     if self.args.output.format() == OutputFormat::Json {
                         let line = json!({"kind": "redriven", "letter": format!("{partition}@{offset}"), "topic": self.target.name,
                             "partition": to_partition.0, "offset": to_offset.0});
-                        let written = writeln!(std::io::stdout().lock(), "{line}");
-                        if let Err(error) = written {
-                            self.failure.get_or_insert(error.into());
+                        if let Err(error) = writeln!(std::io::stdout(), "{line}") {
+                            self.failure.get_or_insert(stdout_error(error).into());
                         }
                     }
                 }
@@ -240,8 +240,8 @@ impl<'a> Progress<'a> {
         }
     }
 
-    fn finish(&mut self) -> anyhow::Result<()> {
-        let Some(sender) = &self.sender else { return Ok(()) };
+    fn finish(&mut self) {
+        let Some(sender) = &self.sender else { return };
         let outcomes = sender.finish();
         self.note(outcomes);
         if let Some((partition, offset)) = self.in_flight.first()
@@ -253,43 +253,44 @@ impl<'a> Progress<'a> {
         for (partition, offset) in &self.in_flight {
             self.next.entry(*partition).and_modify(|next| *next = (*next).min(*offset));
         }
-        Ok(())
     }
 
-    fn report(mut self, format: OutputFormat, screen: Screen, stop: &Stop) -> anyhow::Result<ExitCode> {
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        if format == OutputFormat::Json {
-            for (reason, counts) in &self.counts {
-                let mut line = json!({"kind": "reason", "reason": reason});
-                if let (Some(line), Ok(serde_json::Value::Object(counts))) = (line.as_object_mut(), serde_json::to_value(counts)) {
-                    line.extend(counts);
-                }
-                writeln!(out, "{line}")?;
-            }
-            for (partition, offset) in &self.next {
-                writeln!(
-                    out,
-                    "{}",
-                    json!({"kind": "next", "partition": partition, "offset": offset, "from": format!("{partition}@{offset}")})
-                )?;
-            }
-            out.flush()?;
-        } else {
-            self.table().write(&mut out, screen, format)?;
-        }
+    /// Prints what was done, and says where to go on, whether or not somebody reads stdout.
+    ///
+    /// # Errors
+    /// What ended it before its time.
+    fn report(mut self, format: OutputFormat, screen: Screen, interrupt: &Interrupt) -> anyhow::Result<ExitCode> {
+        let printed = self.print(format, screen);
         self.explain();
         let from: String = self.next.iter().map(|(partition, offset)| format!(" --from {partition}@{offset}")).collect();
         let (target, sent) = (self.target.name, self.sent);
         if self.sender.is_none() {
             say!("to send back to {target}: {sent}; nothing was sent, --execute does it");
-            return Ok(ExitCode::SUCCESS);
+        } else {
+            say!("sent back to {target}: {}; to go on behind them:{from}", self.acknowledged);
         }
-        say!("sent back to {target}: {}; to go on behind them:{from}", self.acknowledged);
-        match self.failure.take() {
-            Some(failure) => Err(failure),
-            None if stop.is_given() => Err(anyhow!("it was stopped before the end; go on with the places above")),
-            None => Ok(ExitCode::SUCCESS),
+        self.failure.take().map_or(Ok(()), Err)?;
+        printed?;
+        Ok(interrupt.ended_early().unwrap_or(ExitCode::SUCCESS))
+    }
+
+    fn print(&self, format: OutputFormat, screen: Screen) -> anyhow::Result<()> {
+        let mut out = BufWriter::new(Finding);
+        if format != OutputFormat::Json {
+            return Ok(self.table().write(&mut out, screen, format)?);
         }
+        for (reason, counts) in &self.counts {
+            let mut line = json!({"kind": "reason", "reason": reason});
+            if let (Some(line), Ok(serde_json::Value::Object(counts))) = (line.as_object_mut(), serde_json::to_value(counts)) {
+                line.extend(counts);
+            }
+            writeln!(out, "{line}")?;
+        }
+        for (partition, offset) in &self.next {
+            let from = format!("{partition}@{offset}");
+            writeln!(out, "{}", json!({"kind": "next", "partition": partition, "offset": offset, "from": from}))?;
+        }
+        Ok(out.flush()?)
     }
 
     /// Says why letters are not sent, each reason once.

@@ -8,7 +8,7 @@ use clap::Args;
 use tollgate_recordings::CaptureWriter;
 use tollgate_recordings::evaluate::Sinks;
 
-use crate::commands::shared::{UsageError, check_output};
+use crate::commands::shared::{UsageError, check_output, create_output};
 
 /// The path that stands for stdout.
 const STDOUT: &str = "-";
@@ -85,6 +85,5 @@ fn writer(option: &str, path: &Path) -> anyhow::Result<Box<dyn Write>> {
     if is_stdout(path) {
         return Ok(Box::new(io::stdout()));
     }
-    let file = std::fs::File::create(path).with_context(|| format!("{option} {}: cannot be written", path.display()))?;
-    Ok(Box::new(BufWriter::new(file)))
+    Ok(Box::new(BufWriter::new(create_output(option, path, &[])?)))
 }

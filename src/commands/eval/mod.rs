@@ -3,6 +3,7 @@
 
 mod counting;
 
+use std::cell::Cell;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,10 +15,10 @@ use tollgate_core::decide::policy::Policy;
 
 use tollgate_config::settings::Settings;
 use tollgate_recordings::evaluate::{Counting, Evaluated, Evaluation, digest, fold};
-use tollgate_recordings::{Decider, Format, LocalAbuse, ParallelReader, Reader, open};
+use tollgate_recordings::{Decider, Format, LineFault, LocalAbuse, ParallelReader, Reader, open};
 
 use crate::commands::shared::recorded::{redacted, report, tell_topics};
-use crate::commands::shared::{Interrupt, LiveLine, REJECTED, apply_controls, process, shown, wrong};
+use crate::commands::shared::{Finding, Interrupt, LiveLine, REJECTED, apply_controls, is_reader_gone, process, shown, wrong};
 use counting::CountingArgs;
 
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -47,7 +48,8 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
         return count_again(args, path, settings);
     }
     let interrupt = Interrupt::watch()?;
-    let lines = interrupt.input(open(args.file.as_deref().unwrap_or(Path::new("-")))?)?;
+    let lines = open(args.file.as_deref().unwrap_or(Path::new("-")))?;
+    let lines = interrupt.input(lines)?;
     settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
     let runtime = process::runtime()?;
     let _entered = runtime.enter();
@@ -58,14 +60,15 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
     let servers = process::waited_servers(&settings.policy)?;
     let (reader, topic) = (Reader::new(args.format), &settings.kafka.topics.events);
     let new_decider = || Decider::new(Arc::clone(&policy), Arc::clone(&servers));
-    let rejected = if args.digest {
+    let rejected = Cell::new(refused);
+    let outcome = if args.digest {
         let show = LiveLine::lines();
         let parallel_reader = ParallelReader { input: lines, reader, topic, event_bytes_max: policy.limits().event_bytes_max, show };
         if refused > 0 {
             say!("tollgate: --controls: {refused} lines hold no control, so that there is no digest of verdicts under them; mend them");
             return Ok(ExitCode::from(REJECTED));
         }
-        print_digest(parallel_reader, new_decider, &policy)?
+        print_digest(parallel_reader, new_decider, &policy, &rejected)
     } else {
         let counting = args.counting.is_asked_for().then(|| args.counting(settings, &controls)).transpose()?;
         let verdicts: Box<dyn Write> = if args.counting.takes_stdout() {
@@ -73,11 +76,13 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
         } else {
             Box::new(BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock()))
         };
-        let evaluated = Evaluation::new(topic, new_decider(), counting).run(lines, reader, verdicts, &mut report)?;
-        say_redacted(evaluated.redacted, &policy);
-        rejected_by(evaluated)
+        let evaluated = Evaluation::new(topic, new_decider(), counting).run(lines, reader, verdicts, &mut counted(&rejected));
+        evaluated.map(|evaluated| {
+            say_redacted(evaluated.redacted, &policy);
+            say_found(&evaluated);
+        })
     };
-    Ok(interrupt.ended_early().unwrap_or_else(|| exit_code(refused + rejected)))
+    exit_code(outcome, &rejected, &interrupt)
 }
 
 /// Says how many records are redacted, if a part of the policy reads what they have lost.
@@ -87,12 +92,11 @@ fn say_redacted(records: u64, policy: &Policy) {
     }
 }
 
-/// Says what was not counted and which threads begin within a turn, and returns how many lines were rejected.
-fn rejected_by(evaluated: Evaluated) -> u64 {
+/// Says what was not counted and which threads begin within a turn.
+fn say_found(evaluated: &Evaluated) {
     let (count, named) = evaluated.cut_turns.found();
     say_cut_turns(count, &named);
     evaluated.uncounted.iter().for_each(|sentence| say!("tollgate: {sentence}"));
-    evaluated.rejected
 }
 
 /// Says how many threads begin within a turn, and names some of them.
@@ -110,16 +114,35 @@ fn say_cut_turns(count: u64, named: &[&str]) {
     );
 }
 
-fn exit_code(rejected: u64) -> ExitCode {
-    if rejected > 0 { ExitCode::from(REJECTED) } else { ExitCode::SUCCESS }
+/// Reports rejected lines, and counts them.
+fn counted(rejected: &Cell<u64>) -> impl FnMut(u64, &LineFault) -> anyhow::Result<()> {
+    |number, fault| {
+        rejected.set(rejected.get() + 1);
+        report(number, fault)
+    }
 }
 
-/// Prints one digest over all verdicts, and returns how many lines were rejected.
-fn print_digest(parallel_reader: ParallelReader<'_>, new_decider: impl Fn() -> Decider, policy: &Policy) -> anyhow::Result<u64> {
+/// Returns the exit code. A line that was rejected stays rejected though the reader of stdout has gone.
+fn exit_code(outcome: anyhow::Result<()>, rejected: &Cell<u64>, interrupt: &Interrupt) -> anyhow::Result<ExitCode> {
+    let code = if rejected.get() > 0 { ExitCode::from(REJECTED) } else { ExitCode::SUCCESS };
+    match outcome {
+        Err(error) if rejected.get() > 0 && is_reader_gone(&error) => Ok(code),
+        outcome => outcome.map(|()| interrupt.ended_early().unwrap_or(code)),
+    }
+}
+
+/// Prints one digest over all verdicts.
+fn print_digest(
+    parallel_reader: ParallelReader<'_>,
+    new_decider: impl Fn() -> Decider,
+    policy: &Policy,
+    rejected: &Cell<u64>,
+) -> anyhow::Result<()> {
     let digested = digest(parallel_reader, new_decider)?;
     tell_topics(&digested.topics);
+    let mut report = counted(rejected);
     digested.faults.iter().try_for_each(|(number, fault)| report(*number, fault))?;
-    writeln!(io::stdout(), "{}", digested.verdicts.digest())?;
+    writeln!(Finding, "{}", digested.verdicts.digest())?;
     say_redacted(digested.redacted, policy);
     say_cut_turns(digested.cut_threads, &[]);
     if digested.displaced > 0 {
@@ -128,17 +151,17 @@ fn print_digest(parallel_reader: ParallelReader<'_>, new_decider: impl Fn() -> D
             digested.displaced
         );
     }
-    Ok(digested.faults.len() as u64)
+    Ok(())
 }
 
 /// Counts a captured signals topic.
 fn count_again(args: &EvalArgs, path: &Path, settings: &Settings) -> anyhow::Result<ExitCode> {
     let sinks = args.counting.create(&[path])?;
     let rules = Arc::new(settings.abuse.rules.clone());
-    let interrupt = Interrupt::watch()?;
-    let counted = fold(interrupt.input(open(path)?)?, &settings.kafka.topics.signals, &rules, sinks, &mut report)?;
-    let rejected = rejected_by(counted);
-    Ok(interrupt.ended_early().unwrap_or_else(|| exit_code(rejected)))
+    let lines = open(path)?;
+    let (interrupt, rejected) = (Interrupt::watch()?, Cell::new(0));
+    let folded = fold(interrupt.input(lines)?, &settings.kafka.topics.signals, &rules, sinks, &mut counted(&rejected));
+    exit_code(folded.map(|folded| say_found(&folded)), &rejected, &interrupt)
 }
 
 impl EvalArgs {

@@ -14,7 +14,7 @@ use tollgate_passport::{Passport, PassportFault, SchemaFault, check_schema};
 
 use super::suggest::suggest;
 use crate::commands::shared::passport::{Explanation, explain, fault_lines};
-use crate::commands::shared::{now_ms, read_input};
+use crate::commands::shared::{Finding, now_ms, read_input};
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
@@ -123,9 +123,9 @@ pub(super) fn execute(args: &CheckArgs, policy: &PolicySettings) -> anyhow::Resu
     let name = if is_stdin(&args.file) { "the passport".to_owned() } else { args.file.display().to_string() };
     let is_text = args.format.map_or_else(|| std::io::stdout().is_terminal(), |format| format == Format::Text);
     if is_text {
-        std::io::stdout().write_all(findings.as_text(&name).as_bytes())?;
+        Finding.write_all(findings.as_text(&name).as_bytes())?;
     } else {
-        writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&findings)?)?;
+        writeln!(Finding, "{}", serde_json::to_string_pretty(&findings)?)?;
         say!("{}", findings.summary(&name));
     }
     let is_open = args.strict && (findings.formal() > 0 || findings.remarks.iter().any(|remark| remark.runs_anything || remark.is_unknown));

@@ -14,7 +14,7 @@ use tollgate_operations::replay::{Ended, Replay, Target, TargetSettings, TopicSo
 use tollgate_recordings::Format;
 use tollgate_recordings::replay::{FileOptions, FileSource, Overview, Pace, Progress, Rewriter, Source, check_file, read_rate, read_speed};
 
-use crate::commands::shared::{Interrupt, read_duration, start_quiet_logging, wrong};
+use crate::commands::shared::{Finding, Interrupt, read_duration, start_quiet_logging, wrong};
 use report::{write_overview, write_report};
 use tollgate_operations::Topics;
 use tollgate_operations::capture::topic_of;
@@ -105,7 +105,7 @@ pub(super) fn execute(args: &ReplayArgs, settings: Settings) -> anyhow::Result<E
     if args.dry_run {
         let overview = Overview::of(&mut *args.open(&settings, &behind)?, &args.rewriter(&settings), Some(&mut report_fault))?;
         args.check(&overview)?;
-        write_overview(&overview, &mut std::io::stdout(), args.pace(), args.multiply, &args.to)?;
+        write_overview(&overview, &mut Finding, args.pace(), args.multiply, &args.to)?;
         return Ok(if overview.faults > 0 { ExitCode::from(PARTLY) } else { ExitCode::SUCCESS });
     }
     let partitions = args.check_source(&settings, is_stdin)?;
@@ -165,7 +165,7 @@ impl ReplayArgs {
         if report.records == 0 && outcome.is_ok() && interrupted.is_none() && self.progress.as_ref().is_some_and(|path| path.exists()) {
             say!("tollgate: --progress: everything was acknowledged before; remove the file to begin anew");
         }
-        write_report(&report, &mut std::io::stdout(), self.json)?;
+        write_report(&report, &mut Finding, self.json)?;
         saved?;
         if interrupted.is_some() || outcome.is_err() {
             match &self.progress {

@@ -48,8 +48,8 @@ pub(super) use controls_file::apply_controls;
 pub(super) use hints::{Hints, quoted};
 pub(super) use interrupt::Interrupt;
 pub(super) use output::{
-    Column, DIM, LiveLine, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, bytes, check_output, clock, count, create_output, fit,
-    now_ms, number, read_duration, read_since, read_until, seconds, shown, stamp, style_of, text,
+    Column, DIM, Finding, LiveLine, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, bytes, check_output, clock, count, create_output,
+    fit, is_reader_gone, now_ms, number, read_duration, read_since, read_until, seconds, shown, stamp, stdout_error, style_of, text,
 };
 pub(super) use ready::Readiness;
 pub(super) use subject::{Resolved, SubjectArgs, SubjectParser, fault_of_id, read_id, resolve};

@@ -14,6 +14,7 @@ use tollgate_core::event::record::{Offset, Partition};
 
 use super::lookup::look_up;
 use super::{ThreadArgs, read_id, warn_of_other_owner};
+use crate::commands::shared::Finding;
 use tollgate_operations::{Outgoing, Topic, Topics, publish};
 
 #[derive(Debug, Args)]
@@ -85,7 +86,7 @@ pub(super) fn execute(args: &ResetArgs, kafka: &KafkaSettings) -> anyhow::Result
 
 fn print(topic: Topic<'_>, partition: Partition, offset: Option<Offset>, reset: &Reset<'_>) -> anyhow::Result<()> {
     let report = Report { topic: topic.name, partition: partition.0, offset: offset.map(|offset| offset.0), event: reset };
-    Ok(writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&report)?)?)
+    Ok(writeln!(Finding, "{}", serde_json::to_string_pretty(&report)?)?)
 }
 
 impl<'a> Reset<'a> {

@@ -15,7 +15,7 @@ use tokio::sync::mpsc::unbounded_channel;
 
 use tollgate_config::settings::Settings;
 
-use crate::commands::shared::{OutputArgs, OutputFormat, Screen, process};
+use crate::commands::shared::{Finding, OutputArgs, OutputFormat, Screen, process};
 use tollgate_worker::logging::start_logging;
 
 use fullscreen::{Fullscreen, read_keys};
@@ -89,15 +89,13 @@ async fn look_once(source: &mut Source, args: &TopArgs, screen: Screen, format: 
     let _before = source.view(NAMES).await?;
     tokio::time::sleep(Duration::from_secs(args.interval)).await;
     let view = source.view(NAMES).await?;
-    let mut out = std::io::stdout().lock();
     if format == OutputFormat::Json {
-        writeln!(out, "{}", serde_json::to_string(&view)?)?;
+        writeln!(Finding, "{}", serde_json::to_string(&view)?)?;
     } else {
         for line in view.lines(screen, screen.size().0, format == OutputFormat::Wide) {
-            writeln!(out, "{line}")?;
+            writeln!(Finding, "{line}")?;
         }
     }
-    out.flush()?;
     // A worker of which nothing is known may be down.
     let is_known = view.workers.iter().all(|worker| worker.error.is_none());
     Ok(if is_known { ExitCode::SUCCESS } else { ExitCode::FAILURE })

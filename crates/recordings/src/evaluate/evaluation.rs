@@ -9,7 +9,7 @@ use tollgate_core::decide::deciding::{Outcome, VerdictBuffer};
 use tollgate_core::event::decode::too_large;
 use tollgate_core::event::record::Record;
 
-use crate::{Captured, Decider, Input, Line, LineFault, LocalAbuse, Order, Reader, read_line, unreadable_from_here};
+use crate::{Captured, Decider, Input, Line, LocalAbuse, Order, Reader, read_line, unreadable_from_here};
 
 use super::sinks::InForce;
 use super::{CutTurns, Report, Sinks};
@@ -23,7 +23,6 @@ pub struct Evaluation<'s> {
     order: Order,
     out: VerdictBuffer,
     cut_turns: CutTurns,
-    rejected: u64,
     redacted: u64,
     counting: Option<Counting>,
     /// The topic of the first record, where signals are counted: they are of one topic.
@@ -48,8 +47,6 @@ impl Counting {
 /// The result of an evaluation.
 #[derive(Debug)]
 pub struct Evaluated {
-    /// How many lines were rejected.
-    pub rejected: u64,
     /// How many records have stand-ins in place of their contents.
     pub redacted: u64,
     /// A sentence for everything that was not counted.
@@ -63,7 +60,7 @@ impl<'s> Evaluation<'s> {
     #[must_use]
     pub fn new(topic: &'s str, decider: Decider, counting: Option<Counting>) -> Self {
         let (order, out, cut_turns) = (Order::default(), VerdictBuffer::default(), CutTurns::default());
-        Self { topic, decider, order, out, cut_turns, rejected: 0, redacted: 0, counting, source: None }
+        Self { topic, decider, order, out, cut_turns, redacted: 0, counting, source: None }
     }
 
     /// Evaluates every line.
@@ -83,11 +80,11 @@ impl<'s> Evaluation<'s> {
                 Ok(Line::Whole) if line.trim_ascii().is_empty() => {}
                 Ok(Line::Whole) => match reader.read(&line) {
                     Ok(captured) => self.evaluate(number, &captured, &mut verdicts, report)?,
-                    Err(fault) => self.reject(number, &fault, report)?,
+                    Err(fault) => report(number, &fault)?,
                 },
-                Ok(Line::TooLong) => self.reject(number, &too_large(format!("more than {bytes_max} bytes")).into(), report)?,
+                Ok(Line::TooLong) => report(number, &too_large(format!("more than {bytes_max} bytes")).into())?,
                 Err(error) => {
-                    self.reject(number, &unreadable_from_here(&error), report)?;
+                    report(number, &unreadable_from_here(&error))?;
                     break;
                 }
             }
@@ -98,12 +95,12 @@ impl<'s> Evaluation<'s> {
             local_abuse.tick(&mut in_force)?;
             uncounted = in_force.sinks.finish()?;
         }
-        Ok(Evaluated { rejected: self.rejected, redacted: self.redacted, uncounted, cut_turns: self.cut_turns })
+        Ok(Evaluated { redacted: self.redacted, uncounted, cut_turns: self.cut_turns })
     }
 
     fn evaluate(&mut self, number: u64, captured: &Captured<'_>, verdicts: &mut impl Write, report: Report<'_>) -> anyhow::Result<()> {
         if let Err(fault) = self.order.note(captured, self.topic) {
-            return self.reject(number, &fault, report);
+            return report(number, &fault);
         }
         self.redacted += u64::from(captured.is_redacted);
         let offset = i64::try_from(number - 1)?;
@@ -113,7 +110,7 @@ impl<'s> Evaluation<'s> {
             anyhow::Ok(outcome)
         })?;
         match &outcome {
-            Outcome::DeadLetter(rejection) => self.reject(number, &rejection.clone().into(), report)?,
+            Outcome::DeadLetter(rejection) => report(number, &rejection.clone().into())?,
             Outcome::Verdict { event_type, .. } | Outcome::Boundary(event_type) => self.cut_turns.note(&self.out.thread_id, *event_type),
         }
         if !outcome.is_published() {
@@ -129,10 +126,5 @@ impl<'s> Evaluation<'s> {
         let source = self.source.get_or_insert_with(|| record.topic.to_owned());
         ensure!(source == record.topic, "found records of the topics {source} and {}; signals are of one topic", record.topic);
         local_abuse.event((record.partition, record.offset), record.timestamp_ms, &self.out.signals, in_force)
-    }
-
-    fn reject(&mut self, number: u64, fault: &LineFault, report: Report<'_>) -> anyhow::Result<()> {
-        self.rejected += 1;
-        report(number, fault)
     }
 }

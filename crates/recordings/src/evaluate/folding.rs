@@ -13,13 +13,13 @@ use super::{CutTurns, Evaluated, Report, Sinks};
 /// The longest line of a captured signals record, in bytes. A record holds the signals of one poll of a member.
 const LINE_BYTES_MAX: usize = 64 << 20;
 
-/// Counts every line, and returns how many lines were rejected.
+/// Counts every line, and reports those that are rejected.
 ///
 /// # Errors
 /// A result cannot be written, or there are too many partitions.
 pub fn fold(mut lines: Input, topic: &str, rules: &Arc<AbuseRules>, mut sinks: Sinks, report: Report<'_>) -> anyhow::Result<Evaluated> {
     let mut reader = Reader::new(Format::Envelope);
-    let (mut order, mut partitions, mut line, mut rejected) = (Order::default(), Partitions::<Abuse>::default(), Vec::new(), 0);
+    let (mut order, mut partitions, mut line) = (Order::default(), Partitions::<Abuse>::default(), Vec::new());
     for number in 1_u64.. {
         let read = match read_line(&mut lines, &mut line, LINE_BYTES_MAX) {
             Ok(Line::End) => break,
@@ -31,7 +31,6 @@ pub fn fold(mut lines: Input, topic: &str, rules: &Arc<AbuseRules>, mut sinks: S
             }
             Err(error) => {
                 report(number, &unreadable_from_here(&error))?;
-                rejected += 1;
                 break;
             }
         };
@@ -46,11 +45,10 @@ pub fn fold(mut lines: Input, topic: &str, rules: &Arc<AbuseRules>, mut sinks: S
             Err(fault) => Some(fault),
         };
         if let Some(fault) = fault {
-            rejected += 1;
             report(number, &fault)?;
         }
     }
-    Ok(Evaluated { redacted: 0, rejected, uncounted: sinks.finish()?, cut_turns: CutTurns::default() })
+    Ok(Evaluated { redacted: 0, uncounted: sinks.finish()?, cut_turns: CutTurns::default() })
 }
 
 /// Returns the fault of a record that holds no signals.

@@ -47,9 +47,15 @@ impl Sinks {
         for out in [self.alerts.as_mut(), self.controls.as_mut()].into_iter().flatten() {
             out.flush()?;
         }
-        self.signals.map_or(Ok(()), |signals| signals.finish().map(drop))?;
+        self.signals.map_or(Ok(()), |signals| signals.finish().map(drop).map_err(named))?;
         Ok(self.uncounted.sentences().collect())
     }
+}
+
+/// Names the option of an error. The error of a reader of stdout that has gone stays, since it decides the exit code.
+fn named(error: io::Error) -> io::Error {
+    let text = || format!("--signals-out: cannot be written to its end, and holds a part: {error}");
+    if error.kind() == io::ErrorKind::BrokenPipe { error } else { io::Error::new(error.kind(), text()) }
 }
 
 /// Writes a record as a line, `{"key": "…", "value": {…} or null}`.
@@ -74,7 +80,7 @@ pub(super) struct InForce {
 impl Follower for InForce {
     fn follow(&mut self, record: &Record<'_>, folded: Folded) -> anyhow::Result<()> {
         if let Some(signals) = &mut self.sinks.signals {
-            signals.append(|out| write_envelope(record, false, out))?;
+            signals.append(|out| write_envelope(record, false, out)).map_err(named)?;
         }
         for control in &folded.controls {
             let applied = self.controls.apply(Some(control.key.as_bytes()), control.value.as_deref());

@@ -1,18 +1,79 @@
-//! Files that commands write beside what they print.
+//! Where commands write: to stdout, and to files beside it. An error of writing names the place.
 
 use std::fs::{File, metadata};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 
+/// stdout, for a result that is known as a whole before it is printed. If the reader has gone, the bytes count as written: the command says the
+/// rest on stderr, and ends with the exit code of its result.
+#[derive(Debug)]
+pub(crate) struct Finding;
+
+impl Write for Finding {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        passed(io::stdout().write(bytes), bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        passed(io::stdout().flush(), ())
+    }
+}
+
+fn passed<T>(written: io::Result<T>, unread: T) -> io::Result<T> {
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(unread),
+        written => written.map_err(stdout_error),
+    }
+}
+
+/// Returns an error of writing to stdout that names stdout. The error of a reader that has gone stays, since it decides the exit code.
+pub(crate) fn stdout_error(error: io::Error) -> io::Error {
+    if error.kind() == ErrorKind::BrokenPipe { error } else { io::Error::new(error.kind(), format!("stdout: cannot be written: {error}")) }
+}
+
+/// Returns whether a command failed because the reader of its output has gone. Files and connections name themselves in their errors.
+pub(crate) fn is_reader_gone(error: &anyhow::Error) -> bool {
+    let is_alone = error.chain().nth(1).is_none();
+    is_alone
+        && error.downcast_ref::<io::Error>().is_some_and(|error| error.raw_os_error().is_some() && error.kind() == ErrorKind::BrokenPipe)
+}
+
+/// A file that an option names.
+#[derive(Debug)]
+pub(crate) struct OutputFile {
+    file: File,
+    /// The option and the file.
+    name: String,
+}
+
+impl OutputFile {
+    fn named(&self, error: &io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: cannot be written to its end, and holds a part: {error}", self.name))
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes).map_err(|error| self.named(&error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush().map_err(|error| self.named(&error))
+    }
+}
+
 /// Makes the file that an option names, and empties it if it is there, unless it is one of those that the command reads.
 ///
 /// # Errors
 /// It is one of these, or it cannot be written.
-pub(crate) fn create(option: &str, path: &Path, reads: &[&Path]) -> anyhow::Result<File> {
+pub(crate) fn create(option: &str, path: &Path, reads: &[&Path]) -> anyhow::Result<OutputFile> {
     check(option, path, reads)?;
-    File::create(path).with_context(|| format!("{option} {}: cannot be written", path.display()))
+    let name = format!("{option} {}", path.display());
+    let file = File::create(path).with_context(|| format!("{name}: cannot be written"))?;
+    Ok(OutputFile { file, name })
 }
 
 /// Checks that an option names none of the files that the command reads, whatever the file is called there.

@@ -1,6 +1,6 @@
 //! What commands print on a terminal and what in a pipe: colour, width, tables, and times as people read them.
 //!
-//! Data goes to stdout, and a reader that has gone is no failure: nothing here panics, and every write returns its error.
+//! Data goes to stdout: nothing here panics, and every write returns its error.
 
 mod file;
 mod live;
@@ -14,7 +14,7 @@ use anstyle::{AnsiColor, Style};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-pub(crate) use file::{check as check_output, create as create_output};
+pub(crate) use file::{Finding, check as check_output, create as create_output, is_reader_gone, stdout_error};
 pub(crate) use live::LiveLine;
 pub(crate) use table::{Column, Table, number, text};
 pub(crate) use text::{fit, shown};
@@ -72,7 +72,7 @@ impl OutputArgs {
         lines: impl IntoIterator<Item = L>,
         table: impl FnOnce(OutputFormat) -> Table,
     ) -> anyhow::Result<()> {
-        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut out = BufWriter::new(Finding);
         let format = self.format();
         if format != OutputFormat::Json {
             return Ok(table(format).write(&mut out, screen, format)?);

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
 use tollgate_config::settings::Settings;
 use tollgate_config::{ConfigError, Document, load};
 use tollgate_core::settings::Section;
 
-use super::{OutputFormat, Screen, UsageError, create_output};
+use super::{Finding, OutputFormat, Screen, UsageError, create_output};
 use find::find;
 use junit::junit;
 pub(crate) use report::{Difference, Failure, Outcome, percent};
@@ -187,11 +187,10 @@ fn write<T: Tested, R: Reach<T>>(
     screen: Screen,
 ) -> anyhow::Result<bool> {
     if let Some(path) = &args.junit {
-        let mut file = create_output("--junit", path, reads)?;
-        file.write_all(junit(report).as_bytes()).with_context(|| format!("--junit {}: cannot be written", path.display()))?;
+        create_output("--junit", path, reads)?.write_all(junit(report).as_bytes())?;
     }
     let is_covered = args.coverage || args.coverage_min.is_some();
-    let mut out = io::stdout().lock();
+    let mut out = Finding;
     if args.json || args.output == Some(OutputFormat::Json) {
         report.write_json(&mut out)?;
         if is_covered {
