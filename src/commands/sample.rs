@@ -1,18 +1,15 @@
 //! `tollgate sample`: the bundled sample, played against running workers as an orchestrator would play it.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 
 use tollgate_config::settings::Settings;
-use tollgate_worker::Stop;
-use tollgate_worker::health::Health;
 
 use crate::commands::shared::console::Console;
 use crate::commands::shared::sample::{Play, Script};
-use crate::commands::shared::{Screen, process, start_quiet_logging};
+use crate::commands::shared::{Interrupt, Screen, start_quiet_logging};
 
 #[derive(Debug, Args)]
 pub(super) struct SampleArgs {
@@ -28,15 +25,9 @@ pub(super) fn execute(args: &SampleArgs, settings: Settings, screen: Screen) -> 
     start_quiet_logging(settings.log.clone(), "error")?;
     let script = if args.abuse { Script::Offender } else { Script::Fleet };
     let play = (script, Play::OnNewThreads(args.every.map(Duration::from_secs)));
-    let (health, stop) = (Arc::new(Health::default()), Stop::default());
-    let runtime = process::runtime()?;
-    let outcome = runtime.block_on(async {
-        process::watch_signals(&health, &stop)?;
-        let watched = stop.clone();
-        tokio::task::spawn_blocking(move || Console::new(&settings.kafka, screen, Some(play), true)?.run(&watched)).await??;
-        Ok(process::stopped(&health))
-    });
-    // What ends with the runtime ends because of this.
-    stop.give();
-    outcome
+    let console = Console::new(&settings.kafka, screen, Some(play), true)?;
+    let interrupt = Interrupt::watch()?;
+    console.run(&interrupt.stop)?;
+    // A sample that is played again and again has no end of its own.
+    Ok(interrupt.exit_code().filter(|_| args.every.is_none()).unwrap_or(ExitCode::SUCCESS))
 }

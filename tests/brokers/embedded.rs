@@ -140,3 +140,17 @@ fn a_verdict_on_the_events_topic_multiplies_nothing() {
     assert_eq!(class, Some(b"value_is_a_verdict".as_slice()));
     assert!(next(&dead_letters, QUIET).is_none());
 }
+
+/// A pardon whose wait is interrupted stands in the log all the same, and the command says so.
+#[test]
+fn an_interrupted_pardon_is_requested() {
+    let config = temporary("admin: null");
+    let mut command = tollgate();
+    let worker = Process::start(command.args(["dev", "--port", "0", "--config"]).arg(config.path()));
+    let brokers = brokers_of(&worker);
+    let mut pardon = Process::start(tollgate().args(["abuse", "pardon", "user:x", "--wait", "60s", "-b", &brokers]));
+    assert!(next(&reader(&brokers, "tollgate.signals"), TIME_MAX).is_some(), "{}", pardon.said());
+    pardon.interrupt();
+    assert_eq!(pardon.wait().code(), Some(130), "{}", pardon.said());
+    assert!(pardon.said().contains("requested, and not known to be obeyed"), "{}", pardon.said());
+}

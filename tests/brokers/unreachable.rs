@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::ExitStatusExt as _;
 
 use openssl::asn1::Asn1Time;
 use openssl::ec::{EcGroup, EcKey};
@@ -12,7 +13,7 @@ use openssl::ssl::{SslAcceptor, SslMethod};
 use openssl::x509::{X509, X509NameBuilder};
 
 use super::process::Process;
-use crate::support::{run, tollgate};
+use crate::support::{run, temporary, tollgate};
 use tollgate_testkit::TIME_MAX;
 
 /// Starts a server that treats every connection like this, and returns its address.
@@ -139,5 +140,21 @@ fn every_command_says_why_it_reaches_no_broker() {
         assert_eq!(lines.len(), 2, "{}", ran.stderr);
         assert!(lines[0].contains("cannot be reached") && lines[0].contains("Connection refused"), "{}", ran.stderr);
         assert!(lines[1].contains("do not answer") && lines[1].contains("Connection refused"), "{}", ran.stderr);
+    }
+}
+
+/// Ctrl-C ends every command that waits for brokers, at once and as it ends any other process.
+#[test]
+fn a_signal_ends_the_wait_of_every_command() {
+    let (address, policy) =
+        (refused(), temporary("tool_loop_guardrails: {same_tool_failure_halt_after: 3, same_tool_failure_warn_after: 2}\n"));
+    let diff = ["diff", "--policy", policy.path().to_str().unwrap(), "topic:agent.events"];
+    let commands: [&[&str]; 6] =
+        [&["abuse", "pardon", "user:x"], &["abuse", "resume", "safety-stop-user"], &["capture"], &["dlq", "redrive"], &["sample"], &diff];
+    for arguments in commands {
+        let mut waiting = Process::start(tollgate().args(arguments).args(["-b", &address]));
+        waiting.line(&["cannot be reached", "trying for"]);
+        waiting.interrupt();
+        assert_eq!(waiting.wait().signal(), Some(2), "{arguments:?}: {}", waiting.said());
     }
 }

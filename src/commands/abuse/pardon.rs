@@ -67,9 +67,8 @@ struct Pardoned<'a> {
 }
 
 pub(super) fn execute(args: &PardonArgs, settings: &Settings, hints: &Hints) -> anyhow::Result<ExitCode> {
-    let interrupt = Interrupt::watch()?;
     let one = args.one(settings)?;
-    let topics = Topics::new(&settings.kafka)?.stopped_by(&interrupt.stop);
+    let topics = Topics::new(&settings.kafka)?;
     let (signals, before) = (topics.find(TopicRole::Signals)?, switches::read(&topics)?);
     let subjects = match (one, args.rule.as_deref()) {
         (None, Some(rule)) => Pardoned { keys: all_of(rule, &before, settings, now_ms())?, rule: Some(rule) },
@@ -84,11 +83,20 @@ pub(super) fn execute(args: &PardonArgs, settings: &Settings, hints: &Hints) -> 
         ensure!(args.yes, "--rule: {count} subjects are suspended by rule {rule}; add --yes to pardon them all");
         say!("pardoning {count} subjects that rule {rule} has suspended");
     }
+    let interrupt = Interrupt::watch()?;
+    let topics = topics.stopped_by(&interrupt.stop);
     let stage = StageView::before(settings, &topics, args.wait, &interrupt)?;
     let places = send(settings, signals, &subjects.keys)?;
     let keys: Vec<_> = subjects.keys.iter().map(ToString::to_string).collect();
-    let obeyed = stage.await_obeyed(&places, &keys);
-    let after = switches::read(&topics)?;
+    let mut obeyed = stage.await_obeyed(&places, &keys);
+    let after = match switches::read(&topics) {
+        // The requests stand in the log, and their outcome is not known.
+        Err(_) if interrupt.stop.is_given() => {
+            obeyed.fill(false);
+            before.clone()
+        }
+        after => after?,
+    };
     let outcomes = subjects.outcomes(&obeyed, &before, &after);
     if args.output.format() == OutputFormat::Json {
         print(signals, &subjects.keys, &places, &outcomes)?;

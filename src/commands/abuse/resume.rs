@@ -31,9 +31,8 @@ pub(crate) struct ResumeArgs {
 }
 
 pub(super) fn execute(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> anyhow::Result<ExitCode> {
-    let interrupt = Interrupt::watch()?;
     let rule = known_rule(&args.rule, &settings.abuse.rules)?;
-    let topics = Topics::new(&settings.kafka)?.stopped_by(&interrupt.stop);
+    let topics = Topics::new(&settings.kafka)?;
     let signals = topics.find(TopicRole::Signals)?;
     let value = Request::Resume(rule.to_owned()).to_value();
     // A rule is paused in each partition for itself. A key belongs on one partition, so that the requests have none.
@@ -42,6 +41,8 @@ pub(super) fn execute(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> 
         .into_iter()
         .map(|partition| Outgoing { topic: signals.name, partition: Some(partition), key: None, value: Some(&value), what: "the request" })
         .collect();
+    let interrupt = Interrupt::watch()?;
+    let topics = topics.stopped_by(&interrupt.stop);
     let stage = StageView::before(settings, &topics, args.wait, &interrupt)?;
     let places = publish_all(&settings.kafka, &outgoing)?;
     // A partition in which it was not paused raises no alert. One that does has read the request as soon as the others.

@@ -20,7 +20,7 @@ pub(super) struct Switches {
 }
 
 /// The subjects of which something is said, in the order of their names.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct AllSwitches(pub(super) BTreeMap<String, (SubjectKey, Switches)>);
 
 impl AllSwitches {

@@ -57,22 +57,17 @@ pub(super) struct CaptureArgs {
 }
 
 pub(super) fn execute(args: &CaptureArgs, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let interrupt = Interrupt::watch()?;
     let kafka = &settings.kafka;
-    let topics = Topics::new(kafka)?.stopped_by(&interrupt.stop);
+    let topics = Topics::new(kafka)?;
     let name = args.topic.as_deref().unwrap_or(&kafka.topics.events);
     let key = if args.topic.is_some() { "--topic" } else { "kafka.topics.events" };
-    let topic = match topics.named(name, key) {
-        Err(_) if interrupt.stop.is_given() => {
-            say!("tollgate: interrupted before the brokers have answered; nothing is captured");
-            return Ok(interrupt.exit_code().unwrap_or(ExitCode::FAILURE));
-        }
-        named => named?,
-    };
+    let topic = topics.named(name, key)?;
     let path = args.file.as_deref().filter(|path| path.as_os_str() != "-");
     ensure!(path.is_some() || !args.resume, "--resume: found no file; name the one to go on with");
     let found = found(args, path, name, settings)?;
     let redactor = redactor(args, settings, found.records > 0)?;
+    let interrupt = Interrupt::watch()?;
+    let topics = topics.stopped_by(&interrupt.stop);
     let asked = CaptureRange { from: &args.from, to: &args.to, partitions: &args.partitions, follows: args.follow, behind: &found };
     let (is_file, shown) = (path.is_some(), path.map_or_else(|| "stdout".to_owned(), |path| path.display().to_string()));
     let fix = if is_file { "; free some space, and go on with --resume" } else { "" };

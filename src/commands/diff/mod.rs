@@ -75,8 +75,8 @@ pub(super) fn execute(args: &DiffArgs, settings: &Settings, has_config: bool, sc
     let _entered = runtime.enter();
     let DiffRequest { compared, names, refused } = diff_request(args, settings, has_config)?;
     let reads = args.reads();
-    let interrupt = Interrupt::watch()?;
     let (input, missing) = opened(&args.source, settings, "SOURCE")?;
+    let interrupt = Interrupt::watch()?;
     let input = interrupt.input(input)?;
     let flips = args.flips.as_deref().map(|path| create_output("--flips", path, &reads)).transpose()?;
     let others: Vec<_> = reads.into_iter().chain(args.flips.as_deref()).collect();

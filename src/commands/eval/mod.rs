@@ -47,8 +47,8 @@ pub(super) fn execute(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Ex
     if let Some(path) = &args.counting.signals {
         return count_again(args, path, settings);
     }
-    let interrupt = Interrupt::watch()?;
     let lines = open(args.file.as_deref().unwrap_or(Path::new("-")))?;
+    let interrupt = Interrupt::watch()?;
     let lines = interrupt.input(lines)?;
     settings.policy.unusable().for_each(|fault| say!("tollgate: {fault}"));
     let runtime = process::runtime()?;

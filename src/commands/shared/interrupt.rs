@@ -17,6 +17,9 @@ const INTERRUPTED: u8 = 130;
 const TERMINATED: u8 = 143;
 
 /// The signals that stop a command.
+///
+/// Until a command watches them, a signal ends the process as it ends any other process. A command therefore watches behind its questions and
+/// before its work: no file that cannot be opened yet and no broker that does not answer holds a signal back.
 pub(crate) struct Interrupt {
     pub(crate) stop: Stop,
     /// The exit code of the first of them.
