@@ -142,11 +142,14 @@ fn an_interrupted_replay_goes_on() {
     let (file, path) = (file.path().to_str().unwrap(), progress.to_str().unwrap());
     let at_rate = |rate| [file, "--to", EVENTS, "--rate", rate, "--progress", path, "--json"];
     let kept = |path: &PathBuf| -> Option<i64> {
-        let read: Value = serde_json::from_slice(&std::fs::read(path).ok()?).unwrap();
+        let read: Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
         read["acknowledged"]["0"].as_i64()
     };
     let mut running = Process::start(&mut dev.command(&at_rate("10/s")));
     wait_until("some are sent", || Ok(kept(&progress).is_some())).unwrap();
+    let second = dev.replay(&at_rate("max"), "");
+    assert_eq!(second.exit, Some(1), "two replays would each keep a progress of their own: {second:?}");
+    assert_holds(&second.stderr, &["cannot be written: it is being written already"]);
     running.interrupt();
     assert_eq!(running.wait().code(), Some(130), "{}", running.said());
     assert_holds(&running.said(), &["to go on, run the same command again"]);
@@ -198,6 +201,7 @@ fn what_cannot_be_replayed_is_named() {
         (vec![path(&good), "--to".into(), "agent.decisions".into()], 2, "kafka.topics.decisions"),
         (vec!["-".into(), "--loop".into()], 2, "stdin can be read only once"),
         (vec!["/no/such/file".into()], 1, "/no/such/file: cannot be read"),
+        (vec![path(&good), "--progress".into(), "/no/such/place".into()], 1, "--progress /no/such/place: cannot be written"),
     ];
     for (mut arguments, exit, part) in cases {
         if !arguments.iter().any(|argument| argument == "--to") {

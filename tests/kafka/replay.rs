@@ -75,7 +75,7 @@ pub(crate) fn what_retention_takes_meanwhile_is_told(cluster: &Cluster) -> Resul
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
     };
     let running = replay("10/s")?;
-    wait_until("something is sent", || Ok(progress.exists()))?;
+    wait_until("something is sent", || Ok(std::fs::read_to_string(&progress).is_ok_and(|kept| kept.contains(r#""0":"#))))?;
     ensure!(std::process::Command::new("kill").args(["-INT", &running.id().to_string()]).status()?.success());
     let (report, said) = read(&running.wait_with_output()?)?;
     let sent = report["acknowledged"].as_i64().context("a count")?;

@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail, ensure};
 
 use super::envelope::is_redacted;
+use super::own_file::own;
 use super::pieces::{Label, Pieces, is_compressed};
 use super::{Format, Reader};
 
@@ -50,10 +51,12 @@ pub struct LastLine {
 /// Looks at a capture.
 ///
 /// # Errors
-/// The file cannot be read, or is another program's, or holds records of more than one topic.
+/// The file cannot be read, or is another program's, or holds records of more than one topic, or another process writes it.
 pub fn contents(path: &Path, line_bytes_max: usize) -> anyhow::Result<Contents> {
     let name = path.display();
     let file = File::open(path).with_context(|| format!("{name}: cannot be read"))?;
+    // A file that grows would be taken for a file that is cut off.
+    own(&file).with_context(|| format!("{name}: cannot be gone on with"))?;
     let mut contents = Contents { bytes: file.metadata()?.len(), ..Contents::default() };
     let mut counted = Counted { inner: BufReader::with_capacity(BUFFER_BYTES, file), consumed: 0 };
     if !is_compressed(path) {

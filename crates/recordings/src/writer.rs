@@ -5,6 +5,7 @@ use std::io::{self, Seek as _, SeekFrom, Write};
 use std::path::Path;
 
 use super::contents::Contents;
+use super::own_file::{create_file, own};
 use super::pieces::{Label, is_compressed};
 
 /// How many bytes of lines make a piece. A compressed piece is a frame of its own, and larger ones hardly get smaller.
@@ -47,26 +48,22 @@ impl CaptureWriter {
     /// Returns a writer of a new file, or of one that is emptied first if it `replaces` what is there.
     ///
     /// # Errors
-    /// The file cannot be made, or is there already.
+    /// The file cannot be made, is there already, or another process writes it.
     pub fn create(path: &Path, replaces: bool) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.write(true);
-        let file = if replaces { options.create(true).truncate(true).open(path)? } else { options.create_new(true).open(path)? };
-        Ok(Self {
-            sink: Sink::File(file),
-            is_compressed: is_compressed(path),
-            piece: Vec::new(),
-            pieces: Label::default(),
-            bytes_written: 0,
-        })
+        if !replaces {
+            File::create_new(path)?;
+        }
+        let sink = Sink::File(create_file(path)?);
+        Ok(Self { sink, is_compressed: is_compressed(path), piece: Vec::new(), pieces: Label::default(), bytes_written: 0 })
     }
 
     /// Returns a writer that goes on behind what is good of a file. What stands behind it is cut off.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file cannot be written, or another process writes it.
     pub fn resume(path: &Path, found: &Contents) -> io::Result<Self> {
         let mut file = OpenOptions::new().write(true).open(path)?;
+        own(&file)?;
         file.set_len(found.good_bytes)?;
         file.seek(SeekFrom::End(0))?;
         let (sink, piece, pieces) = (Sink::File(file), Vec::new(), found.pieces);
@@ -168,6 +165,26 @@ mod tests {
             assert_eq!(read(&path), "{\"a\":1}\n{\"c\":3}\n", "{name}");
             assert!(CaptureWriter::create(&path, false).is_err(), "{name}");
         }
+    }
+
+    /// The first writer goes on, and a second writer takes nothing from the file.
+    #[test]
+    fn a_file_has_a_single_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let mut writer = CaptureWriter::create(&path, false).unwrap();
+        writer.append(|line| line.extend_from_slice(b"{\"a\":1}\n")).unwrap();
+        writer.flush().unwrap();
+        for second in [CaptureWriter::resume(&path, &Contents::default()), CaptureWriter::create(&path, true)] {
+            let error = second.unwrap_err().to_string();
+            assert!(error.starts_with("it is being written already; "), "{error}");
+        }
+        let error = format!("{:#}", super::super::contents(&path, 1 << 20).unwrap_err());
+        assert!(error.contains("cannot be gone on with: it is being written already"), "{error}");
+        writer.finish().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"a\":1}\n");
+        CaptureWriter::create(&path, true).unwrap().finish().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "");
     }
 
     #[test]

@@ -12,7 +12,9 @@ use clap::{Args, ValueEnum};
 use tollgate_config::settings::{KafkaSettings, Settings};
 use tollgate_operations::replay::{Ended, Replay, Target, TargetSettings, TopicSource, report_fault};
 use tollgate_recordings::Format;
-use tollgate_recordings::replay::{FileOptions, FileSource, Overview, Pace, Progress, Rewriter, Source, check_file, read_rate, read_speed};
+use tollgate_recordings::replay::{
+    FileOptions, FileSource, Overview, Pace, Progress, ProgressFile, Rewriter, Source, check_file, read_rate, read_speed,
+};
 
 use crate::commands::shared::{Finding, Interrupt, read_duration, start_quiet_logging, wrong};
 use report::{write_overview, write_report};
@@ -100,6 +102,8 @@ pub(super) fn execute(args: &ReplayArgs, settings: Settings) -> anyhow::Result<E
         return Err(wrong("SOURCE: stdin can be read only once; write it to a file for --loop and --progress"));
     }
     let wanted = args.wanted();
+    // A dry run only looks at the file.
+    let file = args.progress.as_deref().filter(|_| !args.dry_run).map(ProgressFile::take).transpose()?;
     let found = args.progress.as_deref().map(|path| Progress::read(path, &wanted)).transpose()?.flatten();
     let behind = found.as_ref().map(|found| found.acknowledged.clone()).unwrap_or_default();
     if args.dry_run {
@@ -109,7 +113,8 @@ pub(super) fn execute(args: &ReplayArgs, settings: Settings) -> anyhow::Result<E
         return Ok(if overview.faults > 0 { ExitCode::from(PARTLY) } else { ExitCode::SUCCESS });
     }
     let partitions = args.check_source(&settings, is_stdin)?;
-    let is_resumed = found.is_some();
+    // Where nothing is acknowledged yet, the replay begins anew, and so do its times.
+    let is_resumed = !behind.is_empty();
     let target = Target::find(&settings.kafka, &args.to, args.partition_by == PartitionBy::Recorded, args.yes || is_resumed)?;
     target.check_partitions(partitions, &args.to)?;
     let target_settings = TargetSettings::ask(&settings.kafka, &args.to);
@@ -132,7 +137,7 @@ pub(super) fn execute(args: &ReplayArgs, settings: Settings) -> anyhow::Result<E
         rounds: args.rounds.unwrap_or(1),
         progress,
         is_resumed,
-        progress_file: args.progress.clone(),
+        progress_file: file,
         stop: interrupt.stop.clone(),
     };
     let nothing = BTreeMap::new();

@@ -14,11 +14,10 @@ mod target;
 mod topic_source;
 mod verdict_watch;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use tollgate_config::settings::KafkaSettings;
-use tollgate_recordings::replay::{Pace, Progress, Rewriter, Schedule, Source, Times, Tracker};
+use tollgate_recordings::replay::{Pace, Progress, ProgressFile, Rewriter, Schedule, Source, Times, Tracker};
 use tollgate_worker::Stop;
 
 use run::{Clock, Counts, Run};
@@ -59,7 +58,7 @@ pub struct Replay<'r> {
     /// Whether the replay goes on behind that.
     pub is_resumed: bool,
     /// The file that keeps the progress.
-    pub progress_file: Option<PathBuf>,
+    pub progress_file: Option<ProgressFile>,
     /// The sign to stop.
     pub stop: Stop,
 }
@@ -79,7 +78,7 @@ impl Replay<'_> {
     /// Sends the records of a source, in rounds. `open` opens the source: for the first round behind what was acknowledged before.
     ///
     /// # Errors
-    /// The source cannot be opened, no producer can be made, or the verdicts cannot be read.
+    /// The source cannot be opened, no producer can be made, the verdicts cannot be read, or the file of the progress cannot be written.
     pub fn run(self, open: impl Fn(bool) -> anyhow::Result<Box<dyn Source>>) -> anyhow::Result<Ended> {
         let Self { kafka, to, target, target_settings, rewriter, pace, multiply, is_shifted, progress, .. } = self;
         let (mut source, name) = (open(true)?, progress.source.clone());
@@ -95,12 +94,14 @@ impl Replay<'_> {
             verdicts: self.is_awaiting.then(|| VerdictWatch::begin(kafka)).transpose()?,
             clock: Clock::begin(pace, progress.shift_ms.filter(|_| self.is_resumed)),
             is_timed: !matches!(pace, Pace::Max),
-            progress: self.progress_file.map(|path| (path, progress)),
+            progress: self.progress_file.map(|file| (file, progress)),
             stop: self.stop,
             counts: Counts::default(),
             lateness: Times::new()?,
             tracker: Tracker::default(),
         };
+        // A file that cannot be written is found out before anything is sent.
+        run.save()?;
         let mut outcome = run.send_round(&mut *source, 0);
         for round in 1..self.rounds {
             if !matches!(outcome, Ok(true)) || run.counts.records == 0 {

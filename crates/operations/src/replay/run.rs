@@ -1,7 +1,6 @@
 //! A replay that runs: takes records from the source, waits until each is due, and hands it over.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
@@ -9,7 +8,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tollgate_core::event::record::{OwnedRecord, Record};
 
 use tollgate_recordings::LineFault;
-use tollgate_recordings::replay::{Item, Pace, Place, Progress, Ready, Rewriter, Schedule, Source, Times, Tracker};
+use tollgate_recordings::replay::{Item, Pace, Place, Progress, ProgressFile, Ready, Rewriter, Schedule, Source, Times, Tracker};
 use tollgate_worker::Stop;
 use tollgate_worker::host_time::now_ms;
 
@@ -60,7 +59,7 @@ pub(super) struct Run<'r> {
     pub(super) multiply: u64,
     pub(super) is_shifted: bool,
     pub(super) verdicts: Option<VerdictWatch>,
-    pub(super) progress: Option<(PathBuf, Progress)>,
+    pub(super) progress: Option<(ProgressFile, Progress)>,
     pub(super) stop: Stop,
     pub(super) counts: Counts,
     pub(super) lateness: Times,
@@ -263,9 +262,9 @@ impl Run<'_> {
     /// Writes the progress file, if there is one.
     pub(super) fn save(&mut self) -> anyhow::Result<()> {
         self.clock.saved = Instant::now();
-        let Some((path, progress)) = &mut self.progress else { return Ok(()) };
+        let Some((file, progress)) = &mut self.progress else { return Ok(()) };
         progress.acknowledged.extend(&self.tracker.acknowledged);
-        progress.write(path)
+        file.write(progress)
     }
 
     fn show(&mut self) {

@@ -16,6 +16,6 @@ mod source;
 pub use awaiting::{Awaiting, Percentiles, Times};
 pub use overview::Overview;
 pub use pace::{Pace, Schedule, read_rate, read_speed};
-pub use progress::{Place, Progress, Tracker};
+pub use progress::{Place, Progress, ProgressFile, Tracker};
 pub use rewrite::{Ready, Rewriter};
 pub use source::{FaultReport, FileOptions, FileSource, Item, Source, check_file, unreadable_header};

@@ -1,12 +1,15 @@
 //! How far a replay has come: which records of the source were acknowledged, and the file that keeps it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
-use std::io::{Read as _, Write as _};
-use std::path::Path;
+use std::fs::{File, OpenOptions, metadata, rename};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
+
+use crate::own_file::{create_file, own};
 
 /// A file of so many bytes is none of ours: a partition takes some twenty.
 const BYTES_MAX: u64 = 4 << 20;
@@ -41,14 +44,15 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Reads the file, if there is one.
+    /// Reads the file, if there is one that holds something.
     ///
     /// # Errors
     /// It cannot be read, or it is the file of another replay than `wanted`.
     pub fn read(path: &Path, wanted: &Self) -> anyhow::Result<Option<Self>> {
         let mut text = Vec::new();
         match File::open(path).and_then(|file| file.take(BYTES_MAX).read_to_end(&mut text)) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Ok(0) => return Ok(None),
             read => read.with_context(|| format!("--progress {}: cannot be read", path.display()))?,
         };
         let is_short = (text.len() as u64) < BYTES_MAX;
@@ -72,22 +76,57 @@ impl Progress {
         );
         Ok(Some(found))
     }
+}
+
+/// The file of a replay that runs. No other replay can take the file for as long as this lives.
+#[derive(Debug)]
+pub struct ProgressFile {
+    path: PathBuf,
+    /// The file that stands there now.
+    owned: File,
+}
+
+impl ProgressFile {
+    /// Takes the file, and makes an empty one if there is none.
+    ///
+    /// # Errors
+    /// The file cannot be written, or another replay has it.
+    pub fn take(path: &Path) -> anyhow::Result<Self> {
+        let taken = || -> io::Result<File> {
+            loop {
+                let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+                // A replay that ran may have put a new file in the place of the opened file, and have ended since.
+                if !own(&file)? || metadata(path).is_ok_and(|found| file.metadata().is_ok_and(|opened| found.ino() == opened.ino())) {
+                    return Ok(file);
+                }
+            }
+        };
+        Ok(Self { owned: taken().with_context(|| cannot_write(path))?, path: path.to_owned() })
+    }
 
     /// Writes the file as a whole: whoever reads it finds the old one or the new one.
     ///
     /// # Errors
     /// The folder cannot be written to.
-    pub fn write(&self, path: &Path) -> anyhow::Result<()> {
-        let mut beside = path.as_os_str().to_owned();
+    pub fn write(&mut self, progress: &Progress) -> anyhow::Result<()> {
+        let mut beside = self.path.as_os_str().to_owned();
         beside.push(".new");
-        let written = || -> std::io::Result<()> {
-            let mut file = File::create(&beside)?;
-            file.write_all(&serde_json::to_vec(self)?)?;
+        let written = || -> io::Result<File> {
+            let mut file = create_file(Path::new(&beside))?;
+            file.write_all(&serde_json::to_vec(progress)?)?;
             file.sync_all()?;
-            std::fs::rename(&beside, path)
+            rename(&beside, &self.path)?;
+            Ok(file)
         };
-        written().with_context(|| format!("--progress {}: cannot be written", path.display()))
+        let new = written().with_context(|| cannot_write(&self.path))?;
+        // The old file is let go once the new one stands in its place.
+        let _old = std::mem::replace(&mut self.owned, new);
+        Ok(())
     }
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("--progress {}: cannot be written", path.display())
 }
 
 /// Records on their way, in the order in which they were sent.
@@ -147,8 +186,15 @@ mod tests {
         let wanted = Progress { source: "a".to_owned(), target: "t".to_owned(), multiply: 1, mark: "~".to_owned(), ..Progress::default() };
         assert_eq!(Progress::read(&path, &wanted).unwrap(), None);
         let kept = Progress { acknowledged: BTreeMap::from([(0, 17)]), ..wanted.clone() };
-        kept.write(&path).unwrap();
-        kept.write(&path).unwrap();
+        let mut file = ProgressFile::take(&path).unwrap();
+        assert_eq!(Progress::read(&path, &wanted).unwrap(), None, "an empty file says nothing");
+        for _ in 0..2 {
+            let error = format!("{:#}", ProgressFile::take(&path).unwrap_err());
+            assert!(error.contains("progress: cannot be written: it is being written already"), "{error}");
+            file.write(&kept).unwrap();
+        }
+        drop(file);
+        ProgressFile::take(&path).unwrap();
         assert_eq!(Progress::read(&path, &wanted).unwrap(), Some(kept));
         let other = Progress { multiply: 2, shift_ms: Some(1), ..wanted.clone() };
         let error = Progress::read(&path, &other).unwrap_err().to_string();

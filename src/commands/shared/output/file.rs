@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, ensure};
+use tollgate_recordings::create_file;
 
 /// stdout, for a result that is known as a whole before it is printed. If the reader has gone, the bytes count as written: the command says the
 /// rest on stderr, and ends with the exit code of its result.
@@ -65,14 +66,15 @@ impl Write for OutputFile {
     }
 }
 
-/// Makes the file that an option names, and empties it if it is there, unless it is one of those that the command reads.
+/// Makes the file that an option names, and empties it if it is there, unless it is one of those that the command reads or another process
+/// writes.
 ///
 /// # Errors
 /// It is one of these, or it cannot be written.
 pub(crate) fn create(option: &str, path: &Path, reads: &[&Path]) -> anyhow::Result<OutputFile> {
     check(option, path, reads)?;
     let name = format!("{option} {}", path.display());
-    let file = File::create(path).with_context(|| format!("{name}: cannot be written"))?;
+    let file = create_file(path).with_context(|| format!("{name}: cannot be written"))?;
     Ok(OutputFile { file, name })
 }
 
