@@ -104,113 +104,82 @@ pub enum Construct {
     Argument(&'static str),
 }
 
+/// What to write instead of a here-document at another place.
+const OUTER: &str = "put it at a command of the outer list, with nothing across lines between";
+/// What to write instead of an assignment.
+const NAMED: &str = "leave a variable for a program out, or have the list of allowed commands name the line; call a variable of the line n";
+
 impl Construct {
     /// Returns what it is, as the object of "the command has".
     #[must_use]
     pub fn what(self) -> String {
-        let text = match self {
-            Self::TooLong => "more than 64 KiB",
-            Self::TooDeep => "constructs nested too deeply",
-            Self::TooMuch => "loops that run too many commands to be looked at",
-            Self::Control => "a control character",
-            Self::Character => "a character outside quotes that shells may read differently",
-            Self::Incomplete => "a quote, bracket or word that is not closed",
-            Self::Unexpected => "a word or operator where none is expected",
-            Self::Arithmetic => "arithmetic",
-            Self::Parameter => "a parameter expansion with an operator",
-            Self::PipeStatus => "the status of a command in a pipe",
-            Self::Special => "a dollar sign or a positional or special parameter",
-            Self::Variable => "a variable that is not of a loop in the same line",
-            Self::Unquoted => "a variable outside quotes",
-            Self::DollarQuote => "a quote behind a dollar sign",
-            Self::Backtick => "a backtick",
-            Self::Substitution => "a command substitution outside double quotes",
-            Self::Process => "a process substitution",
-            Self::Brace => "a brace in a word",
-            Self::Tilde => "a tilde that some shell does not take for the home directory",
-            Self::QuotedGlob => "a glob with quoted wildcards or brackets in it",
-            Self::Inside => "the home or working folder inside a word",
-            Self::History => "an exclamation mark that may reach into the history",
-            Self::Parenthesis => "a parenthesis in a word",
-            Self::Function => "a function",
-            Self::CountingLoop => "a loop that counts",
-            Self::Equals => "a word that begins with an equals sign",
-            Self::Reserved(word) => return format!("the reserved word {word}"),
-            Self::Operator | Self::BothPiped => "an operator that not all shells have",
-            Self::BothWritten => "a redirection that not all shells have",
-            Self::HereString => "a text behind <<<, which not all shells have",
-            Self::ProcessInput => "an input from a process substitution",
-            Self::Redirection => "a redirection that not all shells read in the same way",
-            Self::Target => "a redirection to a file whose name is computed",
-            Self::Device => "a redirection to a device",
-            Self::NoCommand => "a redirection or assignment without a command",
-            Self::Document => "a here-document whose delimiter is not quoted, and which is expanded",
-            Self::DocumentPlace => "a here-document where shells disagree about its place",
-            Self::Comment => "a comment where shells disagree about its end",
-            Self::Continuation => "a backslash at the end of a line, inside a word",
-            Self::Assignment => "an assignment",
-            Self::LoopName => "a loop over a variable that may mean something to a shell",
-            Self::Program => "a program whose name is computed",
-            Self::RelativeProgram => "a program at a relative path behind cd",
-            Self::ShellText => "a shell that executes what cannot be read off",
-            Self::Directory => "a relative path behind a cd that cannot be followed",
-            Self::Read => "read outside a while loop's condition",
-            Self::Argument(what) => what,
-        };
-        text.to_owned()
+        let (what, _) = self.texts();
+        if let Self::Reserved(word) = self { format!("{what} {word}") } else { what.to_owned() }
     }
 
     /// Returns what to write instead.
     #[must_use]
     pub fn instead(self) -> &'static str {
+        self.texts().1
+    }
+
+    /// Returns what it is, and what to write instead.
+    #[rustfmt::skip]
+    fn texts(self) -> (&'static str, &'static str) {
         match self {
-            Self::TooLong | Self::TooMuch => "split it into several calls",
-            Self::TooDeep => "write it with fewer levels",
-            Self::Control => "leave it out, or write it into a file with a file tool",
-            Self::Character => "put the word in single quotes",
-            Self::Incomplete => "close it",
-            Self::Unexpected => "write a plain list of commands",
-            Self::Arithmetic => "write the result as a number",
-            Self::Parameter | Self::Variable => "write its value",
-            Self::Special => "write its value, or put the dollar sign in single quotes",
-            Self::Unquoted => "put it in double quotes",
-            Self::DollarQuote => "use plain quotes",
-            Self::Backtick => "put the text in single quotes, or write \"$(command)\"",
-            Self::Substitution => "put it in double quotes, or run the command first and write its output",
-            Self::Process => "write the output to a file first, or use a pipe",
-            Self::Brace => "write each of the words out",
-            Self::Tilde => "write the path out, or ./ in front of the tilde",
-            Self::QuotedGlob => "quote the whole word, or leave the quotes out",
-            Self::Inside => "begin the word with it, or write the path out",
-            Self::History | Self::Equals => "put the word in single quotes",
-            Self::PipeStatus => "write the output to a file instead of a pipe: command >out.txt 2>&1; echo \"$?\"",
-            Self::Parenthesis => "put the word in single quotes",
-            Self::Function => "write its commands out where they run",
-            Self::CountingLoop => "write for i in 1 2 3; do …; done",
-            Self::Reserved(_) => "use if, while and for, or separate calls",
-            Self::BothWritten => "write >file 2>&1",
-            Self::BothPiped => "write 2>&1 |",
-            Self::HereString => "pipe the text into the command, or write a file first",
-            Self::ProcessInput => "pipe into it: command | while read -r line; do …; done",
-            Self::Operator => "use | && || ; or &, with blanks around it",
-            Self::Redirection => "use > >> < 2> 2>&1 with a blank in front, such as >file 2>&1",
-            Self::Target => "write the file's name",
-            Self::Device => "use a file, or /dev/null",
-            Self::NoCommand => "write it behind a command",
-            Self::Document => "quote the delimiter: <<'EOF'",
-            Self::DocumentPlace => "put it at a command of the outer list, with nothing across lines between",
-            Self::Comment => "leave the comment out",
-            Self::Continuation => "put a blank in front of the backslash",
-            Self::Assignment => {
-                "leave a variable for a program out, or have the list of allowed commands name the line; call a variable of the line n"
-            }
-            Self::LoopName => "name it with one letter, or file, dir, name, line or item",
-            Self::Program => "write the name of the program",
-            Self::RelativeProgram => "write its absolute path",
-            Self::ShellText => "write the commands themselves, or their text behind -c in single quotes",
-            Self::Directory => "write the absolute path",
-            Self::Read => "write while read -r line; do …; done",
-            Self::Argument(what) => instead_of_argument(what),
+            Self::TooLong => ("more than 64 KiB", "split it into several calls"),
+            Self::TooDeep => ("constructs nested too deeply", "write it with fewer levels"),
+            Self::TooMuch => ("loops that run too many commands to be looked at", "split it into several calls"),
+            Self::Control => ("a control character", "leave it out, or write it into a file with a file tool"),
+            Self::Character => ("a character outside quotes that shells may read differently", "put the word in single quotes"),
+            Self::Incomplete => ("a quote, bracket or word that is not closed", "close it"),
+            Self::Unexpected => ("a word or operator where none is expected", "write a plain list of commands"),
+            Self::Arithmetic => ("arithmetic", "write the result as a number"),
+            Self::Parameter => ("a parameter expansion with an operator", "write its value"),
+            Self::PipeStatus =>
+                ("the status of a command in a pipe", "write the output to a file instead of a pipe: command >out.txt 2>&1; echo \"$?\""),
+            Self::Special => ("a dollar sign or a positional or special parameter", "write its value, or put the dollar sign in single quotes"),
+            Self::Variable => ("a variable that is not of a loop in the same line", "write its value"),
+            Self::Unquoted => ("a variable outside quotes", "put it in double quotes"),
+            Self::DollarQuote => ("a quote behind a dollar sign", "use plain quotes"),
+            Self::Backtick => ("a backtick", "put the text in single quotes, or write \"$(command)\""),
+            Self::Substitution =>
+                ("a command substitution outside double quotes", "put it in double quotes, or run the command first and write its output"),
+            Self::Process => ("a process substitution", "write the output to a file first, or use a pipe"),
+            Self::Brace => ("a brace in a word", "write each of the words out"),
+            Self::Tilde => ("a tilde that some shell does not take for the home directory", "write the path out, or ./ in front of the tilde"),
+            Self::QuotedGlob => ("a glob with quoted wildcards or brackets in it", "quote the whole word, or leave the quotes out"),
+            Self::Inside => ("the home or working folder inside a word", "begin the word with it, or write the path out"),
+            Self::History => ("an exclamation mark that may reach into the history", "put the word in single quotes"),
+            Self::Parenthesis => ("a parenthesis in a word", "put the word in single quotes"),
+            Self::Function => ("a function", "write its commands out where they run"),
+            Self::CountingLoop => ("a loop that counts", "write for i in 1 2 3; do …; done"),
+            Self::Equals => ("a word that begins with an equals sign", "put the word in single quotes"),
+            Self::Reserved(_) => ("the reserved word", "use if, while and for, or separate calls"),
+            Self::Operator => ("an operator that not all shells have", "use | && || ; or &, with blanks around it"),
+            Self::BothPiped => ("an operator that not all shells have", "write 2>&1 |"),
+            Self::BothWritten => ("a redirection that not all shells have", "write >file 2>&1"),
+            Self::HereString => ("a text behind <<<, which not all shells have", "pipe the text into the command, or write a file first"),
+            Self::ProcessInput => ("an input from a process substitution", "pipe into it: command | while read -r line; do …; done"),
+            Self::Redirection =>
+                ("a redirection that not all shells read in the same way", "use > >> < 2> 2>&1 with a blank in front, such as >file 2>&1"),
+            Self::Target => ("a redirection to a file whose name is computed", "write the file's name"),
+            Self::Device => ("a redirection to a device", "use a file, or /dev/null"),
+            Self::NoCommand => ("a redirection or assignment without a command", "write it behind a command"),
+            Self::Document => ("a here-document whose delimiter is not quoted, and which is expanded", "quote the delimiter: <<'EOF'"),
+            Self::DocumentPlace => ("a here-document where shells disagree about its place", OUTER),
+            Self::Comment => ("a comment where shells disagree about its end", "leave the comment out"),
+            Self::Continuation => ("a backslash at the end of a line, inside a word", "put a blank in front of the backslash"),
+            Self::Assignment => ("an assignment", NAMED),
+            Self::LoopName =>
+                ("a loop over a variable that may mean something to a shell", "name it with one letter, or file, dir, name, line or item"),
+            Self::Program => ("a program whose name is computed", "write the name of the program"),
+            Self::RelativeProgram => ("a program at a relative path behind cd", "write its absolute path"),
+            Self::ShellText =>
+                ("a shell that executes what cannot be read off", "write the commands themselves, or their text behind -c in single quotes"),
+            Self::Directory => ("a relative path behind a cd that cannot be followed", "write the absolute path"),
+            Self::Read => ("read outside a while loop's condition", "write while read -r line; do …; done"),
+            Self::Argument(what) => (what, instead_of_argument(what)),
         }
     }
 }
