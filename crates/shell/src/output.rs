@@ -1,7 +1,7 @@
 //! Command substitutions of which the form of the output is known: a number, a revision, or the name of a branch or tag.
 
 use super::argument::Argument;
-use super::grammar::{Command, End, Kind, List, Pipeline, Redirect, Simple, Word};
+use super::grammar::{Command, Kind, List, Pipeline, Redirect, Simple, Word};
 
 /// What the output of commands is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,32 +22,30 @@ const NUMBERS_MAX: u32 = 200;
 /// TABLE: programs that may print nothing but numbers.
 pub const COUNTERS: [&str; 6] = ["egrep", "fgrep", "grep", "lsof", "pgrep", "wc"];
 
-/// Returns the words of a list that is one simple command of literals, perhaps without its errors.
-fn words(list: &List) -> Option<Vec<&str>> {
-    let [pipeline] = list.as_slice() else { return None };
-    let [Command { kind: Kind::Simple(Simple { assignments, words }), redirects }] = pipeline.commands.as_slice() else { return None };
+/// Returns the words of a simple command of literals, perhaps without its errors.
+fn words(command: &Command) -> Option<Vec<&str>> {
+    let Command { kind: Kind::Simple(Simple { assignments, words }), redirects } = command else { return None };
     let is_silenced = |redirect: &Redirect| matches!(redirect, Redirect::File { target, .. } if target.as_text() == Some("/dev/null"));
     // Errors are the only output that a redirection to this place could leave unseen, but for the output itself, which is nothing then.
     (assignments.is_empty() && redirects.iter().all(is_silenced)).then(|| words.iter().map(Word::as_text).collect())?
+}
+
+/// Returns the command of a list that is one command.
+fn alone(list: &List) -> Option<&Command> {
+    let [Pipeline { commands, .. }] = list.as_slice() else { return None };
+    if let [command] = commands.as_slice() { Some(command) } else { None }
 }
 
 /// Returns whether a list prints ids of containers and nothing else, or the first of them.
 fn prints_ids(list: &List) -> bool {
     let [Pipeline { commands, .. }] = list.as_slice() else { return false };
     let Some((first, filters)) = commands.split_first() else { return false };
-    let listed = vec![Pipeline { commands: vec![first.clone()], is_negated: false, end: End::Sequence }];
-    let is_first = |command: &Command| match &command.kind {
-        Kind::Simple(Simple { assignments, words }) if assignments.is_empty() && command.redirects.is_empty() => {
-            let words: Option<Vec<&str>> = words.iter().map(Word::as_text).collect();
-            matches!(words.as_deref(), Some(["head", "-1" | "-n1"] | ["head", "-n", "1"]))
-        }
-        _ => false,
-    };
-    let is_listing = match words(&listed).as_deref() {
+    let is_listing = match words(first).as_deref() {
         Some(["docker" | "podman" | "nerdctl", "ps", options @ ..]) => are_ids(options),
         Some(["docker", "compose", "ps", "-q" | "--quiet", services @ ..]) => services.iter().all(|service| !service.starts_with('-')),
         _ => false,
     };
+    let is_first = |command: &Command| matches!(words(command).as_deref(), Some(["head", "-1" | "-n1"] | ["head", "-n", "1"]));
     is_listing && filters.iter().all(is_first)
 }
 
@@ -57,7 +55,7 @@ pub fn form(list: &List) -> Option<Form> {
     if prints_ids(list) {
         return Some(Form::Ids);
     }
-    match words(list)?.as_slice() {
+    match words(alone(list)?)?.as_slice() {
         ["nproc"] if is_whole(list) => Some(Form::Number),
         ["date", format] if is_whole(list) => format.strip_prefix('+').filter(|format| is_digits(format)).map(|_| Form::Number),
         ["git", "rev-parse", rest @ ..] => revision(rest),
@@ -79,7 +77,7 @@ pub fn form(list: &List) -> Option<Form> {
 #[must_use]
 pub fn number(list: &List) -> Option<String> {
     form(list).filter(|form| *form == Form::Number)?;
-    let format = words(list)?.get(1).map_or("", |format| format.trim_start_matches('+'));
+    let format = words(alone(list)?)?.get(1).map_or("", |format| format.trim_start_matches('+'));
     let mut digits = String::new();
     let mut letters = format.chars();
     while let Some(letter) = letters.next() {
@@ -101,7 +99,7 @@ pub fn number(list: &List) -> Option<String> {
 /// Returns the words that `seq` prints, if a list is nothing but it with whole numbers.
 #[must_use]
 pub fn sequence(list: &List) -> Option<Vec<String>> {
-    let words = words(list).filter(|_| is_whole(list))?;
+    let words = words(alone(list)?).filter(|_| is_whole(list))?;
     let ["seq", numbers @ ..] = words.as_slice() else { return None };
     let number = |text: &&str| text.parse::<u32>().ok().filter(|number| number.to_string() == **text);
     let numbers: Vec<u32> = numbers.iter().map(number).collect::<Option<_>>()?;
@@ -178,26 +176,17 @@ fn revision(words: &[&str]) -> Option<Form> {
 
 /// Returns whether options have `docker ps` print the ids of containers and nothing else.
 fn are_ids(options: &[&str]) -> bool {
-    let is_quiet = |option: &&str| matches!(*option, "-q" | "--quiet" | "-aq" | "-qa");
-    let mut is_filter = false;
-    let is_known = options.iter().all(|option| {
-        let is_value = std::mem::replace(&mut is_filter, matches!(*option, "-f" | "-qf" | "-aqf" | "-qaf" | "--filter"));
-        is_value
-            || is_filter
-            || is_quiet(option)
-            || matches!(*option, "-a" | "--all" | "-l" | "--latest")
-            || option.starts_with("--filter=")
-    });
-    let is_letter = |option: &&str| matches!(*option, "-qf" | "-aqf" | "-qaf");
-    is_known
-        && !is_filter
-        && options.iter().enumerate().any(|(at, option)| {
-            let is_value = at
-                .checked_sub(1)
-                .and_then(|before| options.get(before))
-                .is_some_and(|before| before.ends_with('f') || *before == "--filter");
-            !is_value && (is_quiet(option) || is_letter(option))
-        })
+    let (mut is_quiet, mut rest) = (false, options.iter());
+    while let Some(option) = rest.next() {
+        is_quiet |= matches!(*option, "-q" | "--quiet" | "-aq" | "-qa" | "-qf" | "-aqf" | "-qaf");
+        match *option {
+            "-f" | "-qf" | "-aqf" | "-qaf" | "--filter" if rest.next().is_none() => return false,
+            "-f" | "-qf" | "-aqf" | "-qaf" | "--filter" | "-q" | "--quiet" | "-aq" | "-qa" | "-a" | "--all" | "-l" | "--latest" => {}
+            option if option.starts_with("--filter=") => {}
+            _ => return false,
+        }
+    }
+    is_quiet
 }
 
 /// Returns whether a format of `date` prints digits only, and begins with them.
