@@ -36,10 +36,12 @@ impl<'t> Parser<'t> {
 
     /// Reads the whole text.
     pub(super) fn line(mut self) -> Result<List, Refusal> {
+        if let Some(at) = self.text.find('\0') {
+            return Err(Refusal { construct: Construct::Control, at });
+        }
         let mut list = self.list(&[])?;
-        match self.peek() {
-            None => {}
-            Some(_) => return Err(self.refuse(Construct::Unexpected)),
+        if self.peek().is_some() {
+            return Err(self.refuse(Construct::Unexpected));
         }
         if let Some(document) = self.documents.first() {
             return Err(Refusal { construct: Construct::Incomplete, at: document.at });

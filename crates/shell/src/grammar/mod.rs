@@ -50,7 +50,7 @@ pub struct Refusal {
 /// # Errors
 /// [`Refusal`] names the first construct that is not in the grammar.
 pub fn parse(text: &str, depth: usize) -> Result<List, Refusal> {
-    read(text, depth, false)
+    Parser::new(text, depth, false).line()
 }
 
 /// Reads a command line. `takes_bare`: whether the delimiter of a here-document may stand without quotes, if nothing in its body is expanded.
@@ -59,12 +59,5 @@ pub fn parse(text: &str, depth: usize) -> Result<List, Refusal> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_line(text: &str, takes_bare: bool) -> Result<List, Refusal> {
-    read(text, 0, takes_bare)
-}
-
-fn read(text: &str, depth: usize, takes_bare: bool) -> Result<List, Refusal> {
-    if let Some(at) = text.find('\0') {
-        return Err(Refusal { construct: Construct::Control, at });
-    }
-    Parser::new(text, depth, takes_bare).line()
+    Parser::new(text, 0, takes_bare).line()
 }

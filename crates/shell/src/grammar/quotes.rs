@@ -5,7 +5,7 @@ use super::tree::{List, Piece, Word};
 use super::words::ends_word;
 use super::{Construct, Refusal};
 
-impl Parser<'_> {
+impl<'t> Parser<'t> {
     /// Reads `'…'`.
     pub(super) fn single_quotes(&mut self, word: &mut Word) -> Result<(), Refusal> {
         let Some(text) = self.rest().get(1..).and_then(|rest| rest.split_once('\'')).map(|(text, _)| text) else {
@@ -118,27 +118,26 @@ impl Parser<'_> {
     }
 
     /// Reads the delimiter of a here-document that is not quoted.
-    pub(super) fn bare_delimiter(&mut self) -> Result<(usize, usize), Refusal> {
+    pub(super) fn bare_delimiter(&mut self) -> Result<&'t str, Refusal> {
         let length = self.rest().bytes().take_while(u8::is_ascii_alphanumeric).count();
-        let start = self.at;
-        if length == 0 || !ends_word(self.peek_at(length)) {
+        let name = self.rest().get(..length).unwrap_or_default();
+        if name.is_empty() || !ends_word(self.peek_at(length)) {
             return Err(self.refuse(Construct::Document));
         }
         self.at += length;
-        Ok((start, self.at))
+        Ok(name)
     }
 
     /// Reads the quoted delimiter of a here-document.
-    pub(super) fn delimiter(&mut self) -> Result<(usize, usize), Refusal> {
+    pub(super) fn delimiter(&mut self) -> Result<&'t str, Refusal> {
         let quote = self.peek().filter(|byte| matches!(byte, b'\'' | b'"')).ok_or(self.refuse(Construct::Document))?;
-        let name = self.rest().get(1..).unwrap_or_default();
-        let length = name.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
-        let start = self.at + 1;
-        self.at = start + length;
-        if length == 0 || self.peek() != Some(quote) || !ends_word(self.peek_at(1)) {
+        let rest = self.rest().get(1..).unwrap_or_default();
+        let name = rest.split(|char: char| !char.is_ascii_alphanumeric() && char != '_').next().unwrap_or_default();
+        self.at += 1 + name.len();
+        if name.is_empty() || self.peek() != Some(quote) || !ends_word(self.peek_at(1)) {
             return Err(self.refuse(Construct::Document));
         }
         self.at += 1;
-        Ok((start, start + length))
+        Ok(name)
     }
 }

@@ -64,8 +64,7 @@ impl Parser<'_> {
             self.at += 1;
         }
         let quoted = matches!(self.peek(), Some(b'\'' | b'"'));
-        let (start, end) = if quoted || !self.takes_bare { self.delimiter()? } else { self.bare_delimiter()? };
-        let delimiter = self.text.get(start..end).unwrap_or_default();
+        let delimiter = if quoted || !self.takes_bare { self.delimiter()? } else { self.bare_delimiter()? };
         self.documents.push(Document { delimiter, quoted, at });
         self.document_count += 1;
         // The body has not been read. Until then, this is its number.

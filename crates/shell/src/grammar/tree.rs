@@ -79,7 +79,7 @@ pub struct Simple {
 /// A word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Word {
-    /// Its pieces; none for an empty word.
+    /// Its pieces. An empty word has no piece, or an empty text.
     pub pieces: Vec<Piece>,
     /// Where it begins.
     pub at: usize,
