@@ -39,6 +39,16 @@ pub struct Argument {
     pub at: usize,
 }
 
+/// Returns the text of the argument at a place; an empty text behind the last.
+pub(crate) fn text_at(arguments: &[Argument], at: usize) -> &str {
+    arguments.get(at).map_or("", |argument| argument.text.as_str())
+}
+
+/// Returns the text of the argument in front of a place; an empty text in front of the first.
+pub(crate) fn text_in_front(arguments: &[Argument], at: usize) -> &str {
+    at.checked_sub(1).map_or("", |before| text_at(arguments, before))
+}
+
 impl Argument {
     /// Returns a name with any digits in the place of those of numbers that the line computes.
     #[must_use]

@@ -13,7 +13,6 @@ use super::touches::operands;
 use super::trees::has;
 use super::{Started, Style, Touch, Unlisted, is_in};
 use crate::argument::{Argument, Certainty};
-use crate::grammar::Access;
 
 static COMPRESS: LazyLock<Options> = LazyLock::new(|| {
     Options::new(
@@ -60,7 +59,7 @@ pub(super) fn of_compression(program: &str, arguments: &[Argument]) -> Vec<Touch
         } else {
             vec![format!("{path}{ending}")]
         };
-        Some(made.into_iter().chain([path.to_owned()]).map(move |path| Touch::File { index, path, access: Access::Write }))
+        Some(made.into_iter().chain([path.to_owned()]).map(move |path| Touch::written(index, path)))
     };
     scan.operands.iter().filter(|_| !is_printed(&scan)).filter_map(|index| names(*index)).flatten().collect()
 }
@@ -162,20 +161,23 @@ fn tar_word(argument: &Argument, index: usize) -> Result<bool, Unlisted> {
 /// Returns whether `tar` extracts, and makes no archive.
 #[must_use]
 pub fn extracts(arguments: &[Argument]) -> bool {
-    let texts = || arguments.iter().map(|argument| argument.text.as_str()).enumerate();
-    let is_bundle = |at: usize, text: &str| !text.starts_with("--") && (at == 0 || text.starts_with('-'));
-    let makes = |(at, text): (usize, &str)| {
-        is_bundle(at, text) && text.contains(['c', 'r', 'u', 'A']) || text.starts_with("--c") || text.starts_with("--ap")
-    };
-    extracted_to(arguments).is_some() && !texts().any(makes)
+    let is_long = |argument: &Argument| argument.text.starts_with("--c") || argument.text.starts_with("--ap");
+    let makes = bundles(arguments).any(|(_, text)| text.contains(['c', 'r', 'u', 'A'])) || arguments.iter().any(is_long);
+    extracted_to(arguments).is_some() && !makes
+}
+
+/// Returns the letters of operations of `tar` with their places: those in the first word need no dash.
+pub(super) fn bundles(arguments: &[Argument]) -> impl Iterator<Item = (usize, &str)> {
+    let texts = arguments.iter().map(|argument| argument.text.as_str()).enumerate();
+    texts.filter(|(at, text)| !text.starts_with("--") && (*at == 0 || text.starts_with('-')))
 }
 
 /// Returns the place of the folder into which `tar` extracts, or of the operation where that is the folder at hand; `None` if it does not extract.
 pub(super) fn extracted_to(arguments: &[Argument]) -> Option<usize> {
-    let is_bundle = |at: usize, text: &str| !text.starts_with("--") && (at == 0 || text.starts_with('-'));
-    let texts = || arguments.iter().map(|argument| argument.text.as_str()).enumerate();
-    let operation = texts().find(|(at, text)| is_bundle(*at, text) && text.contains('x') || matches!(*text, "--extract" | "--get"))?.0;
-    Some(texts().find(|(_, text)| *text == "-C").map_or(operation, |(at, _)| at + 1))
+    let letters = bundles(arguments).find(|(_, text)| text.contains('x')).map(|(at, _)| at);
+    let word = arguments.iter().position(|argument| matches!(argument.text.as_str(), "--extract" | "--get"));
+    let operation = letters.into_iter().chain(word).min()?;
+    Some(arguments.iter().position(|argument| argument.text == "-C").map_or(operation, |at| at + 1))
 }
 
 /// The name of an archive that is a file here.
@@ -223,22 +225,20 @@ pub(super) fn unzipped_to(arguments: &[Argument]) -> Option<(usize, &str)> {
 
 /// What `unzip` writes: the folder.
 pub(super) fn of_unzip(arguments: &[Argument]) -> Option<Touch> {
-    unzipped_to(arguments).map(|(index, path)| Touch::File { index, path: path.to_owned(), access: Access::Write })
+    unzipped_to(arguments).map(|(index, path)| Touch::written(index, path))
 }
 
 /// Returns the files that `zip` touches beside its operands: the archive with the ending that it puts behind a name without an ending, and any
 /// file that the archive or its input names.
 pub(super) fn named_by_zip(arguments: &[Argument], operands: &[usize]) -> Vec<Touch> {
     let Some((index, name)) = operands.first().and_then(|index| Some((*index, &arguments.get(*index)?.text))) else { return Vec::new() };
-    let archive = Touch::File { index, path: format!("{name}.zip"), access: Access::Write };
-    let found = renews(arguments).then(|| Touch::File { index, path: ".".to_owned(), access: Access::Read });
-    std::iter::once(archive).chain(found).collect()
+    let found = renews(arguments).then(|| Touch::read(index, "."));
+    std::iter::once(Touch::written(index, format!("{name}.zip"))).chain(found).collect()
 }
 
 /// Returns whether `zip` takes the names of files from its archive or its input, since the line names no file.
 pub(super) fn renews(arguments: &[Argument]) -> bool {
-    let is_long = |word: &&str| has(arguments, &[], word);
-    let is_asked = has(arguments, &['f', 'u', '@'], "filesync") || ["freshen", "names-stdin", "update"].iter().any(is_long);
+    let is_asked = has(arguments, &['f', 'u', '@'], "filesync freshen names-stdin update");
     let is_synced = arguments.iter().any(|argument| argument.text.starts_with("-FS"));
     // Words behind these options choose among names.
     let names_none = operands("zip", arguments).len() < 2 || has(arguments, &['i', 'x'], "include");

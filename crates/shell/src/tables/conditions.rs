@@ -18,17 +18,10 @@ const BINARY: [&str; 5] = ["!=", "-ef", "-nt", "-ot", "="];
 /// TABLE: operators between two numbers.
 const NUMBERS: [&str; 6] = ["-eq", "-ge", "-gt", "-le", "-lt", "-ne"];
 
-pub(super) fn bracket(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
+/// Reads `[ … ]`, or `[[ … ]]`, which is a command of its own to dash. Where the grammar lets the latter stand it has words only.
+pub(super) fn bracket(arguments: &[Argument], end: &str) -> Result<Vec<Started>, Unlisted> {
     match arguments.split_last() {
-        Some((last, rest)) if last.as_known() == Some("]") => test(rest),
-        _ => Err(Unlisted { index: arguments.len(), what: MISSING }),
-    }
-}
-
-/// Reads `[[ … ]]`, which is a command of its own to dash. Where the grammar lets it stand it has words only.
-pub(super) fn double_bracket(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
-    match arguments.split_last() {
-        Some((last, rest)) if last.as_known() == Some("]]") => test(rest),
+        Some((last, rest)) if last.as_known() == Some(end) => test(rest),
         _ => Err(Unlisted { index: arguments.len(), what: MISSING }),
     }
 }

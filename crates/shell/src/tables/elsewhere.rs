@@ -1,7 +1,7 @@
 //! Arguments that are no files of this machine: texts of `gh`, and what `docker` and `kubectl` give a container.
 
 use super::is_in;
-use crate::argument::Argument;
+use crate::argument::{Argument, text_at};
 
 /// TABLE: subcommands of `gh`, with the options whose value is a text, and those without a value, in front of which or behind which they may stand.
 const TEXTS_OF_GH: [(&str, &str, &str, &str); 7] = [
@@ -56,7 +56,7 @@ pub fn others(program: &str, arguments: &[Argument]) -> Vec<usize> {
 /// Returns the places of the values of some options, which are read one after the other: an option in the place of a value is none. Behind an option
 /// of which nobody knows whether it takes a value, the next argument may be that.
 fn values(arguments: &[Argument], from: usize, valued: &str, flags: &str) -> Vec<usize> {
-    let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
+    let text = |at: usize| text_at(arguments, at);
     let (mut found, mut at) = (Vec::new(), from);
     while at < arguments.len() && text(at) != "--" {
         let (option, attached) = text(at).split_once('=').map_or((text(at), false), |(option, _)| (option, true));
@@ -133,7 +133,7 @@ fn in_pod(arguments: &[Argument]) -> Vec<usize> {
 /// Returns the places of what `docker run` and `docker exec` give a container: the words behind its name or image, and values of
 /// options such as `-w`. Where an option is not known, the name may be its value, and nothing is left out.
 fn in_container(arguments: &[Argument]) -> Vec<usize> {
-    let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
+    let text = |at: usize| text_at(arguments, at);
     if text(0) == "build" || text(0) == "buildx" && text(1) == "build" {
         return values(arguments, 1, VALUES_OF_BUILDS, FLAGS_WITH_BUILDS);
     }

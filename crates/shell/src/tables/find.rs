@@ -6,7 +6,7 @@
 
 use super::reading::{COMPUTED, MISSING, OPERAND, OPTION};
 use super::{Started, Unlisted, is_in};
-use crate::argument::{Argument, Certainty};
+use crate::argument::{Argument, Certainty, text_at, text_in_front};
 
 /// TABLE: options in front of the starting points.
 const LEADING: [&str; 4] = ["-E", "-H", "-L", "-P"];
@@ -21,6 +21,9 @@ const VALUED: &str =
     "-amin -anewer -atime -cmin -cnewer -context -ctime -fstype -gid -group -ilname -iname -inum -ipath -iregex -iwholename
     -links -lname -maxdepth -mindepth -mmin -mtime -name -newer -newermt -newerat -newerct -newermm -path -perm -printf -regex -regextype
     -samefile -size -type -uid -used -user -wholename -xtype";
+
+/// TABLE: actions without which the names that are found are printed.
+pub(super) const ACTIONS: &str = "-delete -exec -execdir -fls -fprint -fprint0 -fprintf -ls -ok -okdir -print -print0 -printf";
 
 pub(super) fn find(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     let mut started = Vec::new();
@@ -43,7 +46,7 @@ pub(super) fn find(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
             started.push(Started::Command(vec![Argument { at: argument.at, ..Argument::known("rm") }, found]));
             at += 1;
         } else if word == "-exec" {
-            let (command, behind) = command(arguments, at + 1, true)?;
+            let (command, behind) = command(arguments, at + 1)?;
             started.push(Started::Command(command));
             at = behind;
         } else {
@@ -56,7 +59,7 @@ pub(super) fn find(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
 /// Returns the places of the operators, tests and actions of an expression: values of tests and words of commands are none, whatever they look
 /// like.
 pub(super) fn primaries(arguments: &[Argument]) -> Vec<usize> {
-    let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
+    let text = |at: usize| text_at(arguments, at);
     let begins = |at: &usize| text(*at).starts_with(['-', '(', ')', '!', ',']) && !LEADING.contains(&text(*at));
     let mut at = (0..arguments.len()).find(begins).unwrap_or(arguments.len());
     let mut found = Vec::new();
@@ -73,11 +76,10 @@ pub(super) fn primaries(arguments: &[Argument]) -> Vec<usize> {
 }
 
 /// Reads the command from there on: what it becomes, and where its end is.
-fn command(arguments: &[Argument], from: usize, is_path: bool) -> Result<(Vec<Argument>, usize), Unlisted> {
+fn command(arguments: &[Argument], from: usize) -> Result<(Vec<Argument>, usize), Unlisted> {
     let mut words = Vec::new();
     for (index, argument) in arguments.iter().enumerate().skip(from) {
-        let is_file = index.checked_sub(1).filter(|before| *before >= from).and_then(|before| arguments.get(before));
-        let is_file = is_file.is_some_and(|before| before.text == "{}");
+        let is_file = index > from && text_in_front(arguments, index) == "{}";
         match argument.as_known() {
             Some(";") if words.is_empty() => return Err(Unlisted { index, what: MISSING }),
             Some(";") => return Ok((words, index + 1)),
@@ -92,8 +94,8 @@ fn command(arguments: &[Argument], from: usize, is_path: bool) -> Result<(Vec<Ar
             None if argument.many || !is_open(argument) => return Err(Unlisted { index, what: COMPUTED }),
             _ => {}
         }
-        // The names of files begin with the starting point; to some versions those of `-execdir` do not.
-        words.push(filled(argument, "{}", if is_path { Certainty::Operand } else { Certainty::Nothing }));
+        // The names of files begin with the starting point.
+        words.push(filled(argument, "{}", Certainty::Operand));
     }
     Err(Unlisted { index: arguments.len(), what: MISSING })
 }

@@ -4,7 +4,7 @@ use super::is_in;
 use super::options::attached;
 use super::reading::read;
 use super::touches::{Touch, all_words, touched};
-use crate::argument::Argument;
+use crate::argument::{Argument, text_in_front};
 use crate::grammar::Access;
 
 /// TABLE: their names, with what has to stand there so that they only check (an option, or the first word; nothing where they only check or print
@@ -50,7 +50,7 @@ pub(super) fn of_formatter(program: &str, arguments: &[Argument]) -> Vec<Touch> 
     let texts = || arguments.iter().map(|argument| argument.text.as_str()).enumerate();
     // Behind another option it may be the value of that.
     let is_value = |index: usize| {
-        let before = index.checked_sub(1).and_then(|at| arguments.get(at)).map_or("", |before| before.text.as_str());
+        let before = text_in_front(arguments, index);
         before.starts_with('-')
             && !before.contains('=')
             && !is_in(FLAGS, before)
@@ -63,14 +63,11 @@ pub(super) fn of_formatter(program: &str, arguments: &[Argument]) -> Vec<Touch> 
     let checks = (needed.is_empty() || texts().any(is_needed)) && !texts().any(|word| is_doubtful(&word));
     let mut touched = all_words(arguments, if checks { Access::Read } else { Access::Write });
     // What is attached to an option that is not known may be a file too.
-    let written =
-        |(index, text)| attached(text).into_iter().map(move |path| Touch::File { index, path: path.to_owned(), access: Access::Write });
+    let written = |(index, text)| attached(text).into_iter().map(move |path| Touch::written(index, path));
     touched.extend(texts().filter(is_doubtful).flat_map(written));
     // Some take the name of a format with the file that they write behind a colon.
     let reports = touched.iter().filter_map(|touch| match touch {
-        Touch::File { index, path, .. } => {
-            Some(Touch::File { index: *index, path: path.split_once(':')?.1.to_owned(), access: Access::Write })
-        }
+        Touch::File { index, path, .. } => Some(Touch::written(*index, path.split_once(':')?.1)),
         Touch::Pattern(_) => None,
     });
     let reports: Vec<Touch> = reports.collect();

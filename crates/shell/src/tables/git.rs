@@ -14,7 +14,7 @@ use super::Style;
 use super::options::Options;
 use super::reading::{NEEDED, Unlisted, read, scan};
 use super::values::is_git_setting;
-use crate::argument::Argument;
+use crate::argument::{Argument, text_at};
 use std::sync::LazyLock;
 
 /// TABLE: options of a `git clone` that a list names. Left out is what runs (`-u`, `-c`), loads (`--template`, `--reference`) or writes elsewhere.
@@ -37,7 +37,7 @@ pub fn asks(arguments: &[Argument]) -> bool {
         let text = argument.text.as_str();
         text == "--patch" || text.starts_with('-') && !text.starts_with("--") && text.contains('p')
     };
-    match behind.first().map_or("", |subcommand| subcommand.text.as_str()) {
+    match text_at(behind, 0) {
         "add" | "stage" => behind.iter().any(is_patch),
         "cherry-pick" | "merge" | "rebase" | "revert" => behind.iter().any(|argument| argument.text == "--continue"),
         // Without a message they open an editor, if a list names them so.

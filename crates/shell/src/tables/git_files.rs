@@ -5,10 +5,10 @@ use super::looking::HIDDEN_ONES;
 use super::options::attached;
 use super::patterns::crossing;
 use super::reading::{Scan, scan_subcommand};
-use super::texts::git_subcommand;
+use super::texts::{git_subcommand, subcommand_of_git};
 use super::touches::{Touch, file, words};
 use super::values::is_remote;
-use crate::argument::Argument;
+use crate::argument::{Argument, text_at};
 use crate::grammar::Access;
 
 /// TABLE: subcommands of `git` whose operands are written. Those of the others may be files, and are read.
@@ -39,11 +39,11 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     let at = git_subcommand(arguments);
     let folders = arguments.iter().take(at).enumerate().filter(|(_, argument)| argument.text == "-C");
     let mut touched: Vec<Touch> = folders.filter_map(|(index, _)| file(arguments, index + 1, Access::Read)).collect();
-    let subcommand = arguments.get(at).map_or("", |argument| argument.text.as_str());
+    let subcommand = text_at(arguments, at);
     let access = access_of(subcommand, arguments.get(at + 1));
     let is_name = OF_NAMES.contains(&subcommand);
     if changes_all(arguments) {
-        touched.push(Touch::File { index: at, path: ".".to_owned(), access: Access::Write });
+        touched.push(Touch::written(at, "."));
     }
     let scanned = scan_subcommand("git", arguments);
     touched.extend(scanned.iter().flat_map(lines_of));
@@ -110,7 +110,7 @@ fn is_left_out(argument: &Argument) -> bool {
 /// What a revision has behind its colons: `REVISION:PATH`.
 fn behind_colons(index: usize, text: &str) -> impl Iterator<Item = Touch> {
     let behind = text.match_indices(':').filter_map(|(at, _)| text.get(at + 1..));
-    let paths = behind.clone().take(COLONS_MAX).map(move |path| Touch::File { index, path: path.to_owned(), access: Access::Read });
+    let paths = behind.clone().take(COLONS_MAX).map(move |path| Touch::read(index, path));
     paths.chain(behind.skip(COLONS_MAX).take(1).map(|_| Touch::Pattern(HIDDEN_ONES.to_owned())))
 }
 
@@ -132,7 +132,7 @@ pub fn pathspec_folders(arguments: &[Argument]) -> Vec<String> {
     };
     let mut operands = git_operands(arguments);
     let end = arguments.iter().position(|argument| argument.text == "--");
-    match arguments.get(git_subcommand(arguments)).map_or("", |subcommand| subcommand.text.as_str()) {
+    match subcommand_of_git(arguments) {
         // The first operand is what it looks for.
         "grep" if !operands.is_empty() => drop(operands.remove(0)),
         // What stands in front of `--` may be a revision, in which any file has changed.
@@ -147,7 +147,7 @@ pub fn pathspec_folders(arguments: &[Argument]) -> Vec<String> {
 /// What `--relative` shows: a folder, or whatever begins with a text that does not end with a slash.
 fn shown_below((index, argument): (usize, &Argument)) -> Option<Touch> {
     let start = argument.text.strip_prefix("--relative=")?;
-    let folder = start.strip_suffix('/').map(|path| Touch::File { index, path: path.to_owned(), access: Access::Read });
+    let folder = start.strip_suffix('/').map(|path| Touch::read(index, path));
     Some(folder.unwrap_or_else(|| Touch::Pattern(HIDDEN_ONES.to_owned())))
 }
 
@@ -156,11 +156,7 @@ fn written_by_unknown(arguments: &[Argument], at: usize) -> impl Iterator<Item =
     arguments.iter().enumerate().skip(at + 1).flat_map(|(index, argument)| {
         let text = argument.text.as_str();
         let paths = if text.starts_with('-') { attached(text) } else { vec![text] };
-        paths.into_iter().filter(|path| !path.is_empty()).map(move |path| Touch::File {
-            index,
-            path: path.to_owned(),
-            access: Access::Write,
-        })
+        paths.into_iter().filter(|path| !path.is_empty()).map(move |path| Touch::written(index, path))
     })
 }
 
@@ -206,14 +202,14 @@ pub(super) fn changes_all(arguments: &[Argument]) -> bool {
         let is_letter = |text: &str| text.starts_with('-') && !text.starts_with("--") && text.contains(letter);
         behind.iter().map(|argument| argument.text.as_str()).any(|text| is_letter(text) || words.contains(&text))
     };
-    let first = behind.first().map_or("", |argument| argument.text.as_str());
+    let first = text_at(behind, 0);
     // Of several words there may be none.
     let is_many = |index: &usize| arguments.get(*index).is_some_and(|argument| argument.many);
     let is_whole = git_operands(arguments).iter().all(|index| *index == at + 1 && first == "push" || is_many(index));
     // A pattern finds names at any depth, names in a list may be any, and where paths are only left out, all others are meant.
     let is_any = |text: &str| text.starts_with("--pathspec-f") || is_pattern(text) || excludes(text);
     let is_listed = behind.iter().any(|argument| is_any(&argument.text));
-    match arguments.get(at).map_or("", |argument| argument.text.as_str()) {
+    match text_at(arguments, at) {
         "clean" => (is_whole || is_listed) && !is_given(arguments, &["n", "dry-run"]),
         "reset" => has('-', &["--hard", "--merge"]),
         "checkout" => has('f', &["--force"]) || is_listed,

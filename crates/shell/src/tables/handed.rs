@@ -4,7 +4,7 @@ use super::elsewhere::{FLAGS_OF_CONTAINERS, others};
 use super::is_in;
 use super::touches::words;
 use super::words::{is_sender, read_by_senders};
-use crate::argument::Argument;
+use crate::argument::{Argument, text_at, text_in_front};
 use crate::files::Below;
 
 /// TABLE: programs that copy folders, perhaps from or to another machine or a container, each with its letters that take a value.
@@ -39,7 +39,7 @@ pub(super) struct Copied {
 /// of the names.
 pub(super) fn copied(program: &str, arguments: &[Argument]) -> Option<Copied> {
     let (_, valued) = COPIERS.iter().find(|(names, _)| is_in(names, program))?;
-    let text = |index: usize| arguments.get(index).map_or("", |argument| argument.text.as_str());
+    let text = |index: usize| text_at(arguments, index);
     let subcommand = match program {
         "rsync" | "scp" => None,
         // It takes options of its own in front.
@@ -48,7 +48,7 @@ pub(super) fn copied(program: &str, arguments: &[Argument]) -> Option<Copied> {
     };
     let words: Vec<usize> = words(arguments).into_iter().filter(|index| subcommand.is_none_or(|at| *index > at)).collect();
     let may_be_value = |index: &usize| {
-        let before = index.checked_sub(1).map_or("", text);
+        let before = text_in_front(arguments, *index);
         let is_long = before.starts_with("--") && before != "--" && !before.contains('=') && !FLAGS.contains(&before);
         is_long || !before.starts_with("--") && before.starts_with('-') && before.contains(|letter| valued.contains(letter))
     };
@@ -93,13 +93,12 @@ pub(super) fn sent(program: &str, arguments: &[Argument]) -> Option<Vec<Below>> 
 
 /// Returns whether an argument may be a folder that a container gets: the value of an option, attached or not.
 fn is_mount(program: &str, arguments: &[Argument], index: usize) -> bool {
-    let text = |index: usize| arguments.get(index).map_or("", |argument| argument.text.as_str());
     let is_valued = |option: &str| option.starts_with('-') && option != "--" && !option.contains('=') && !is_flag(option);
     let is_attached = |option: &str| match option.strip_prefix("--") {
         Some(long) => long.contains('='),
         None => option.starts_with('-') && option.len() > 2 && !is_flag(option),
     };
-    MOUNTERS.contains(&program) && (is_attached(text(index)) || index.checked_sub(1).is_some_and(|before| is_valued(text(before))))
+    MOUNTERS.contains(&program) && (is_attached(text_at(arguments, index)) || is_valued(text_in_front(arguments, index)))
 }
 
 /// Returns whether an option of `docker` takes no value, which may stand in front of a word that is none.
@@ -110,10 +109,8 @@ fn is_flag(option: &str) -> bool {
 /// Returns whether a mount says that it is only read: `FROM:TO:ro`, `type=bind,src=FROM,readonly`. `U` and `chown` change the owner of its files, and
 /// quotes may hide a comma.
 fn is_only_read(arguments: &[Argument], index: usize) -> bool {
-    let text = |index: usize| arguments.get(index).map_or("", |argument| argument.text.as_str());
-    let mount = text(index);
-    let is_bind =
-        mount.starts_with("--mount=") || !mount.starts_with('-') && index.checked_sub(1).is_some_and(|before| text(before) == "--mount");
+    let mount = text_at(arguments, index);
+    let is_bind = mount.starts_with("--mount=") || !mount.starts_with('-') && text_in_front(arguments, index) == "--mount";
     let settings = if is_bind { mount } else { mount.splitn(3, ':').nth(2).unwrap_or_default() };
     let mut words = settings.split(',');
     let says_more =

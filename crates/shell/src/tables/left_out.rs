@@ -4,17 +4,15 @@
 //! for a name at any depth. A few spellings are read, as the programs read them. Of any other nothing is known, and what it leaves out counts as
 //! found.
 
+use super::find::ACTIONS;
 use super::git_files::{git_operands, is_plain_path, left_out_pathspec};
 use super::looking::Expression;
 use super::reading::scan;
-use super::{git_subcommand, table};
-use crate::argument::Argument;
+use super::{git_subcommand, is_in, table};
+use crate::argument::{Argument, text_at};
 
 /// The most paths that a search leaves out and that are looked at.
 const PATHS_MAX: usize = 8;
-
-/// TABLE: actions of `find`.
-const ACTIONS: [&str; 11] = ["-delete", "-exec", "-execdir", "-fls", "-fprint", "-fprintf", "-ls", "-ok", "-print", "-print0", "-printf"];
 
 /// Returns what a program leaves out of the names that it finds below a folder, as the folder is written.
 #[must_use]
@@ -47,7 +45,7 @@ fn of_find(words: &[(&str, &str)], start: &str) -> Vec<String> {
         at += 3;
     }
     // Without an action the folder itself is printed. In some orders, and above some depth, nothing is pruned.
-    let acts = (at..words.len()).any(|at| ACTIONS.contains(&word(at)));
+    let acts = (at..words.len()).any(|at| is_in(ACTIONS, word(at)));
     let is_unordered = words.iter().any(|(word, _)| matches!(*word, "-d" | "-delete" | "-depth" | "-mindepth"));
     if !acts || is_unordered {
         found.clear();
@@ -61,7 +59,7 @@ fn of_find(words: &[(&str, &str)], start: &str) -> Vec<String> {
             "!" | "-not" if depth == 0 && !has_acted && !matches!(word(place.wrapping_sub(1)), "!" | "-not") => {
                 found.extend(words.get(place + 1).and_then(|(test, value)| not_at(test, value, start)));
             }
-            action => has_acted |= ACTIONS.contains(&action),
+            action => has_acted |= is_in(ACTIONS, action),
         }
     }
     found
@@ -136,7 +134,7 @@ fn ignored(glob: &str) -> Option<String> {
 /// What `git` leaves out of the files that it knows.
 fn of_git(arguments: &[Argument]) -> Vec<String> {
     let at = git_subcommand(arguments);
-    let subcommand = arguments.get(at).map_or("", |argument| argument.text.as_str());
+    let subcommand = text_at(arguments, at);
     let is_literal = arguments.iter().take(at).any(|option| option.text.contains("pathspecs"));
     if is_literal || !matches!(subcommand, "diff" | "grep" | "ls-files") {
         return Vec::new();

@@ -1,6 +1,6 @@
 //! Files that programs touch by other names than their operands: `ln`, `cp` and `mv`, and the folders that builders enter.
 
-use super::archives::extracted_to;
+use super::archives::{bundles, extracted_to};
 use super::looking::HIDDEN_ONES;
 use super::outputs::{entered, outputs};
 use super::touches::{Touch, operands, scan_of, targets, words};
@@ -12,7 +12,7 @@ use crate::grammar::Access;
 /// The hidden folder that a name found by its extension may be an option for: `*.x` finds a file that is called `-t.x`.
 pub(super) fn hidden_targets(arguments: &[Argument]) -> impl Iterator<Item = Touch> {
     let kinds = arguments.iter().enumerate().filter_map(|(index, argument)| Some((index, argument.text.strip_prefix('*')?)));
-    kinds.map(|(index, path)| Touch::File { index, path: path.to_owned(), access: Access::Write })
+    kinds.map(|(index, path)| Touch::written(index, path))
 }
 
 /// Returns whether `ln` may make links that hold the paths as they are written, and not as they are seen from the working folder.
@@ -33,10 +33,10 @@ pub(super) fn seen_from_link(touched: &mut Vec<Touch>) {
         if let Touch::File { index, path, access: Access::Read } = touch
             && !path.starts_with(['/', '~'])
         {
-            below.push(Touch::File { index: *index, path: format!("{link}/{path}"), access: Access::Read });
+            below.push(Touch::read(*index, format!("{link}/{path}")));
             // So `$PWD` stands here: the link holds the path from the root.
             if path == "." || path.starts_with("./") {
-                below.push(Touch::File { index: *index, path: path.clone(), access: Access::Read });
+                below.push(Touch::read(*index, path.as_str()));
             }
             *path = format!("{above}{path}");
         }
@@ -87,11 +87,7 @@ pub fn moves_links(program: &str, arguments: &[Argument]) -> bool {
     match program {
         "mv" | "rsync" | "tar" | "gtar" | "bsdtar" => true,
         "git" => arguments.iter().any(|argument| argument.text == "mv"),
-        "cp" => {
-            has(arguments, &['a', 'd', 'r', 'R', 'P'], "archive")
-                || has(arguments, &[], "recursive")
-                || has(arguments, &[], "no-dereference")
-        }
+        "cp" => has(arguments, &['a', 'd', 'r', 'R', 'P'], "archive recursive no-dereference"),
         _ => false,
     }
 }
@@ -110,7 +106,7 @@ pub(super) fn met(arguments: &[Argument], operands: &[usize]) -> Vec<Touch> {
     let [first, second] = *operands else { return Vec::new() };
     let is_device = |index: &usize| arguments.get(*index).is_some_and(|argument| is_harmless_device(&argument.text));
     let read = |touch: Touch| match touch {
-        Touch::File { index, path, .. } => Touch::File { index, path, access: Access::Read },
+        Touch::File { index, path, .. } => Touch::read(index, path),
         pattern @ Touch::Pattern(_) => pattern,
     };
     let pairs = [[first, second], [second, first]];
@@ -122,7 +118,7 @@ pub(super) fn met(arguments: &[Argument], operands: &[usize]) -> Vec<Touch> {
 pub(super) fn parts(arguments: &[Argument], operands: &[usize]) -> Vec<Touch> {
     let named = operands.iter().skip(1).filter_map(|index| Some((*index, arguments.get(*index)?.text.as_str())));
     let prefixes = named.chain(operands.first().map(|index| (*index, "x")));
-    prefixes.map(|(index, prefix)| Touch::File { index, path: format!("{prefix}*"), access: Access::Write }).collect()
+    prefixes.map(|(index, prefix)| Touch::written(index, format!("{prefix}*"))).collect()
 }
 
 /// Returns the program that `go build` writes: it has the name of its package, and lies in the folder that an option names, or in the folder at
@@ -134,7 +130,7 @@ pub(super) fn built_by_go(arguments: &[Argument]) -> Vec<Touch> {
     let named = |index: usize| {
         let name = arguments.get(index)?.text.trim_end_matches('/').rsplit('/').next()?;
         let path = format!("{folder}/{}", name.split('@').next()?.trim_end_matches(".go"));
-        Some(Touch::File { index, path, access: Access::Write }).filter(|_| !matches!(name, "" | "." | ".." | "..."))
+        Some(Touch::written(index, path)).filter(|_| !matches!(name, "" | "." | ".." | "..."))
     };
     let packages = if is_build { words(arguments) } else { Vec::new() };
     if packages.len() * folder.len() > PLACED_BYTES_MAX {
@@ -184,7 +180,7 @@ pub(super) fn placed(arguments: &[Argument], operands: &[usize], target: Option<
         let name = source.rsplit('/').next().unwrap_or(source);
         let paths = [Some(below(name)), keeps_folders.then(|| below(source)), merges.then(|| folder.1.clone())];
         let index = if is_open { folder.0 } else { *index };
-        paths.into_iter().flatten().map(move |path| Touch::File { index, path, access: Access::Write })
+        paths.into_iter().flatten().map(move |path| Touch::written(index, path))
     };
     sources.iter().flat_map(written).collect()
 }
@@ -194,7 +190,7 @@ pub(super) fn placed(arguments: &[Argument], operands: &[usize], target: Option<
 pub(super) fn of_archive(arguments: &[Argument]) -> Vec<Touch> {
     const VALUED: &str = "bFgHIKLNTVX";
     let texts = || arguments.iter().map(|argument| argument.text.as_str()).enumerate();
-    let bundles = || texts().filter(|(index, text)| !text.starts_with("--") && (*index == 0 || text.starts_with('-')));
+    let bundles = || bundles(arguments);
     let has = |letters: &[char], words: &[&str]| {
         bundles().any(|(_, text)| text.contains(letters)) || texts().any(|(_, text)| words.contains(&text))
     };
@@ -220,7 +216,7 @@ pub(super) fn of_archive(arguments: &[Argument]) -> Vec<Touch> {
     let folder =
         extracted_to(arguments).filter(|index| *index == 0 || arguments.get(*index).is_some_and(|word| word.text.starts_with('-')));
     let folder = folder.map(|index| (index, ".".to_owned()));
-    texts().filter_map(file).chain(folder).map(|(index, path)| Touch::File { index, path, access: Access::Write }).collect()
+    texts().filter_map(file).chain(folder).map(|(index, path)| Touch::written(index, path)).collect()
 }
 
 /// What a builder enters by an option.
@@ -233,7 +229,7 @@ pub(super) fn of_folder_option(arguments: &[Argument]) -> Vec<Touch> {
             Some(rest) => Some(rest.strip_prefix('=').unwrap_or(rest).to_owned()),
             None => None,
         };
-        touched.extend(path.map(|path| Touch::File { index, path, access: Access::Read }));
+        touched.extend(path.map(|path| Touch::read(index, path)));
     }
     touched
 }

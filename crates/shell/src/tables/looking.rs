@@ -1,11 +1,11 @@
 //! What `find` and `fd` enter and look for, and whether what they hand on is only what they look for.
 
-use super::find::primaries;
+use super::find::{ACTIONS, primaries};
 use super::patterns::{braces, crossing, glob_of_regex, path_of_regex};
 use super::reading::scan;
-use super::table;
 use super::touches::{Touch, file};
-use crate::argument::Argument;
+use super::{is_in, table};
+use crate::argument::{Argument, text_at};
 use crate::grammar::Access;
 
 /// TABLE: tests of `find` whose value is a pattern of names.
@@ -80,8 +80,7 @@ pub(super) struct Expression<'a> {
 
 impl<'a> Expression<'a> {
     pub(super) fn new(arguments: &'a [Argument]) -> Self {
-        let text = |at: usize| arguments.get(at).map_or("", |argument| argument.text.as_str());
-        Self { words: primaries(arguments).into_iter().map(|at| (text(at), text(at + 1))).collect() }
+        Self { words: primaries(arguments).into_iter().map(|at| (text_at(arguments, at), text_at(arguments, at + 1))).collect() }
     }
 
     fn word(&self, at: usize) -> &'a str {
@@ -112,7 +111,6 @@ impl<'a> Expression<'a> {
     /// Returns whether an action is reached by names that no test in front of it has held: `find . -exec rm {} + -name x`, and what stands
     /// behind an `-o`. In brackets every choice has to hold them. Without an action all names are printed that the whole expression holds.
     fn hands_on_others(&self) -> bool {
-        const ACTIONS: [&str; 6] = ["-delete", "-exec", "-ls", "-print", "-print0", "-printf"];
         // Of each bracket: whether all choices so far hold names, whether this one does, and whether the bracket is negated.
         let mut open = vec![(true, false, false)];
         let mut acts = false;
@@ -130,7 +128,7 @@ impl<'a> Expression<'a> {
                         (*all, *last) = (*all && *last, false);
                     }
                 }
-                action if ACTIONS.contains(&action) => {
+                action if is_in(ACTIONS, action) => {
                     acts = true;
                     if open.len() > DEPTH_MAX || !open.iter().any(|(_, is_held, _)| *is_held) {
                         return true;

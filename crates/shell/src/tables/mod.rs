@@ -72,6 +72,7 @@ pub use reading::{
     VALUE, asks_version, read,
 };
 pub use starters::FEEDS;
+use texts::subcommand_of_git;
 pub use texts::{git_subcommand, gives, reads_names, texts};
 pub use touches::{Touch, touched};
 pub use trees::{trees, trees_of_entry};
@@ -262,21 +263,22 @@ static TABLES: LazyLock<FxHashMap<&'static str, &'static Program>> =
     LazyLock::new(|| PROGRAMS.iter().flat_map(|program| program.names.iter().map(move |name| (*name, program))).collect());
 
 /// Returns whether a word stands in a table, between blanks.
-fn is_in(table: &str, word: &str) -> bool {
+pub(crate) fn is_in(table: &str, word: &str) -> bool {
     table.split_ascii_whitespace().any(|known| known == word)
 }
 
-/// Returns the table of a program. A name may end in a version: `python3.13`.
-fn table(name: &str) -> Option<&'static Program> {
+/// Returns what is known of a program of this name, if it has a table. The name may end in a version: `python3.13`.
+#[must_use]
+pub fn table(name: &str) -> Option<&'static Program> {
     let unversioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
     let is_exact = |program: &&Program| matches!(program.operands, Operands::Open | Operands::Refused);
     TABLES.get(name).or_else(|| TABLES.get(unversioned).filter(|program| !is_exact(program))).copied()
 }
 
-/// Returns what is known of a program of this name, if it has a table.
+/// Returns whether a program has a row under this very name.
 #[must_use]
-pub fn program(name: &str) -> Option<&'static Program> {
-    table(name)
+pub fn has_row(name: &str) -> bool {
+    TABLES.contains_key(name)
 }
 
 /// Returns what a program of this name runs by its nature, if that is arbitrary code.

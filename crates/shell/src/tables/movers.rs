@@ -31,10 +31,7 @@ pub(super) fn movable(program: &str, arguments: &[Argument]) -> Result<Vec<Start
         let is_plain = !extension.is_empty() && extension.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
         is_plain && !argument.computed && !argument.found
     };
-    let computed = arguments.iter().position(|argument| match argument.certainty {
-        Certainty::Known | Certainty::Operand => false,
-        Certainty::Value => true,
-        Certainty::Nothing => !is_kind(argument),
-    });
+    let is_kind = |argument: &Argument| argument.certainty == Certainty::Nothing && is_kind(argument);
+    let computed = arguments.iter().position(|argument| !argument.is_literal() && !is_kind(argument));
     computed.map_or(Ok(Vec::new()), |index| Err(Unlisted { index, what: LITERAL }))
 }

@@ -75,7 +75,7 @@ pub fn scan_subcommand(program: &str, arguments: &[Argument]) -> Option<Scan> {
 /// # Errors
 /// [`Unlisted`] is the first argument that is computed.
 pub fn literal(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
-    let computed = arguments.iter().position(|argument| matches!(argument.certainty, Certainty::Nothing | Certainty::Value));
+    let computed = arguments.iter().position(|argument| !argument.is_literal());
     computed.map_or(Ok(Vec::new()), |index| Err(Unlisted { index, what: LITERAL }))
 }
 
@@ -130,6 +130,7 @@ pub fn scan(arguments: &[Argument], options: &Options, style: Style) -> Result<S
 }
 
 /// Reads arguments in order.
+#[derive(Default)]
 pub(super) struct Reader<'a> {
     pub(super) arguments: &'a [Argument],
     pub(super) at: usize,
@@ -149,8 +150,7 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(arguments: &'a [Argument]) -> Self {
-        let (named, given, places, files, entered, started) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { arguments, at: 0, named, given, places, files, entered, ended: false, started, is_met: false, is_needing: false }
+        Self { arguments, ..Self::default() }
     }
 
     fn scanned(self, operands: Vec<usize>) -> Scan {
@@ -360,11 +360,8 @@ impl<'a> Reader<'a> {
                 let _end = rest.next_if(|at| self.accepts(*at, |word| word.as_known() == Some("--")));
                 self.refuse(script.or_else(|| rest.find(|at| !self.accepts(*at, checks::forwarded))))
             }
-            Operands::Program(check) => {
-                let refused = |(place, at): &(usize, &usize)| !self.accepts(**at, if *place == 0 { check } else { checks::known });
-                self.refuse(all.iter().enumerate().find(refused).map(|(_, at)| *at))
-            }
             Operands::Of(words) => self.refuse(all.iter().copied().find(|at| !self.accepts(*at, |operand| is_of(words, operand)))),
+            Operands::Program(first) => self.operands(operands, Operands::Each(first, checks::known)),
             Operands::Each(first, rest) => {
                 let refused = |(place, at): &(usize, &usize)| !self.accepts(**at, if *place == 0 { first } else { rest });
                 self.refuse(all.iter().enumerate().find(refused).map(|(_, at)| *at))

@@ -12,19 +12,17 @@ use super::reading::{COMPUTED, MISSING, OPERAND, scan};
 use super::{Started, Style, Unlisted};
 use crate::argument::Argument;
 
-static OPTIONS: LazyLock<Options> = LazyLock::new(|| {
-    Options::new(
-        "-n -E -r -s -u -z -e=SED --quiet --silent --regexp-extended --separate --unbuffered --null-data --zero-terminated --posix --debug
-        --sandbox --expression=SED",
-    )
-});
+/// TABLE: the options.
+const TABLE: &str = "-n -E -r -s -u -z -e=SED --quiet --silent --regexp-extended --separate --unbuffered --null-data --zero-terminated --posix \
+     --debug --sandbox --expression=SED";
+
+static OPTIONS: LazyLock<Options> = LazyLock::new(|| Options::new(TABLE));
 
 /// The options, with those by which a list may have it write its files.
 static ALL_OPTIONS: LazyLock<Options> = LazyLock::new(|| {
-    Options::new(
-        "-i[=TEXT] --in-place[=TEXT] -n -E -r -s -u -z -e=SED --quiet --silent --regexp-extended --separate --unbuffered --null-data \
-         --zero-terminated --posix --debug --sandbox --expression=SED",
-    )
+    let mut options = Options::new(TABLE);
+    options.extend(["-i[=TEXT]", "--in-place[=TEXT]"]);
+    options
 });
 
 /// Returns all options, and how they are told from operands.

@@ -5,7 +5,7 @@ use super::is_in;
 use super::reading::{Scan, scan_subcommand};
 use super::touches::{scan_of, searches};
 use super::values::is_remote;
-use crate::argument::Argument;
+use crate::argument::{Argument, text_at};
 
 /// TABLE: options whose value is a text to programs that search: what is searched for, scripts, variables.
 const SEARCHED: [&str; 7] = ["e", "regexp", "expression", "r", "replace", "F", "v"];
@@ -29,7 +29,7 @@ pub fn texts(program: &str, arguments: &[Argument]) -> Vec<usize> {
         // Tests tell no more of a file than whether it is there.
         "echo" | "printf" | "test" | "[" | "[[" => (0..arguments.len()).collect(),
         "git" => scan_subcommand(program, arguments).map_or_else(Vec::new, |scan| {
-            let subcommand = arguments.get(git_subcommand(arguments)).map_or("", |argument| argument.text.as_str());
+            let subcommand = subcommand_of_git(arguments);
             let row = OF_GIT.iter().find(|(names, _)| is_in(names, subcommand));
             let pattern = scan.operands.first().filter(|_| subcommand == "grep" && !scan.has(&["e", "f"]));
             let end = arguments.iter().position(|argument| argument.text == "--").unwrap_or(arguments.len());
@@ -87,6 +87,11 @@ pub fn git_subcommand(arguments: &[Argument]) -> usize {
     at
 }
 
+/// Returns the subcommand of `git`; an empty text where there is none.
+pub(super) fn subcommand_of_git(arguments: &[Argument]) -> &str {
+    text_at(arguments, git_subcommand(arguments))
+}
+
 /// Returns the place of an option by which a program reads names of files, or of what a repository holds, from a list; with whether the list is
 /// the program's input.
 #[must_use]
@@ -97,11 +102,11 @@ pub fn reads_names(program: &str, arguments: &[Argument]) -> Option<(usize, bool
     arguments.iter().enumerate().find_map(|(at, argument)| {
         let text = argument.text.as_str();
         let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-        let value = value.or_else(|| arguments.get(at + 1).map(|next| next.text.as_str()));
+        let value = value.unwrap_or_else(|| text_at(arguments, at + 1));
         // Some programs know options by their beginnings.
         let is_list = is_lister && name.len() > "--fi".len() && LISTS.iter().any(|list| list.starts_with(name));
         let is_batch = program == "git" && BATCHES.contains(&name);
-        (is_batch || is_list).then(|| (at, is_batch || value.is_some_and(|value| matches!(value, "-" | "/dev/stdin"))))
+        (is_batch || is_list).then(|| (at, is_batch || matches!(value, "-" | "/dev/stdin")))
     })
 }
 

@@ -13,11 +13,11 @@ use super::linked::{built_by_go, hidden_targets, is_symbolic, met, of_archive, o
 use super::looking::{of_fd, of_find};
 use super::patterns::{braces, crossing};
 use super::reading::{Scan, scan};
-use super::texts::{git_subcommand, gives_script};
+use super::texts::{gives_script, subcommand_of_git};
 use super::trees::has;
 use super::words::{of_values, of_words};
 use super::{Operands, Options, Style, is_in, is_known, table};
-use crate::argument::Argument;
+use crate::argument::{Argument, text_at};
 use crate::grammar::Access;
 
 /// Something of a file that an argument names.
@@ -34,6 +34,18 @@ pub enum Touch {
     },
     /// A pattern with which the program itself looks for names of files.
     Pattern(String),
+}
+
+impl Touch {
+    /// Returns a file that is read.
+    pub(super) fn read(index: usize, path: impl Into<String>) -> Self {
+        Self::File { index, path: path.into(), access: Access::Read }
+    }
+
+    /// Returns a file that is written.
+    pub(super) fn written(index: usize, path: impl Into<String>) -> Self {
+        Self::File { index, path: path.into(), access: Access::Write }
+    }
 }
 
 /// How the operands of a program are files.
@@ -147,9 +159,7 @@ pub(super) fn words(arguments: &[Argument]) -> Vec<usize> {
 
 /// What a program of the table does with its operands.
 fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
-    let Some((_, kind)) = ROWS.iter().find(|(names, _)| is_in(names, program)) else {
-        return Vec::new();
-    };
+    let Some((_, kind)) = ROWS.iter().find(|(names, _)| is_in(names, program)) else { return Vec::new() };
     let scanned = scan_of(program, arguments);
     let mut touched: Vec<Touch> = scanned.iter().flat_map(patterns).collect();
     touched.extend(own_patterns(program, arguments));
@@ -159,18 +169,19 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     let is_mode = |index: &usize| arguments.get(*index).is_some_and(|argument| is_mode(program, &argument.text));
     let has_script = |scan: &Scan| !gives_script(program, scan);
     let before = |first: Option<&usize>| arguments.get(..first.copied().unwrap_or_default()).unwrap_or_default();
+    let has_model = || arguments.iter().any(|argument| argument.text.starts_with("--ref"));
     let mut packed = 1;
     match kind {
         Kind::Searches if scanned.as_ref().is_some_and(has_script) && !operands.is_empty() => drop(operands.remove(0)),
         // With another file for a model no mode stands there.
-        Kind::Changes if operands.first().is_some_and(is_mode) && !has_model(arguments) => drop(operands.remove(0)),
+        Kind::Changes if operands.first().is_some_and(is_mode) && !has_model() => drop(operands.remove(0)),
         // Patterns in front may be taken for the archive.
         Kind::Packs if has(before(operands.first()), &['x', 'i'], "") => packed = operands.len(),
         _ => {}
     }
     let targets = if *kind == Kind::Copies { targets(arguments) } else { Vec::new() };
     operands.retain(|at| targets.binary_search_by_key(at, |(index, _)| *index).is_err());
-    touched.extend(targets.iter().map(|(index, path)| Touch::File { index: *index, path: path.clone(), access: Access::Write }));
+    touched.extend(targets.iter().map(|(index, path)| Touch::written(*index, path)));
     // Of several words the last may be none, and then the one in front of them is written.
     let is_many = |index: &usize| arguments.get(*index).is_some_and(|argument| argument.many);
     let written = operands.iter().rposition(|index| !is_many(index)).unwrap_or_default();
@@ -207,15 +218,10 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     touched
 }
 
-/// Returns whether a mode or owner is that of another file.
-fn has_model(arguments: &[Argument]) -> bool {
-    arguments.iter().any(|argument| argument.text.starts_with("--ref"))
-}
-
 /// Notes that what is written to a link is written to its file.
 fn write_through(touched: &mut Vec<Touch>) {
     let written = |touch: &Touch| match touch {
-        Touch::File { index, path, access: Access::Read } => Some(Touch::File { index: *index, path: path.clone(), access: Access::Write }),
+        Touch::File { index, path, access: Access::Read } => Some(Touch::written(*index, path)),
         _ => None,
     };
     let files: Vec<Touch> = touched.iter().filter_map(written).collect();
@@ -233,7 +239,7 @@ fn operands_of(scanned: Option<&Scan>, arguments: &[Argument]) -> Vec<usize> {
 
 /// Returns whether a program makes other names for its files.
 fn is_linking(program: &str, arguments: &[Argument]) -> bool {
-    program == "ln" || program == "cp" && (has(arguments, &['l', 's'], "link") || has(arguments, &[], "symbolic-link"))
+    program == "ln" || program == "cp" && has(arguments, &['l', 's'], "link symbolic-link")
 }
 
 /// Returns the programs of which a row says how their operands are files.
@@ -321,8 +327,7 @@ fn own_patterns(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     };
     let shortened = |at: usize, argument: &Argument| {
         let text = argument.text.as_str();
-        let next = || arguments.get(at + 1).map_or("", |next| next.text.as_str());
-        let (name, value) = text.split_once('=').unwrap_or_else(|| (text, next()));
+        let (name, value) = text.split_once('=').unwrap_or_else(|| (text, text_at(arguments, at + 1)));
         (program.ends_with("grep") && name.len() > 4 && "--include".starts_with(name)).then(|| braces(value))
     };
     let found = arguments.iter().enumerate().filter_map(|(at, argument)| compared(argument).or_else(|| shortened(at, argument)));
@@ -350,7 +355,7 @@ fn is_long_option(program: &str, long: &str) -> bool {
 /// The files that options name: `--file=PATH`, `--file PATH`, `-fPATH`, `-f PATH`.
 fn files_of_options(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     let letters = FILE_LETTERS.iter().filter(|(names, _)| is_in(names, program)).map(|(_, letters)| *letters);
-    let of_git = match arguments.get(git_subcommand(arguments)).map_or("", |subcommand| subcommand.text.as_str()) {
+    let of_git = match subcommand_of_git(arguments) {
         "commit" | "tag" | "merge" | "notes" if program == "git" => "F",
         "grep" if program == "git" => "f",
         "ls-files" if program == "git" => "X",

@@ -6,7 +6,7 @@ use super::handed::{Copied, copied, is_taker, sent};
 use super::touches::{operands, targets};
 use super::words::{downloaded, entered, handed_on, is_unsaid};
 use super::{git_subcommand, is_known};
-use crate::argument::Argument;
+use crate::argument::{Argument, text_at};
 use crate::files::Below;
 
 /// Returns for each argument what happens to what lies below the file that it names. Where nothing does, the list may be empty.
@@ -18,7 +18,7 @@ pub fn trees(program: &str, arguments: &[Argument]) -> Vec<Below> {
     }
     match program {
         "mv" | "ln" => moved(arguments, &operands(program, arguments), &targets(arguments)),
-        "cp" if has(arguments, &['r', 'R', 'a'], "recursive") || has(arguments, &[], "archive") => {
+        "cp" if has(arguments, &['r', 'R', 'a'], "recursive archive") => {
             moved(arguments, &operands(program, arguments), &targets(arguments))
         }
         _ if is_taker(program) => all(Below::Sent),
@@ -70,10 +70,10 @@ fn of_copier(arguments: &[Argument], copied: &Copied) -> Vec<Below> {
     below
 }
 
-/// Returns whether an option of one of these letters stands there, or this word in full or shortened.
-pub(super) fn has(arguments: &[Argument], letters: &[char], word: &str) -> bool {
+/// Returns whether an option of one of these letters stands there, or one of these words, in full or shortened.
+pub(super) fn has(arguments: &[Argument], letters: &[char], words: &str) -> bool {
     arguments.iter().map(|argument| argument.text.as_str()).any(|text| match text.strip_prefix("--") {
-        Some(long) => !long.is_empty() && word.starts_with(long),
+        Some(long) => !long.is_empty() && words.split(' ').any(|word| word.starts_with(long)),
         None => text.starts_with('-') && text.contains(letters),
     })
 }
@@ -101,10 +101,10 @@ fn moved(arguments: &[Argument], operands: &[usize], targets: &[(usize, String)]
 fn of_git(arguments: &[Argument]) -> Vec<Below> {
     let at = git_subcommand(arguments);
     let behind = arguments.get(at + 1..).unwrap_or_default();
-    let subcommand = arguments.get(at).map_or("", |argument| argument.text.as_str());
+    let subcommand = text_at(arguments, at);
     let operands = git_operands(arguments);
     let end = arguments.iter().position(|argument| argument.text == "--");
-    let text = |index: usize| arguments.get(index).map_or("", |argument| argument.text.as_str());
+    let text = |index: usize| text_at(arguments, index);
     // A name with an extension is rather that of one file.
     let is_file = |text: &str| text.rsplit('/').next().is_some_and(|name| name.trim_start_matches('.').contains('.')) && !is_pattern(text);
     let is_path = |text: &str| text.ends_with('/') || text.starts_with([':', '.']) || is_pattern(text);

@@ -12,8 +12,8 @@ use super::looking::HIDDEN_ONES;
 use super::options::attached;
 use super::reading::{Scan, scan_subcommand};
 use super::touches::{Touch, in_rows, scan_of, words};
-use super::{Program, formatters, git_subcommand, is_in, is_known, program, runs, table};
-use crate::argument::Argument;
+use super::{Program, formatters, is_in, is_known, runs, subcommand_of_git, table};
+use crate::argument::{Argument, text_in_front};
 use crate::grammar::Access;
 
 /// TABLE: programs that read no file whose name is one of their words: they print it, count with it, start it, or take it for the name of
@@ -38,30 +38,16 @@ const SCRIPTED: [&str; 5] = ["just", "npm", "pnpm", "yarn", "yarnpkg"];
 const SENDERS: &str = "apt apt-get brew crontab dnf docker docker-compose gem gh helm kubectl microdnf nerdctl podman podman-compose rpm ssh systemctl tmux yum";
 
 /// TABLE: options of senders of which the value, attached or not, is a file that is only read.
-const READ_BY_SENDERS: [&str; 12] = [
-    "-F",
-    "-f",
-    "-k",
-    "--body-file",
-    "--env-file",
-    "--file",
-    "--filename",
-    "--kubeconfig",
-    "--kustomize",
-    "--notes-file",
-    "--template",
-    "--values",
-];
+const READ_BY_SENDERS: &str = "-F -f -k --body-file --env-file --file --filename --kubeconfig --kustomize --notes-file --template --values";
 
 /// Returns the places of the files that senders are known to read.
 pub(super) fn read_by_senders(program: &str, arguments: &[Argument]) -> Vec<usize> {
-    let is_option = |text: &str| READ_BY_SENDERS.contains(&text);
-    let is_value = |index: usize| index.checked_sub(1).and_then(|at| arguments.get(at)).is_some_and(|before| is_option(&before.text));
+    let is_option = |text: &str| is_in(READ_BY_SENDERS, text);
     // What makes such a file writes where it is told to.
     let may_write = || arguments.iter().any(|argument| ["config", "dump", "generate"].contains(&argument.text.as_str()));
     let is_read = |(index, argument): (usize, &Argument)| {
         let is_attached = argument.text.split_once('=').is_some_and(|(option, _)| is_option(option));
-        (is_attached || is_value(index)).then_some(index)
+        (is_attached || is_option(text_in_front(arguments, index))).then_some(index)
     };
     if is_sender(program) && !may_write() { arguments.iter().enumerate().filter_map(is_read).collect() } else { Vec::new() }
 }
@@ -146,7 +132,7 @@ pub(super) fn of_words(name: &str, arguments: &[Argument], is_listed: bool) -> V
         let is_name = is_target && at < end && words.binary_search(&at).is_ok() && !text.contains(['/', '.']);
         !text.is_empty() && (!runs || is_plain(text) || SCRIPTED.contains(&name)) && !is_name
     };
-    let has_subcommand = program(name).is_some_and(|program| !program.subcommands.is_empty());
+    let has_subcommand = table(name).is_some_and(|program| !program.subcommands.is_empty());
     let subcommand = words.iter().find(|index| !is_package(**index)).filter(|_| has_subcommand);
     let counts = |index: usize, argument: &Argument| Some(&index) != subcommand && !(runs && argument.computed);
     let mut touched = Vec::new();
@@ -161,7 +147,7 @@ pub(super) fn of_words(name: &str, arguments: &[Argument], is_listed: bool) -> V
             .filter(|piece| is_file(piece, index) || is_named && !piece.is_empty());
         for piece in files {
             touched.push(Touch::File { index, path: piece.to_owned(), access });
-            touched.extend(is_written(index).then(|| Touch::File { index, path: piece.to_owned(), access: Access::Write }));
+            touched.extend(is_written(index).then(|| Touch::written(index, piece)));
         }
         let is_crowded = texts.iter().any(|text| text.matches(':').count() > COLONS_MAX);
         touched.extend(is_crowded.then(|| Touch::Pattern(HIDDEN_ONES.to_owned())));
@@ -184,7 +170,7 @@ fn texts_of<'a>(name: &str, text: &'a str, is_word: bool) -> Vec<&'a str> {
 
 /// Returns whether an argument is the value of an option that selects packages, attached or not.
 fn selects_package(arguments: &[Argument], index: usize) -> bool {
-    let before = index.checked_sub(1).and_then(|at| arguments.get(at)).map_or("", |word| word.text.as_str());
+    let before = text_in_front(arguments, index);
     let is_attached = |word: &Argument| word.text.starts_with("--filter=") || word.text.starts_with("--workspace=");
     matches!(before, "-e" | "--editable" | "-pl" | "--filter" | "--workspace") || arguments.get(index).is_some_and(is_attached)
 }
@@ -206,7 +192,7 @@ fn written_by_gh(name: &str, arguments: &[Argument]) -> Option<Touch> {
         }
         _ => (downloaded(name, arguments)?, "."),
     };
-    Some(Touch::File { index, path: path.to_owned(), access: Access::Write })
+    Some(Touch::written(index, path))
 }
 
 /// Returns the place of the last word where `gh` downloads files of any name into the folder at hand: `gh run download`, `gh release download`.
@@ -285,9 +271,8 @@ pub(super) fn entered(program: &str, arguments: &[Argument]) -> Vec<usize> {
 #[must_use]
 pub fn works_here(program: &str, arguments: &[Argument]) -> bool {
     const BRINGS: &str = "am apply bisect checkout cherry-pick merge pull rebase revert stash submodule switch";
-    let subcommand = || arguments.get(git_subcommand(arguments)).map_or("", |subcommand| subcommand.text.as_str());
     matches!(program, "hg" | "svn")
-        || program == "git" && is_in(BRINGS, subcommand())
+        || program == "git" && is_in(BRINGS, subcommand_of_git(arguments))
         || table(program).is_some_and(Program::has_folder) && entered(program, arguments).is_empty()
 }
 

@@ -27,7 +27,7 @@ const HOSTILE: &[&str] = &[
 
 /// Returns arguments for a program by its table; nothing for a program that has no table of its own.
 pub(super) fn arguments(rng: &mut Rng, name: &str) -> Option<String> {
-    let program = tables::program(name)?;
+    let program = tables::table(name)?;
     let mut words: Vec<String> = Vec::new();
     let mut options = program.options.words.clone();
     if let Some(subcommand) = rng.choice(&program.subcommands) {
