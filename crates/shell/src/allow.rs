@@ -10,19 +10,19 @@ use super::template::{Place, Template};
 #[derive(Debug, Default)]
 pub struct Allow {
     any: bool,
-    /// Entries, their words joined by [`SEPARATOR`].
-    entries: FxHashSet<String>,
+    /// Entries without places, their words joined by [`SEPARATOR`].
+    pub(crate) entries: FxHashSet<String>,
     /// The longest entry with this first word, in words.
     longest: FxHashMap<String, usize>,
     /// Entries with typed places.
-    templates: Vec<Template>,
+    pub(crate) templates: Vec<Template>,
 }
 
 /// The separator, which stands in no word: a command with a NUL is not parsed.
 pub(crate) const SEPARATOR: char = '\0';
 
 impl Allow {
-    /// Compiles the list; none is the same as an empty one.
+    /// Compiles the list. `None` is the same as an empty list.
     #[must_use]
     pub fn new(allowed: Option<&[String]>) -> Self {
         let mut allow = Self::default();
@@ -32,7 +32,7 @@ impl Allow {
                 continue;
             }
             if let Some(template) = Template::read(entry) {
-                // One that cannot be read matches nothing, which its author is told.
+                // An entry that cannot be read matches nothing: `remarks` says so to its author.
                 allow.templates.extend(template);
                 continue;
             }
@@ -63,17 +63,7 @@ impl Allow {
         self.longest.contains_key(program) || self.templates.iter().any(|template| template.program() == program)
     }
 
-    /// Returns the entries without places, each with its words joined by [`SEPARATOR`].
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(String::as_str)
-    }
-
-    /// Returns the entries with typed places.
-    pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
-        self.templates.iter()
-    }
-
-    /// Returns how many words the longest entry has with which a command begins; none if the command is not on the list.
+    /// Returns how many words the longest entry has with which a command begins; `None` if the command is not on the list.
     #[must_use]
     pub fn matched(&self, words: &[Argument]) -> Option<usize> {
         let first = words.first().and_then(Argument::as_known).unwrap_or_default();

@@ -184,7 +184,7 @@ struct Read {
     operands: Vec<Option<String>>,
     /// Whether the first operand is surely not the value of an option.
     is_first_sure: bool,
-    /// How many operands are known to stand before the first computed word that may be an option; none if there is no such word.
+    /// How many operands are known to stand before the first computed word that may be an option; `None` if there is no such word.
     hidden_after: Option<usize>,
 }
 

@@ -17,14 +17,6 @@ pub struct FileUse {
     pub at: usize,
 }
 
-impl FileUse {
-    /// Returns whether the path depends on the working directory.
-    #[must_use]
-    pub fn is_relative(&self) -> bool {
-        is_relative(&self.path)
-    }
-}
-
 /// What happens to what lies below a file that a program is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Below {
@@ -118,9 +110,12 @@ pub struct Directories {
     start: String,
     /// The folders, with whether they are globs.
     folders: Vec<(String, bool)>,
-    has_moved: bool,
-    is_lost: bool,
-    is_beyond: bool,
+    /// Whether the line goes to another folder.
+    pub(super) has_moved: bool,
+    /// Whether it goes to a folder that cannot be followed.
+    pub(super) is_lost: bool,
+    /// Whether it goes to more folders than are followed, or always further: then nothing is known of any path.
+    pub(super) is_beyond: bool,
     spot: Spot,
 }
 
@@ -195,7 +190,7 @@ impl Directories {
         self.spot.before.is_some()
     }
 
-    /// Returns a relative path as it is seen from each folder above the folder at hand; none if that folder is not known.
+    /// Returns a relative path as it is seen from each folder above the folder at hand: from no folder if that folder is not known.
     #[must_use]
     pub fn above(&self, path: &str) -> Vec<String> {
         let here = self.spot.here.as_deref().unwrap_or_default();
@@ -257,12 +252,6 @@ impl Directories {
         self.folders.truncate(FOLLOWED_MAX);
     }
 
-    /// Returns whether it goes to more folders than are followed, or always further: then nothing is known of any path.
-    #[must_use]
-    pub fn is_beyond(&self) -> bool {
-        self.is_beyond
-    }
-
     /// Returns in how many folders a relative path may lie.
     #[must_use]
     pub fn count(&self) -> usize {
@@ -273,18 +262,6 @@ impl Directories {
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.folders.iter().map(|(folder, _)| folder.len()).sum()
-    }
-
-    /// Returns whether the line goes to another folder.
-    #[must_use]
-    pub fn has_moved(&self) -> bool {
-        self.has_moved
-    }
-
-    /// Returns whether it goes to a folder that cannot be followed.
-    #[must_use]
-    pub fn is_lost(&self) -> bool {
-        self.is_lost
     }
 
     /// Returns the places of a path that is seen from a folder that is not known: one for every folder that the line may be in, with whether that

@@ -141,7 +141,7 @@ impl Walk<'_> {
     pub(super) fn place(&mut self) {
         let Unplaced { files, operands, searched } = std::mem::take(&mut self.unplaced);
         for file in files {
-            if self.directories.is_lost() {
+            if self.directories.is_lost {
                 self.doubt(Construct::Directory, file.at);
             }
             let places = self.directories.all(&file.path).into_iter();

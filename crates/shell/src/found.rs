@@ -11,13 +11,7 @@ const NO_NAMES: [&str; 11] =
 /// Returns whether a list is a pipeline that prints names of files that a program has found.
 #[must_use]
 pub fn is_found(list: &List) -> bool {
-    matches!(list.as_slice(), [pipeline] if are_found(&pipeline.commands))
-}
-
-/// Returns whether the output of these commands, which are a pipeline, is names of files that the first of them has found.
-#[must_use]
-fn are_found(pipeline: &[Command]) -> bool {
-    !pipeline.is_empty() && found_up_to(pipeline) == pipeline.len()
+    matches!(list.as_slice(), [pipeline] if found_up_to(&pipeline.commands) == pipeline.commands.len())
 }
 
 /// Returns how many of the first commands of a pipeline print names of files that the first of them has found.
@@ -77,10 +71,8 @@ fn words(command: &Command) -> Option<Vec<&str>> {
 #[must_use]
 pub fn is_finder(words: &[&str]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
-    if arguments.iter().any(|word| NO_NAMES.iter().any(|other| word.contains(other))) {
-        return false;
-    }
-    match *program {
+    // Each command is asked, and most are no finders.
+    let finds = match *program {
         "find" | "fd" | "fdfind" => true,
         // The long form prints more than names. `-a` and `-A` print names with a dot in front, which no glob stands for: rules of files look for
         // what a glob may find.
@@ -106,7 +98,8 @@ pub fn is_finder(words: &[&str]) -> bool {
             _ => false,
         },
         _ => false,
-    }
+    };
+    finds && !arguments.iter().any(|word| NO_NAMES.iter().any(|other| word.contains(other)))
 }
 
 fn is_filter(words: &[&str]) -> bool {

@@ -300,7 +300,7 @@ fn place(text: &str, at: usize) -> usize {
     text.char_indices().take_while(|(index, _)| *index < at).count() + 1
 }
 
-/// Returns the words of a text that is one simple command of literals; none if it is anything else.
+/// Returns the words of a text that is one simple command of literals; `None` for any other text.
 fn literal_words(text: &str) -> Option<Vec<String>> {
     let list = grammar::parse(text, 0).ok()?;
     let [pipeline] = list.as_slice() else { return None };

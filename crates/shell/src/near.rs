@@ -78,9 +78,9 @@ impl Allow {
     /// words in common the first in the order of the alphabet counts.
     pub(crate) fn nearest(&self, words: &[Argument]) -> Option<NearEntry> {
         let program = words.first().and_then(Argument::as_known)?;
-        let plain = self.entries().filter_map(|entry| near_plain(&entry.split(SEPARATOR).collect::<Vec<_>>(), words));
+        let plain = self.entries.iter().filter_map(|entry| near_plain(&entry.split(SEPARATOR).collect::<Vec<_>>(), words));
         let arguments = words.get(1..).unwrap_or_default();
-        let templates = self.templates().filter(|template| template.program() == program).map(|template| {
+        let templates = self.templates.iter().filter(|template| template.program() == program).map(|template| {
             let (at, expected) = template.departure(arguments);
             NearEntry { entry: template.to_string(), word: at + 2, expected }
         });

@@ -11,11 +11,8 @@ use super::reached::Way;
 use super::tables::{self, COMPUTED_NAME, Touch, touched};
 use super::walk::{WORD_BYTES, Walk};
 
-/// TABLE: programs that find names of files below what they are given.
-const FINDERS: [&str; 9] = ["egrep", "fd", "fdfind", "fgrep", "find", "gfind", "git", "grep", "rg"];
-
-/// TABLE: those of them that find hidden files too, with the options without which they do not.
-const FIND_HIDDEN: [(&str, &[&str]); 4] = [
+/// TABLE: programs that find names of files below what they are given, with the options without which they find no hidden files.
+const FINDERS: [(&str, &[&str]); 4] = [
     ("egrep fgrep find gfind grep", &[]),
     ("fd fdfind", &["-H", "--hidden", "-u", "--unrestricted"]),
     ("git", &["-o", "--others"]),
@@ -80,7 +77,7 @@ impl Walk<'_> {
                     }
                     self.touch_above((name, arguments), index, &path, access);
                     self.spend(self.directories.seen(&path).map_or(path.len(), |path| path.len()));
-                    if FINDERS.contains(&name) && name != "git" && !argument.found {
+                    if name != "git" && !argument.found && hiding(name).is_some() {
                         self.search(searched(name, arguments, path.clone()));
                     }
                     // Of more folders than are followed no word is looked at.
@@ -276,7 +273,7 @@ impl Walk<'_> {
         let words = self.reached.iter().flat_map(|reached| reached.words_of_files(self.reads_names));
         let words = words.map(|word| (word.text.as_str(), word.certainty != Certainty::Known));
         for (path, is_glob) in words.chain(self.files.iter().map(|file| (file.path.as_str(), false))) {
-            if self.directories.has_moved() {
+            if self.directories.has_moved {
                 self.directories.everywhere(path).iter().for_each(|(path, in_glob)| call(path, is_glob || *in_glob));
             } else {
                 call(path, is_glob);
@@ -286,11 +283,11 @@ impl Walk<'_> {
 
     /// Follows relative paths through the folders that the line goes to.
     pub(super) fn resolve_files(&mut self) {
-        if self.directories.is_beyond() && self.names_relative && self.allow.is_some() {
+        if self.directories.is_beyond && self.names_relative && self.allow.is_some() {
             self.doubt(Construct::Directory, 0);
         }
         self.hold_links();
-        if self.directories.has_moved() {
+        if self.directories.has_moved {
             for at in std::mem::take(&mut self.relative_programs) {
                 self.doubt(Construct::RelativeProgram, at);
             }
@@ -358,7 +355,7 @@ fn trees_behind(entry: &Entry<'_>, name: &str, arguments: &[Argument]) -> Vec<Be
 /// the names are seen from another folder than the folder in which it looks.
 fn searched_besides(name: &str, arguments: &[Argument], touches: &[Touch]) -> Vec<String> {
     let words: Vec<&str> = std::iter::once(name).chain(arguments.iter().map(|argument| argument.text.as_str())).collect();
-    let has_folder = FINDERS.contains(&name) && touches.iter().any(|touch| matches!(touch, Touch::File { .. }));
+    let has_folder = hiding(name).is_some() && touches.iter().any(|touch| matches!(touch, Touch::File { .. }));
     match name {
         _ if !found::is_finder(&words) => Vec::new(),
         "git" => tables::pathspec_folders(arguments),
@@ -393,6 +390,10 @@ fn finds_hidden(name: &str, arguments: &[Argument]) -> bool {
             None => text == *option,
         })
     };
-    let row = FIND_HIDDEN.iter().find(|(names, _)| names.split(' ').any(|other| other == name));
-    row.is_some_and(|(_, options)| options.is_empty() || options.iter().any(is_given))
+    hiding(name).is_some_and(|options| options.is_empty() || options.iter().any(is_given))
+}
+
+/// Returns the options without which a program that finds names finds no hidden files; `None` for any other program.
+fn hiding(name: &str) -> Option<&'static [&'static str]> {
+    FINDERS.iter().find(|(names, _)| names.split(' ').any(|other| other == name)).map(|(_, options)| *options)
 }

@@ -28,9 +28,9 @@ const DOUBTS_MAX: usize = 16;
 pub(super) const WORD_BYTES: usize = 16;
 
 /// Collects what runs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Walk<'a> {
-    /// The list of allowed commands; none if every command is allowed.
+    /// The list of allowed commands; `None` if every command is allowed.
     pub(super) allow: Option<&'a Allow>,
     /// The commands that run.
     pub reached: Vec<Reached>,
@@ -89,40 +89,10 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Returns a walk under a list of allowed commands; none if every command is allowed.
+    /// Returns a walk under a list of allowed commands; `None` for a walk under which every command is allowed.
     #[must_use]
     pub fn new(allow: Option<&'a Allow>) -> Self {
-        Self {
-            allow,
-            reached: Vec::new(),
-            files: Vec::new(),
-            operands: Vec::new(),
-            searched: Vec::new(),
-            unplaced: Unplaced::default(),
-            patterns: Vec::new(),
-            urls: Vec::new(),
-            directories: Directories::default(),
-            not_allowed: Vec::new(),
-            doubts: Vec::new(),
-            prints_secrets: false,
-            ways: Vec::new(),
-            values: Vec::new(),
-            text_at: None,
-            depth: 0,
-            repeats: 0,
-            is_fed_found: false,
-            is_fed_whole: false,
-            is_fed_numbers: false,
-            is_fed: false,
-            round: None,
-            is_read_on: false,
-            reads_names: false,
-            finds_hidden: false,
-            names_relative: false,
-            relative_programs: Vec::new(),
-            authored: Vec::new(),
-            budget: WALKED_MAX,
-        }
+        Self { allow, budget: WALKED_MAX, ..Self::default() }
     }
 
     /// Walks a command line.
