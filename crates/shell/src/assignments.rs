@@ -1,70 +1,19 @@
 //! Variables that may be set in front of a command.
 
+use super::tables::is_in;
+
 /// TABLE: variables whose value, whatever it is, only changes what programs print or how a project's own code behaves, and never what is
 /// run, loaded, written or connected to.
-const HARMLESS: &[&str] = &[
-    "CARGO_TERM_COLOR",
-    "CGO_ENABLED",
-    "CI",
-    "CLICOLOR",
-    "CLICOLOR_FORCE",
-    "COLUMNS",
-    "DEBIAN_FRONTEND",
-    "FORCE_COLOR",
-    "GIT_EDITOR",
-    "GIT_PAGER",
-    "GOARCH",
-    "GOOS",
-    "LANG",
-    "LC_ALL",
-    "LC_COLLATE",
-    "LC_CTYPE",
-    "LC_MESSAGES",
-    "LC_NUMERIC",
-    "LC_TIME",
-    "LINES",
-    "LOG_LEVEL",
-    "MANPAGER",
-    "MPLBACKEND",
-    "NODE_ENV",
-    "NO_COLOR",
-    "PAGER",
-    "PORT",
-    "PYTHONDONTWRITEBYTECODE",
-    "PYTHONHASHSEED",
-    "PYTHONIOENCODING",
-    "PYTHONUNBUFFERED",
-    "PY_COLORS",
-    "RUST_BACKTRACE",
-    "RUST_LOG",
-    "TERM",
-    "TZ",
-];
+const HARMLESS: &str = "CARGO_TERM_COLOR CGO_ENABLED CI CLICOLOR CLICOLOR_FORCE COLUMNS DEBIAN_FRONTEND FORCE_COLOR GIT_EDITOR GIT_PAGER \
+     GOARCH GOOS LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME LINES LOG_LEVEL MANPAGER MPLBACKEND NODE_ENV NO_COLOR \
+     PAGER PORT PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONIOENCODING PYTHONUNBUFFERED PY_COLORS RUST_BACKTRACE RUST_LOG TERM TZ";
 
 /// TABLE: variables that say how many threads, devices or seconds there are, or whether something is on: numbers, lists of numbers, or truth
 /// values.
-const NUMBERS: &[&str] = &[
-    "CARGO_BUILD_JOBS",
-    "CMAKE_BUILD_PARALLEL_LEVEL",
-    "CUDA_VISIBLE_DEVICES",
-    "GIT_TERMINAL_PROMPT",
-    "GOMAXPROCS",
-    "HF_HUB_OFFLINE",
-    "MKL_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "PIP_DISABLE_PIP_VERSION_CHECK",
-    "PYTHONFAULTHANDLER",
-    "PYTHONUTF8",
-    "RAYON_NUM_THREADS",
-    "RUST_MIN_STACK",
-    "RUST_TEST_THREADS",
-    "TF_CPP_MIN_LOG_LEVEL",
-    "TOKENIZERS_PARALLELISM",
-    "TRANSFORMERS_OFFLINE",
-    "VECLIB_MAXIMUM_THREADS",
-];
+const NUMBERS: &str = "CARGO_BUILD_JOBS CMAKE_BUILD_PARALLEL_LEVEL CUDA_VISIBLE_DEVICES GIT_TERMINAL_PROMPT GOMAXPROCS HF_HUB_OFFLINE \
+     MKL_NUM_THREADS NUMEXPR_NUM_THREADS OMP_NUM_THREADS OPENBLAS_NUM_THREADS PIP_DISABLE_PIP_VERSION_CHECK PYTHONFAULTHANDLER PYTHONUTF8 \
+     RAYON_NUM_THREADS RUST_MIN_STACK RUST_TEST_THREADS TF_CPP_MIN_LOG_LEVEL TOKENIZERS_PARALLELISM TRANSFORMERS_OFFLINE \
+     VECLIB_MAXIMUM_THREADS";
 
 /// TABLE: variables that name the project's own code, in front of programs that run it anyway.
 const OF_PROGRAMS: &[(&[&str], &[&str])] = &[
@@ -90,14 +39,14 @@ fn is_lints(flags: &str) -> bool {
 pub fn is_harmless(name: &str, value: &str) -> bool {
     // `make` and the shells that it starts read more in such a value.
     let is_plain = !value.contains(['$', '`', ';', '&', '|', '<', '>', '\n', '\\', '"', '\'']);
-    (HARMLESS.contains(&name) || NUMBERS.contains(&name))
+    (is_in(HARMLESS, name) || is_in(NUMBERS, name))
         && is_plain
         && match name {
             "GIT_PAGER" | "PAGER" | "MANPAGER" => ["", "cat"].contains(&value),
             // Both leave the text as it is.
             "GIT_EDITOR" => ["true", ":"].contains(&value),
             "MPLBACKEND" => ["Agg", "agg"].contains(&value),
-            name if NUMBERS.contains(&name) => is_numbers(value),
+            name if is_in(NUMBERS, name) => is_numbers(value),
             // These are numbers to zsh, which evaluates what it takes for a number.
             "COLUMNS" | "LINES" => value.bytes().all(|byte| byte.is_ascii_digit()),
             // Debconf executes it as Perl.

@@ -3,81 +3,44 @@
 //! Patterns and commands are compared by the long name where a row gives one, so that `rm -fr`, `rm -r -f` and `rm --recursive --force`
 //! are the same. An option without a row is compared as it is written.
 
-/// A row: program, subcommand or "", short option, long option.
-type Row = (&'static str, &'static str, char, &'static str);
-
-/// TABLE: options that have a short and a long form.
-const OPTIONS: &[Row] = &[
-    ("rm", "", 'r', "recursive"),
-    ("rm", "", 'R', "recursive"),
-    ("rm", "", 'f', "force"),
-    ("rm", "", 'i', "interactive"),
-    ("rm", "", 'd', "dir"),
-    ("rm", "", 'v', "verbose"),
-    ("chmod", "", 'R', "recursive"),
-    ("chmod", "", 'f', "silent"),
-    ("chmod", "", 'v', "verbose"),
-    ("chown", "", 'R', "recursive"),
-    ("chown", "", 'h', "no-dereference"),
-    ("chgrp", "", 'R', "recursive"),
-    ("cp", "", 'r', "recursive"),
-    ("cp", "", 'R', "recursive"),
-    ("cp", "", 'f', "force"),
-    ("cp", "", 'a', "archive"),
-    ("mv", "", 'f', "force"),
-    ("mv", "", 'n', "no-clobber"),
-    ("ln", "", 's', "symbolic"),
-    ("ln", "", 'f', "force"),
-    ("mkdir", "", 'p', "parents"),
-    ("shred", "", 'u', "remove"),
-    ("shred", "", 'f', "force"),
-    ("sed", "", 'i', "in-place"),
-    ("kill", "", '9', "KILL"),
-    ("kill", "", 's', "signal"),
-    ("pkill", "", '9', "KILL"),
-    ("killall", "", '9', "KILL"),
-    ("git", "push", 'f', "force"),
-    ("git", "push", 'd', "delete"),
-    ("git", "push", 'u', "set-upstream"),
-    ("git", "branch", 'd', "delete"),
-    ("git", "branch", 'f', "force"),
-    ("git", "checkout", 'f', "force"),
-    ("git", "clean", 'f', "force"),
-    ("git", "clean", 'n', "dry-run"),
-    ("git", "commit", 'a', "all"),
-    ("git", "commit", 'n', "no-verify"),
-    ("git", "add", 'A', "all"),
-    ("git", "add", 'f', "force"),
-    ("git", "rm", 'f', "force"),
-    ("git", "fetch", 'f', "force"),
-    ("git", "switch", 'f', "force"),
-    ("git", "tag", 'd', "delete"),
-    ("git", "tag", 'f', "force"),
-    ("curl", "", 'o', "output"),
-    ("curl", "", 'O', "remote-name"),
-    ("curl", "", 'k', "insecure"),
-    ("curl", "", 'X', "request"),
-    ("curl", "", 'd', "data"),
-    ("curl", "", 'T', "upload-file"),
-    ("curl", "", 'F', "form"),
-    ("curl", "", 'L', "location"),
-    ("wget", "", 'O', "output-document"),
-    ("docker", "", 'f', "force"),
-    ("docker", "", 'v', "volume"),
-    ("docker", "system", 'a', "all"),
-    ("kubectl", "", 'A', "all-namespaces"),
-    ("kubectl", "", 'f', "filename"),
-    ("npm", "", 'g', "global"),
-    ("npm", "", 'f', "force"),
-    ("apt", "", 'y', "yes"),
-    ("apt-get", "", 'y', "yes"),
-    ("tar", "", 'x', "extract"),
-    ("tar", "", 'c', "create"),
-    ("tar", "", 'f', "file"),
-    ("sudo", "", 'u', "user"),
-    ("useradd", "", 'm', "create-home"),
-    ("userdel", "", 'r', "remove"),
-    ("crontab", "", 'r', "remove"),
+/// TABLE: options that have a short and a long form, by program and subcommand, or "" for any subcommand.
+const OPTIONS: &[(&str, &str, &str)] = &[
+    ("rm", "", "r=recursive R=recursive f=force i=interactive d=dir v=verbose"),
+    ("chmod", "", "R=recursive f=silent v=verbose"),
+    ("chown", "", "R=recursive h=no-dereference"),
+    ("chgrp", "", "R=recursive"),
+    ("cp", "", "r=recursive R=recursive f=force a=archive"),
+    ("mv", "", "f=force n=no-clobber"),
+    ("ln", "", "s=symbolic f=force"),
+    ("mkdir", "", "p=parents"),
+    ("shred", "", "u=remove f=force"),
+    ("sed", "", "i=in-place"),
+    ("kill", "", "9=KILL s=signal"),
+    ("pkill", "", "9=KILL"),
+    ("killall", "", "9=KILL"),
+    ("git", "push", "f=force d=delete u=set-upstream"),
+    ("git", "branch", "d=delete f=force"),
+    ("git", "checkout", "f=force"),
+    ("git", "clean", "f=force n=dry-run"),
+    ("git", "commit", "a=all n=no-verify"),
+    ("git", "add", "A=all f=force"),
+    ("git", "rm", "f=force"),
+    ("git", "fetch", "f=force"),
+    ("git", "switch", "f=force"),
+    ("git", "tag", "d=delete f=force"),
+    ("curl", "", "o=output O=remote-name k=insecure X=request d=data T=upload-file F=form L=location"),
+    ("wget", "", "O=output-document"),
+    ("docker", "", "f=force v=volume"),
+    ("docker", "system", "a=all"),
+    ("kubectl", "", "A=all-namespaces f=filename"),
+    ("npm", "", "g=global f=force"),
+    ("apt", "", "y=yes"),
+    ("apt-get", "", "y=yes"),
+    ("tar", "", "x=extract c=create f=file"),
+    ("sudo", "", "u=user"),
+    ("useradd", "", "m=create-home"),
+    ("userdel", "", "r=remove"),
+    ("crontab", "", "r=remove"),
 ];
 
 /// Programs whose options are whole words behind one dash.
@@ -119,7 +82,7 @@ const PLAIN: &[(&str, &[&str])] = &[
     ("systemctl", &["-q", "--quiet", "--user", "--system", "--no-block", "--now"]),
 ];
 
-/// Returns whether this option of the program takes the next word; none if that is not known.
+/// Returns whether this option of the program takes the next word; `None` if that is not known.
 #[must_use]
 pub fn takes_value(program: &str, option: &str) -> Option<bool> {
     let is_in = |table: &[(&str, &[&str])]| table.iter().any(|(name, options)| *name == program && options.contains(&option));
@@ -132,14 +95,15 @@ pub fn takes_value(program: &str, option: &str) -> Option<bool> {
 /// Returns the long option that a letter stands for.
 #[must_use]
 pub fn long_name(program: &str, subcommand: &str, letter: char) -> Option<&'static str> {
-    let is_row = |row: &&Row| row.0 == program && (row.1.is_empty() || row.1 == subcommand) && row.2 == letter;
-    OPTIONS.iter().find(is_row).map(|row| row.3)
+    let rows = OPTIONS.iter().filter(|(name, of, _)| *name == program && (of.is_empty() || *of == subcommand));
+    rows.flat_map(|(.., options)| options.split(' ')).find_map(|option| option.strip_prefix(letter)?.strip_prefix('='))
 }
 
 /// Returns whether the program has this very long option, so that it abbreviates no other.
 #[must_use]
 pub fn has_long(program: &str, long: &str) -> bool {
-    OPTIONS.iter().any(|row| row.0 == program && row.3 == long)
+    let options = OPTIONS.iter().filter(|(name, ..)| *name == program).flat_map(|(.., options)| options.split(' '));
+    options.filter_map(|option| option.split_once('=')).any(|(_, name)| name == long)
 }
 
 /// Returns whether options of the program are words behind one dash.

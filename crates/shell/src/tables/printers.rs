@@ -15,8 +15,7 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("doctl", "auth token"),
     ("doppler", "secrets"),
     ("dotnet", "user-secrets list"),
-    ("fly", "auth token"),
-    ("flyctl", "auth token"),
+    ("fly flyctl", "auth token"),
     (
         "gcloud",
         "auth application-default print-access-token | auth print-access-token | auth print-identity-token | config config-helper \
@@ -25,8 +24,7 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("gh", "auth token"),
     ("git", "credential fill | credential-cache get | credential-store get"),
     ("glab", "config get"),
-    ("gradle", "properties"),
-    ("gradlew", "properties"),
+    ("gradle gradlew", "properties"),
     ("helm", "env | get all | get hooks | get manifest | get values"),
     ("heroku", "auth:token | config | config:get"),
     ("infisical", "export | secrets"),
@@ -44,8 +42,7 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("security", "find-generic-password | find-internet-password"),
     ("sops", "decrypt"),
     ("systemctl", "show-environment"),
-    ("terraform", "state pull"),
-    ("tofu", "state pull"),
+    ("terraform tofu", "state pull"),
     ("vault", "kv get | print token | read | token lookup | token create"),
     ("vercel", "env pull"),
     ("yarn", "config get | config list | env | run env"),
@@ -53,17 +50,13 @@ pub const COMMANDS: &[(&str, &str)] = &[
 
 /// TABLE: programs with a word and an option, in its forms, that together make them print secrets.
 pub const OPTIONS: &[(&str, &str, &[&str])] = &[
-    ("gh", "auth", &["-t", "--show-token"]),
-    ("glab", "auth", &["-t", "--show-token"]),
+    ("gh glab", "auth", &["-t", "--show-token"]),
     ("gpg", "", &["--export-secret-keys", "--export-secret-subkeys"]),
-    ("gmake", "", &["-p", "--print-data-base"]),
     ("helm", "status", &["-o", "--output"]),
     ("kubectl", "view", &["--raw"]),
-    ("make", "", &["-p", "--print-data-base"]),
+    ("gmake make", "", &["-p", "--print-data-base"]),
     ("podman", "inspect", &["--showsecret"]),
     ("sops", "", &["-d", "--decrypt"]),
-    ("terraform", "output", &["-json", "-raw", "--json", "--raw"]),
-    ("terraform", "show", &["-json", "--json"]),
-    ("tofu", "output", &["-json", "-raw", "--json", "--raw"]),
-    ("tofu", "show", &["-json", "--json"]),
+    ("terraform tofu", "output", &["-json", "-raw", "--json", "--raw"]),
+    ("terraform tofu", "show", &["-json", "--json"]),
 ];

@@ -58,14 +58,14 @@ fn prints(program: &str, texts: &[&str]) -> bool {
         let wanted: Vec<&str> = wanted.split(' ').collect();
         words.windows(wanted.len()).any(|window| window.iter().zip(&wanted).all(|(word, wanted)| may_be(word, wanted)))
     };
-    let is_named = |name: &str| name == program || name == unversioned;
-    let listed = COMMANDS.iter().any(|(name, rows)| is_named(name) && rows.split(" | ").any(has_words));
+    let is_named = |names: &str| is_in(names, program) || is_in(names, unversioned);
+    let listed = COMMANDS.iter().any(|(names, rows)| is_named(names) && rows.split(" | ").any(has_words));
     // The value of an option of one letter may be attached.
     let is_short = |text: &str, option: &str| option.len() == 2 && text.starts_with(option) && !text.starts_with("--");
     let is_option =
         |text: &&str, options: &[&str]| options.iter().any(|option| text.split('=').next() == Some(*option) || is_short(text, option));
-    let optional = OPTIONS.iter().any(|(name, word, options)| {
-        is_named(name) && (word.is_empty() || words.contains(word)) && texts.iter().any(|text| is_option(text, options))
+    let optional = OPTIONS.iter().any(|(names, word, options)| {
+        is_named(names) && (word.is_empty() || words.contains(word)) && texts.iter().any(|text| is_option(text, options))
     });
     listed || optional || prints_settings(program, texts, &words)
 }
