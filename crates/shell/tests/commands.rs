@@ -106,77 +106,20 @@ fn no_message_repeats_what_an_agent_wrote() {
     }
 }
 
+/// Pieces of lines that are expensive if they are repeated.
+#[rustfmt::skip]
+const PIECES: [&str; 65] = [
+    "(", "((", "$(", "$((", "`", "`\\", "{", "{ ", "{a,", "\"", "\"$(", "\"${x:-", "'", "${x:-", "$[", "<(", "cat <(", "cat <<E\n",
+    "cat <<E;", "if ", "case x in x) ", "while ", "for x in ", "[[ ", "[[ ( ", "f() { ", "coproc ", "time ", "! ", "a=(", "a[", "env ",
+    "sudo -u ", "eval ", "sh -c ", "xargs ", "{1..9}", "{a,b}", "$X", "X=$X$X ", "X=$X;", "a|", "a&&", "a;", "\\", "\\\n", "\n", "#", " ",
+    "~", "*", "[", "é", "\u{2003}", "$'\\", "> ", "2>&1 ", "git -c alias.x='!", "find -exec ", "ls; ", "trap ", "alias a=", "X=",
+    "docker run ", "rm -rf ",
+];
+
 /// Returns texts that are made to be expensive.
 fn hostile() -> Vec<(String, String)> {
-    let pieces = [
-        "(",
-        "((",
-        "$(",
-        "$((",
-        "`",
-        "`\\",
-        "{",
-        "{ ",
-        "{a,",
-        "\"",
-        "\"$(",
-        "\"${x:-",
-        "'",
-        "${x:-",
-        "$[",
-        "<(",
-        "cat <(",
-        "cat <<E\n",
-        "cat <<E;",
-        "if ",
-        "case x in x) ",
-        "while ",
-        "for x in ",
-        "[[ ",
-        "[[ ( ",
-        "f() { ",
-        "coproc ",
-        "time ",
-        "! ",
-        "a=(",
-        "a[",
-        "env ",
-        "sudo -u ",
-        "eval ",
-        "sh -c ",
-        "xargs ",
-        "{1..9}",
-        "{a,b}",
-        "$X",
-        "X=$X$X ",
-        "X=$X;",
-        "a|",
-        "a&&",
-        "a;",
-        "\\",
-        "\\\n",
-        "\n",
-        "#",
-        " ",
-        "~",
-        "*",
-        "[",
-        "é",
-        "\u{2003}",
-        "$'\\",
-        "> ",
-        "2>&1 ",
-        "git -c alias.x='!",
-        "find -exec ",
-        "ls; ",
-        "trap ",
-        "alias a=",
-        "X=",
-        "docker run ",
-        "rm -rf ",
-    ];
     let mut texts = Vec::new();
-    for piece in pieces {
+    for piece in PIECES {
         for bytes in [1000, 65_000, 1_000_000] {
             texts.push((format!("{piece:?} to {bytes} bytes"), piece.repeat(bytes / piece.len())));
         }

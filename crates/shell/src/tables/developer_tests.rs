@@ -2,40 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::tests::split;
 use super::{Operands, PROGRAMS, read};
-use crate::argument::{Argument, Certainty};
+use crate::argument::Argument;
 
 const LINES: &str = include_str!("../../tests/tables/developers.txt");
-
-/// Splits a line at blanks, with quotes. `$x` becomes several words that are not known, `"$x"` one, `./*.c` files of a folder.
-fn split(line: &str) -> Vec<Argument> {
-    let mut words: Vec<Argument> = Vec::new();
-    let mut word: Option<Argument> = None;
-    let mut quote = None;
-    for letter in line.chars() {
-        match (quote, letter) {
-            (Some(open), _) if open == letter => quote = None,
-            (None, '\'' | '"') => {
-                quote = Some(letter);
-                word.get_or_insert_with(Argument::default);
-            }
-            (None, ' ') => words.extend(word.take()),
-            _ => {
-                let word = word.get_or_insert_with(Argument::default);
-                word.text.push(letter);
-                if letter == '$' && quote != Some('\'') {
-                    word.certainty = Certainty::Nothing;
-                    word.many = quote.is_none();
-                } else if letter == '*' && quote.is_none() {
-                    word.certainty = if word.text.starts_with("./") { Certainty::Operand } else { Certainty::Nothing };
-                    word.many = true;
-                }
-            }
-        }
-    }
-    words.extend(word);
-    words
-}
 
 #[test]
 fn lines_of_developers_are_allowed_or_refused_as_listed() {

@@ -38,7 +38,8 @@ fn word(raw: &str) -> Argument {
     Argument { text, certainty, many, ..Argument::default() }
 }
 
-fn split(line: &str) -> Vec<Argument> {
+/// Returns the words of a line.
+pub(super) fn split(line: &str) -> Vec<Argument> {
     let mut words = Vec::new();
     let mut raw = String::new();
     let mut quote = None;
