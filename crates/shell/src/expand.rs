@@ -206,14 +206,18 @@ impl Walk<'_> {
 fn trimmed(value: &Argument, trim: &Trim) -> Argument {
     let text = value.text.as_str();
     let is_known = value.certainty == Certainty::Known;
+    // The end of a value that is not known to its end is not known either, nor is it known which digits of a number stand there.
+    let is_open = |end: &str| {
+        let behind = text.rsplit(['*', '?', ']']).next().unwrap_or_default();
+        let is_number = value.is_numbered && end.contains(|char: char| char.is_ascii_digit());
+        is_number || !is_known && !text.ends_with(end) && end.ends_with(behind)
+    };
     let text = match trim {
         Trim::Nothing => text,
-        Trim::End(end) if text.ends_with(end.as_str()) => text.get(..text.len() - end.len()).unwrap_or_default(),
-        // The end of a value that is not known to its end is not known either.
-        Trim::End(end) if !is_known && text.rsplit(['*', '?', ']']).next().is_some_and(|behind| end.ends_with(behind)) => {
+        Trim::End(end) if is_open(end) => {
             return Argument { text: "*".to_owned(), certainty: Certainty::Nothing, computed: true, ..value.clone() };
         }
-        Trim::End(_) => text,
+        Trim::End(end) => text.strip_suffix(end.as_str()).unwrap_or(text),
         Trim::Folders => text.rsplit('/').next().unwrap_or_default(),
     };
     let certainty = match trim {

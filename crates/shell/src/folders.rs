@@ -84,11 +84,12 @@ impl Walk<'_> {
         folders.for_each(|folder| self.operand(FileOperand::new(folder.to_owned(), Access::Read)));
     }
 
-    /// Notes a name of which a part is a number that the line computes: any digits may stand there.
+    /// Notes a name of which a part is a number that the line computes: any digits may stand there, those of a secret's name too.
     pub(super) fn number(&mut self, argument: &Argument, path: &str, access: Access) {
         if argument.is_numbered {
             let path = Argument::with_any_digits(path);
             self.spend(path.len());
+            self.numbered.push(path.clone());
             self.operand(FileOperand { is_glob: true, ..FileOperand::new(path, access) });
         }
     }

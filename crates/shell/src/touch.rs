@@ -272,7 +272,8 @@ impl Walk<'_> {
     pub fn paths(&self, call: &mut impl FnMut(&str, bool)) {
         let words = self.reached.iter().flat_map(|reached| reached.words_of_files(self.reads_names));
         let words = words.map(|word| (word.text.as_str(), word.certainty != Certainty::Known));
-        for (path, is_glob) in words.chain(self.files.iter().map(|file| (file.path.as_str(), false))) {
+        let opened = self.files.iter().map(|file| (file.path.as_str(), false));
+        for (path, is_glob) in words.chain(opened).chain(self.numbered.iter().map(|path| (path.as_str(), true))) {
             if self.directories.has_moved {
                 self.directories.everywhere(path).iter().for_each(|(path, in_glob)| call(path, is_glob || *in_glob));
             } else {

@@ -38,6 +38,8 @@ pub struct Walk<'a> {
     pub files: Vec<FileUse>,
     /// The files that programs are given, by their tables.
     pub operands: Vec<FileOperand>,
+    /// The names of files with numbers that the line computes, as globs.
+    pub(super) numbered: Vec<String>,
     /// The folders in which programs look for names of files, as if they wrote there.
     pub(super) searched: Vec<FileOperand>,
     /// The same files and folders, with relative paths that are seen from a folder which is not known.
