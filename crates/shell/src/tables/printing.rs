@@ -218,7 +218,8 @@ fn inspects(texts: &[&str], words: &[&str]) -> bool {
     is_inspected && (!is_left_out || texts.contains(&"--"))
 }
 
-/// `docker run -e NAME` and `docker build --build-arg NAME` hand on the value that a variable has here, and `--secret` does without a file.
+/// `docker run -e NAME` and `docker build --build-arg NAME` hand on the value that a variable has here, and `--secret` does without a file, or with
+/// the name of a variable beside the file.
 fn hands_variables(texts: &[&str]) -> bool {
     let Some(at) = texts.iter().position(|text| matches!(*text, "build" | "create" | "exec" | "run")) else { return false };
     let builds = texts.get(at) == Some(&"build");
@@ -237,7 +238,12 @@ fn hands_variables(texts: &[&str]) -> bool {
         let hands = match option {
             "e" | "env" | "build-arg" => is_variable(value),
             "env-host" => true,
-            "secret" => builds && !value.contains("src=") && !value.contains("source="),
+            "secret" => {
+                let value = value.to_ascii_lowercase();
+                let mut settings = value.split(',').map(|setting| setting.trim_matches('"'));
+                let is_variable = settings.clone().any(|setting| setting.starts_with("env=") || setting == "type=env");
+                builds && (is_variable || !settings.any(|setting| setting.starts_with("src=") || setting.starts_with("source=")))
+            }
             _ => false,
         };
         if hands {

@@ -77,6 +77,8 @@ fn commands_that_print_secrets_of_containers_are_known() {
         "docker compose run -e TOKEN web npm test",
         "docker build -t x --build-arg TOKEN .",
         "docker build . --secret id=x,env=TOKEN",
+        "docker build . --secret id=x,ENV=TOKEN,src=y",
+        "docker build . --secret id=x,type=env,src=TOKEN",
         "docker inspect -- -f '{{.State}}' x",
         "docker image inspect --format '{{.Config.Env}}' x",
         "docker inspect -f '{{with .Config}}{{.Env}}{{end}}' x",
