@@ -169,12 +169,10 @@ impl<'v> Sorted<'v> {
 
     /// Returns the texts that may name places.
     pub(super) fn places(&self) -> impl Iterator<Item = &Cow<'v, str>> + Clone {
-        let is_path = |role: ArgumentRole| matches!(role, ArgumentRole::Path | ArgumentRole::Pattern);
-        let paths = self.texts.iter().filter(move |(role, ..)| is_path(*role)).map(|(.., text)| text);
-        paths
-            .chain(&self.unknown)
-            .chain(&self.unknown_names)
-            .chain(self.placed.iter().filter(|(said, _)| !said.is_text()).map(|(_, text)| text))
+        let is_path = |(role, ..): &&(ArgumentRole, _, _)| matches!(role, ArgumentRole::Path | ArgumentRole::Pattern);
+        let paths = self.texts.iter().filter(is_path).map(|(.., text)| text);
+        let placed = self.placed.iter().filter(|(said, _)| !said.is_text()).map(|(_, text)| text);
+        paths.chain(&self.unknown).chain(&self.unknown_names).chain(placed)
     }
 
     fn members(&mut self, object: Value<'v>, outer: Option<(ArgumentRole, &'v str)>, names: &ArgumentNames<'v>) -> Result<(), Denial> {
@@ -187,19 +185,15 @@ impl<'v> Sorted<'v> {
             let is_host = || names.is_of_web() && Said::under(&key) == Said::Host;
             let named = own.as_deref().and_then(|folded| names.role(folded)).or_else(|| is_host().then_some((ArgumentRole::Host, "host")));
             // What lies in a URL, or in the name of somebody, is such a thing, whatever it is called. A file may have its contents beside it.
-            let role = match (named, outer) {
-                (Some((ArgumentRole::Text, _)), Some(outer)) if outer.0.holds_its_kind() => Some(outer),
-                (named, outer) => named.or(outer),
-            };
+            let is_text = matches!(named, Some((ArgumentRole::Text, _)));
+            let role = outer.filter(|outer| is_text && outer.0.holds_its_kind()).or(named).or(outer);
             // A header that holds an end of a line begins another one.
             if let Some((ArgumentRole::Headers, name)) = outer
                 && (has_control(&key) || value.as_text().and_then(Text::into_str).is_some_and(|text| has_control(&text)))
             {
                 self.refused = self.refused.or(Some(name));
             }
-            if let Some(outer) = outer.filter(|_| named.is_none()) {
-                self.member_name(key.clone(), outer, names);
-            }
+            outer.filter(|_| named.is_none()).into_iter().for_each(|outer| self.member_name(key.clone(), outer, names));
             let says_place = || names.is_of_server() && !matches!(Said::under(&key), Said::Unknown | Said::Id | Said::Number);
             match role {
                 // A place is one in any text that is an object.
@@ -279,8 +273,7 @@ impl<'v> Sorted<'v> {
                 // Chats are known by numbers.
                 let is_id = matches!(role.0, ArgumentRole::Recipient | ArgumentRole::Channel) && value.shape() == Shape::Number;
                 let expected = if is_line { "a string" } else { "a string or an array of strings" };
-                let number = is_id.then(|| Cow::Owned(String::from_utf8_lossy(value.source()).into_owned()));
-                let text = number.map_or_else(|| text(role.1, value, expected), Ok)?;
+                let text = if is_id { String::from_utf8_lossy(value.source()) } else { text(role.1, value, expected)? };
                 let is_name = role.0 == ArgumentRole::Path || role.0.holds_its_kind();
                 self.refused = self.refused.or_else(|| (is_name && is_written_out(&text)).then_some(role.1));
                 self.texts.push((if is_line { ArgumentRole::Command } else { role.0 }, role.1, text));
@@ -361,11 +354,10 @@ impl<'v> Sorted<'v> {
             }
             Shape::String => {
                 let text = text("of an unknown name", value, "a string")?;
-                if is_judged {
-                    self.placed.push((said, text))
-                } else {
-                    self.unknown.push(text)
-                };
+                match is_judged {
+                    true => self.placed.push((said, text)),
+                    false => self.unknown.push(text),
+                }
                 Ok(())
             }
             _ => Ok(()),

@@ -147,24 +147,15 @@ impl CapabilityMap {
     pub fn need(&self, tool_name: &str) -> Option<&Need> {
         let is_browser = || tool_name.strip_prefix("browser_").is_some_and(|action| !action.is_empty());
         let browser = || self.browser.as_ref().filter(|_| is_browser());
-        let mcp = || self.mcp.as_ref().filter(|_| McpTool::read(tool_name).is_some());
+        let mcp = || self.mcp.as_ref().filter(|_| is_mcp(tool_name));
         self.exact.get(tool_name).or_else(browser).or_else(mcp)
     }
 }
 
-/// A tool of an MCP server, as agents name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct McpTool<'n> {
-    pub(super) server: &'n str,
-    pub(super) tool: &'n str,
-}
-
-impl<'n> McpTool<'n> {
-    /// Reads `mcp__<server>__<tool>`. The server ends at the first double underscore after the prefix.
-    pub(super) fn read(tool_name: &'n str) -> Option<Self> {
-        let (server, tool) = tool_name.strip_prefix("mcp__")?.split_once("__")?;
-        (!server.is_empty() && !tool.is_empty()).then_some(Self { server, tool })
-    }
+/// Returns whether a name is that of a tool of an MCP server: `mcp__<server>__<tool>`.
+pub(super) fn is_mcp(tool_name: &str) -> bool {
+    let parts = tool_name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    parts.is_some_and(|(server, tool)| !server.is_empty() && !tool.is_empty())
 }
 
 #[cfg(test)]

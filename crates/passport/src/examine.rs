@@ -7,7 +7,7 @@ use crate::ToolInput;
 use tollgate_json::Parser;
 
 use super::argument_names::{ArgumentNames, ToolArguments};
-use super::capabilities::{CapabilityMap, McpTool, Need, how_to_map};
+use super::capabilities::{CapabilityMap, Need, how_to_map};
 use super::denial::{Denial, Outcome, Report, report};
 use super::fields::{Field, quoted};
 use super::pack::Pack;
@@ -220,7 +220,7 @@ fn check_limits(passport: &Passport, need: &Need, terms: &Terms, (call, argument
             };
             let files = FileRules { limits, reads: grants(Pack::FileRead), writes: grants(Pack::FileWrite) };
             let names = ArgumentNames::new(*pack, call.tool_name, &terms.arguments);
-            let call = RuleCall { tool_name: call.tool_name, arguments: *arguments, names, mcp: McpTool::read(call.tool_name), files };
+            let call = RuleCall { tool_name: call.tool_name, arguments: *arguments, names, files };
             for compiled in limits.of(*pack) {
                 compiled.check(&call, terms.unenforced_limits, to);
             }

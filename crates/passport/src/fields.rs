@@ -44,6 +44,16 @@ impl<T> Field<T> {
         if let Self::Malformed(malformed) = self { Some(malformed) } else { None }
     }
 
+    /// Returns the value of a valid field.
+    pub(super) fn valid(&self) -> Option<&T> {
+        if let Self::Valid(value) = self { Some(value) } else { None }
+    }
+
+    /// Converts the value of a valid field by a function that cannot fail.
+    pub(super) fn map<U>(self, next: impl FnOnce(T) -> U) -> Field<U> {
+        self.and_then(|value| Ok(next(value)))
+    }
+
     /// Converts the value of a valid field.
     pub(super) fn and_then<U>(self, next: impl FnOnce(T) -> Result<U, Malformed>) -> Field<U> {
         match self {

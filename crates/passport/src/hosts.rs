@@ -19,8 +19,8 @@ const MCP: &str = Pack::Mcp.capability();
 pub struct AgentHost {
     /// Its name in configuration.
     pub name: &'static str,
-    /// Its tools, by the capability that they need.
-    tools: &'static [(&'static str, &'static [&'static str])],
+    /// Its tools, with blanks between them, by the capability that they need.
+    tools: &'static [(&'static str, &'static str)],
     /// Those of its tools whose names are common words.
     common: &'static [&'static str],
     /// What arguments of its tools are: tool, argument, role.
@@ -37,29 +37,16 @@ pub const HOSTS: [AgentHost; 8] = [
     AgentHost {
         name: "claude-code",
         tools: &[
-            (COMMAND, &["Bash"]),
-            (READ, &["Read", "Glob", "Grep", "LS", "LSP"]),
-            (WRITE, &["Write", "Edit", "MultiEdit", "NotebookEdit"]),
-            (FETCH, &["WebFetch", "WebSearch"]),
-            (SESSION, &["Task", "Agent"]),
-            (MCP, &RESOURCE_TOOLS),
+            (COMMAND, "Bash"),
+            (READ, "Read Glob Grep LS LSP"),
+            (WRITE, "Write Edit MultiEdit NotebookEdit"),
+            (FETCH, "WebFetch WebSearch"),
+            (SESSION, "Task Agent"),
+            (MCP, RESOURCE_TOOLS),
             (
                 NO_CAPABILITY,
-                &[
-                    "TodoWrite",
-                    "TaskCreate",
-                    "TaskUpdate",
-                    "TaskList",
-                    "TaskGet",
-                    "TaskOutput",
-                    "TaskStop",
-                    "BashOutput",
-                    "KillShell",
-                    "ToolSearch",
-                    "AskUserQuestion",
-                    "EnterPlanMode",
-                    "ExitPlanMode",
-                ],
+                "TodoWrite TaskCreate TaskUpdate TaskList TaskGet TaskOutput TaskStop BashOutput KillShell ToolSearch \
+                 AskUserQuestion EnterPlanMode ExitPlanMode",
             ),
         ],
         common: &[],
@@ -68,10 +55,10 @@ pub const HOSTS: [AgentHost; 8] = [
     AgentHost {
         name: "codex",
         tools: &[
-            (COMMAND, &["exec_command", "shell_command"]),
-            (READ, &["list_dir", "grep_files"]),
-            (WRITE, &["apply_patch"]),
-            (NO_CAPABILITY, &["update_plan", "request_user_input"]),
+            (COMMAND, "exec_command shell_command"),
+            (READ, "list_dir grep_files"),
+            (WRITE, "apply_patch"),
+            (NO_CAPABILITY, "update_plan request_user_input"),
         ],
         common: &[],
         arguments: &[
@@ -86,11 +73,11 @@ pub const HOSTS: [AgentHost; 8] = [
     AgentHost {
         name: "gemini-cli",
         tools: &[
-            (COMMAND, &["run_shell_command"]),
-            (READ, &["list_directory", "read_many_files", "search_file_content", "grep_search", "glob"]),
-            (WRITE, &["replace"]),
-            (FETCH, &["google_web_search"]),
-            (NO_CAPABILITY, &["save_memory"]),
+            (COMMAND, "run_shell_command"),
+            (READ, "list_directory read_many_files search_file_content grep_search glob"),
+            (WRITE, "replace"),
+            (FETCH, "google_web_search"),
+            (NO_CAPABILITY, "save_memory"),
         ],
         common: &["glob", "replace"],
         arguments: &[("run_shell_command", "dir_path", Folder), ("read_many_files", "include", Path)],
@@ -98,10 +85,10 @@ pub const HOSTS: [AgentHost; 8] = [
     AgentHost {
         name: "cursor",
         tools: &[
-            (COMMAND, &["run_terminal_cmd", "Shell"]),
-            (READ, &["list_dir", "grep_search", "file_search", "glob_file_search", "codebase_search", "read_lints", "Read", "Grep"]),
-            (WRITE, &["edit_file", "search_replace", "delete_file", "Write", "StrReplace", "Delete"]),
-            (NO_CAPABILITY, &["todo_write", "fetch_rules"]),
+            (COMMAND, "run_terminal_cmd Shell"),
+            (READ, "list_dir grep_search file_search glob_file_search codebase_search read_lints Read Grep"),
+            (WRITE, "edit_file search_replace delete_file Write StrReplace Delete"),
+            (NO_CAPABILITY, "todo_write fetch_rules"),
         ],
         common: &[],
         arguments: &[("file_search", "query", Pattern)],
@@ -110,9 +97,9 @@ pub const HOSTS: [AgentHost; 8] = [
         name: "copilot",
         tools: &[
             // Events in PascalCase name the tool as Claude Code does.
-            (COMMAND, &["Bash", "powershell"]),
-            (READ, &["view", "grep", "glob"]),
-            (WRITE, &["create", "edit", "apply_patch"]),
+            (COMMAND, "Bash powershell"),
+            (READ, "view grep glob"),
+            (WRITE, "create edit apply_patch"),
         ],
         common: &["view", "grep", "glob", "create", "edit"],
         arguments: &[
@@ -127,10 +114,10 @@ pub const HOSTS: [AgentHost; 8] = [
     AgentHost {
         name: "vscode",
         tools: &[
-            (COMMAND, &["run_in_terminal"]),
-            (READ, &["list_dir", "grep_search", "file_search", "get_errors"]),
-            (WRITE, &["editFiles", "create_file", "create_directory", "replace_string_in_file", "apply_patch"]),
-            (NO_CAPABILITY, &["manage_todo_list"]),
+            (COMMAND, "run_in_terminal"),
+            (READ, "list_dir grep_search file_search get_errors"),
+            (WRITE, "editFiles create_file create_directory replace_string_in_file apply_patch"),
+            (NO_CAPABILITY, "manage_todo_list"),
         ],
         common: &[],
         arguments: &[
@@ -145,10 +132,10 @@ pub const HOSTS: [AgentHost; 8] = [
     AgentHost {
         name: "langchain",
         tools: &[
-            (COMMAND, &["execute"]),
-            (READ, &["list_directory", "glob", "grep"]),
-            (WRITE, &["edit_file", "copy_file", "move_file", "file_delete"]),
-            (FETCH, &["requests_get"]),
+            (COMMAND, "execute"),
+            (READ, "list_directory glob grep"),
+            (WRITE, "edit_file copy_file move_file file_delete"),
+            (FETCH, "requests_get"),
         ],
         common: &["execute", "glob", "grep"],
         arguments: &[],
@@ -156,10 +143,10 @@ pub const HOSTS: [AgentHost; 8] = [
     AgentHost {
         name: "openhands",
         tools: &[
-            (COMMAND, &["execute_bash"]),
+            (COMMAND, "execute_bash"),
             // Its `command` says what it does with a file. To look at a file needs the right to write it, too.
-            (WRITE, &["str_replace_editor", "file_editor"]),
-            (NO_CAPABILITY, &["task_tracker", "think", "finish"]),
+            (WRITE, "str_replace_editor file_editor"),
+            (NO_CAPABILITY, "task_tracker think finish"),
         ],
         common: &["think", "finish"],
         arguments: &[
@@ -172,7 +159,7 @@ pub const HOSTS: [AgentHost; 8] = [
 ];
 
 /// Tools of hosts that list or read resources of MCP servers. They name the server, and no tool of it.
-pub(super) const RESOURCE_TOOLS: [&str; 2] = ["ListMcpResourcesTool", "ReadMcpResourceTool"];
+pub(super) const RESOURCE_TOOLS: &str = "ListMcpResourcesTool ReadMcpResourceTool";
 
 /// Tools of hosts that search the web.
 pub(super) const WEB_SEARCHES: [&str; 2] = ["WebSearch", "google_web_search"];
@@ -186,7 +173,7 @@ impl AgentHost {
 
     /// Returns its tools, each with the capability that it needs.
     pub fn tools(self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.tools.iter().flat_map(|(capability, tools)| tools.iter().map(|tool| (*tool, *capability)))
+        self.tools.iter().flat_map(|(capability, tools)| tools.split(' ').map(|tool| (tool, *capability)))
     }
 
     fn capability(self, tool: &str) -> Option<&'static str> {

@@ -148,14 +148,11 @@ impl Passport {
 
     /// Returns the limits of the passport that the rules cannot read or cannot enforce.
     fn limit_faults(&self) -> Vec<SchemaFault> {
-        let unreadable = |malformed: &Malformed| {
-            let Malformed { path, found, expected } = malformed.clone();
-            vec![SchemaFault { path, found, expected, effect: "denies every call that needs a capability: oap.passport_invalid".into() }]
-        };
+        const UNREADABLE: &str = "denies every call that needs a capability: oap.passport_invalid";
+        let unreadable = |malformed: &Malformed| vec![SchemaFault::new(malformed.clone(), UNREADABLE)];
         let mut faults = self.contents.limits.as_ref().map_or_else(unreadable, Limits::faults);
         if let Expiry::Malformed(malformed) = &self.contents.expiry {
-            let Malformed { path, found, expected } = malformed.clone();
-            faults.push(SchemaFault { path, found, expected, effect: "denies every call: oap.passport_invalid".into() });
+            faults.push(SchemaFault::new(malformed.clone(), "denies every call: oap.passport_invalid"));
         }
         faults
     }

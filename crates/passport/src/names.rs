@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashSet;
 
-use super::fields::Malformed;
 use super::glob::{self, Case, GlobIndex, Wildcards};
 use super::look_alike::folded;
 
@@ -35,11 +34,6 @@ impl NameSet {
         let index = || GlobIndex::new(others.iter().map(|pattern| (pattern.as_str(), 0)), Wildcards::Anywhere, Case::Sensitive);
         let patterns = (!others.is_empty()).then(|| Box::new(index()));
         Self { exact: exact.into_iter().collect(), beginnings, lengths, patterns }
-    }
-
-    /// Returns the set as a `Result`, for callers that also read lists which can have wrong entries.
-    pub(super) fn read(entries: Vec<String>) -> Result<Self, Malformed> {
-        Ok(Self::new(entries))
     }
 
     /// Returns the set of what is blocked: names, and patterns, that differ by case or punctuation alone are the same.

@@ -56,20 +56,10 @@ impl Pack {
         }
     }
 
-    /// Returns the keys of `limits` that the pack reads: the capability's key, and for messages also the pack's own, which documents in use
-    /// have.
-    #[must_use]
-    pub fn limit_keys(self) -> &'static [&'static str] {
-        match self {
-            Self::Command => &["system.command.execute"],
-            Self::FileRead => &["data.file.read"],
-            Self::FileWrite => &["data.file.write"],
-            Self::WebFetch => &["web.fetch"],
-            Self::WebBrowser => &["web.browser"],
-            Self::Mcp => &["mcp.tool.execute"],
-            Self::Messaging => &["messaging.send", "messaging.message.send"],
-            Self::Session => &["agent.session.create"],
-        }
+    /// Returns the keys of `limits` that the pack reads: the capability's key, and for messages also the policy's, which documents in use have.
+    pub fn limit_keys(self) -> impl Iterator<Item = &'static str> {
+        let policy = self.policy_id().strip_suffix(".v1").filter(|policy| *policy != self.capability());
+        std::iter::once(self.capability()).chain(policy)
     }
 
     /// Returns the pack for a capability.

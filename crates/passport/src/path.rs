@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::beginning::{CLIMBS_MAX, parents};
-use super::fields::Malformed;
+use super::fields::{Malformed, item_path};
 use super::glob::{self, Case, GlobIndex, Wildcards};
 use super::links;
 use super::look_alike::{is_ambiguous, plain_spelling};
@@ -170,22 +170,18 @@ impl PathSet {
         let mut globs: Vec<(String, usize)> = Vec::new();
         let mut blocked = Vec::new();
         for (tag, entry) in entries.iter().enumerate() {
+            let malformed = |found: String, expected: String| Err(Malformed::new(item_path(path, tag), found, expected));
             if let Some(character) = glob::unsupported(entry) {
-                let found = format!("a pattern with `{character}`");
-                return Err(Malformed::new(super::fields::item_path(path, tag), found, "`*`, `**` and `?` as the only wildcards"));
+                return malformed(format!("a pattern with `{character}`"), "`*`, `**` and `?` as the only wildcards".to_owned());
             }
             if entry.len() > ENTRY_BYTES_MAX || entry.split('/').count() > ENTRY_COMPONENTS_MAX {
                 let found = format!("a path of {} bytes and {} components", entry.len(), entry.split('/').count());
                 let expected = format!("at most {ENTRY_BYTES_MAX} bytes and {ENTRY_COMPONENTS_MAX} components");
-                return Err(Malformed::new(super::fields::item_path(path, tag), found, expected));
+                return malformed(found, expected);
             }
             if let Some(form) = no_path(entry).filter(|_| purpose != Purpose::Guard) {
-                let found = format!("an entry that is the path of nothing: {form}");
-                return Err(Malformed::new(
-                    super::fields::item_path(path, tag),
-                    found,
-                    "a path or a text of paths, such as /srv/data or ~/.ssh",
-                ));
+                let expected = "a path or a text of paths, such as /srv/data or ~/.ssh".to_owned();
+                return malformed(format!("an entry that is the path of nothing: {form}"), expected);
             }
             if matches!(entry.as_str(), "*" | "**" | "/**" | "**/*") {
                 everywhere.get_or_insert(tag);

@@ -30,6 +30,11 @@ pub struct SchemaFault {
 }
 
 impl SchemaFault {
+    /// Returns the fault of a field, with what evaluation does about it.
+    pub(super) fn new(Malformed { path, found, expected }: Malformed, effect: &'static str) -> Self {
+        Self { path, found, expected, effect: effect.into() }
+    }
+
     /// Returns whether only the schema has something against it: evaluation takes the field as it is written.
     #[must_use]
     pub fn is_formal(&self) -> bool {

@@ -15,7 +15,7 @@ use super::super::super::path::NormalPath;
 use super::super::super::said::{Said, last_word};
 use super::super::file_path::PATH_BYTES_MAX;
 use super::super::web::check_said;
-use super::super::{Denial, RuleCall, budget, secrets};
+use super::super::{Denial, RuleCall, budget, deny_if, secrets};
 use super::sent::{begins_path, check_file, is_data, is_secret};
 
 /// The most texts of a message that are judged. Nobody sends as many files, addresses and settings.
@@ -89,7 +89,7 @@ pub(super) fn checks(call: &RuleCall<'_>) -> [(&'static str, Result<(), Denial>)
     const BREAK: &str =
         "An argument that is no body of the message has a line break, behind which mailers read another header; write one line";
     const HIDDEN: &str = "A text that is written out as JSON names a recipient or a channel; write the recipient as an argument";
-    let refuse = |is_so: bool, message| if is_so { Err(Denial::new("oap.invalid_tool_arguments", message)) } else { Ok(()) };
+    let refuse = |is_so: bool, message| deny_if(is_so, "oap.invalid_tool_arguments", message);
     let (headers, recipients) = (refuse(parts.has_break, BREAK), refuse(parts.hides_recipient, HIDDEN));
     [
         ("recipients", recipients),

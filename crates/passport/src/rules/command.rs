@@ -56,8 +56,8 @@ impl CommandLimits {
                 Field::Malformed(malformed)
             }
             (allowed, blocked, lets_through) => {
-                let rules = CommandRules::new(list(&allowed), list(&blocked).unwrap_or_default());
-                Field::Valid(rules.letting_unproven_through(matches!(lets_through, Field::Valid(true))))
+                let rules = CommandRules::new(allowed.valid().map(Vec::as_slice), blocked.valid().map(Vec::as_slice).unwrap_or_default());
+                Field::Valid(rules.letting_unproven_through(lets_through == Field::Valid(true)))
             }
         };
         Self { rules, max_execution_time: section.number("max_execution_time") }
@@ -65,7 +65,7 @@ impl CommandLimits {
 
     /// Returns whether any command may run, so that another one is no harm.
     fn allows_all(&self) -> bool {
-        matches!(&self.rules, Field::Valid(rules) if rules.allows_all())
+        self.rules.valid().is_some_and(CommandRules::allows_all)
     }
 
     /// Checks that a call of a tool for code names the language: the tool may take another language by itself.
@@ -159,13 +159,9 @@ fn check_words(checked: &Checked) -> Result<(), Denial> {
     }
 }
 
-fn list(field: &Field<Vec<String>>) -> Option<&[String]> {
-    if let Field::Valid(entries) = field { Some(entries) } else { None }
-}
-
 impl Rules for CommandLimits {
-    fn faults(&self) -> Vec<&Malformed> {
-        [self.rules.malformed(), self.max_execution_time.malformed()].into_iter().flatten().collect()
+    fn faults(&self) -> Vec<Option<&Malformed>> {
+        vec![self.rules.malformed(), self.max_execution_time.malformed()]
     }
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {

@@ -2,7 +2,7 @@
 //!
 //! A missing list does not restrict, an empty one allows nothing. Secrets are never read, whatever the lists say.
 
-use bash_commands::{Below, FileOperand};
+use bash_commands::Below;
 
 use super::super::argument_names::fold;
 use super::super::argument_role::ArgumentRole;
@@ -14,8 +14,7 @@ use super::extensions::Extensions;
 use super::file_arguments::{NOT_LISTED, Origin, read_arguments};
 use super::file_path::{SEVERAL, is_patch, read_path};
 use super::file_patterns::Patterns;
-use super::left_behind::{self, BUILT};
-use super::left_out::is_left_out;
+use super::left_behind;
 use super::mcp::takes_whole;
 use super::secrets;
 use super::{
@@ -29,6 +28,8 @@ const UNWRITTEN_ARGUMENTS: &str = "oldstr oldstring oldtext encoding mode descri
 /// Tools that make or take away a file and show nothing of it. All others that write may show what they change, or copy it.
 const WRITERS: [&str; 8] = ["write_file", "Write", "create_file", "create", "create_directory", "delete_file", "file_delete", "Delete"];
 
+#[path = "file_commands.rs"]
+mod commands;
 #[path = "file_searches.rs"]
 mod searches;
 
@@ -184,7 +185,7 @@ impl FileLimits {
     /// itself has paths below it.
     fn check_allowed_here(&self, text: &str, path: &NormalPath) -> Result<(), Denial> {
         let is_below = !text.starts_with(['/', '~']) && !path.climbs;
-        let is_elsewhere = matches!(&self.allowed_paths, Field::Valid(allowed) if allowed.is_elsewhere());
+        let is_elsewhere = self.allowed_paths.valid().is_some_and(PathSet::is_elsewhere);
         if is_below && is_elsewhere { Ok(()) } else { self.check_allowed(path) }
     }
 
@@ -199,13 +200,9 @@ impl FileLimits {
         })
     }
 
-    fn allowed(&self) -> Option<&PathSet> {
-        if let Field::Valid(allowed) = &self.allowed_paths { Some(allowed) } else { None }
-    }
-
     /// Checks that no blocked path that counts lies below a path.
     fn check_below(&self, text: &str, below: Below, counts: &dyn Fn(&str) -> bool) -> Result<(), Denial> {
-        let (path, allowed) = (NormalPath::new(text), self.allowed());
+        let (path, allowed) = (NormalPath::new(text), self.allowed_paths.valid());
         check_limit(&self.blocked_paths, |blocked| {
             deny_if(left_behind::has_blocked(blocked, allowed, &path, (below, counts)), "oap.path_blocked", BELOW)
         })?;
@@ -221,6 +218,22 @@ impl FileLimits {
         let is_unwritten = |name: &str| UNWRITTEN_ARGUMENTS.split(' ').any(|known| known == name) && !is_patch(name);
         let said = |key: &str, _: &str| fold(key).is_some_and(|name| is_path(&name) || is_unwritten(&name));
         check_limit(&self.max_file_size, |_| self.check_bytes(call.arguments.written_bytes(said)))
+    }
+
+    /// Checks that so many bytes may be written to a file.
+    pub(super) fn check_bytes(&self, bytes: usize) -> Result<(), Denial> {
+        check_amount(&self.max_file_size, || Ok(Some(Amount::of_bytes(bytes))), OVER).map_err(too_large)
+    }
+
+    /// Returns how many patterns a component of a path may be compared with.
+    pub(super) fn weight(&self) -> usize {
+        let places = [&self.allowed_paths, &self.blocked_paths].map(|set| set.valid().map_or(0, PathSet::weight));
+        places.into_iter().sum::<usize>() + self.blocked_patterns.valid().map_or(0, Patterns::weight)
+    }
+
+    /// Returns how many entries are blocked.
+    pub(super) fn entries(&self) -> usize {
+        self.blocked_paths.valid().map_or(0, PathSet::entries) + self.blocked_patterns.valid().map_or(0, Patterns::entries)
     }
 }
 
@@ -239,116 +252,14 @@ fn too_large(denial: Denial) -> Denial {
 }
 
 impl Rules for FileLimits {
-    fn check_bytes(&self, bytes: usize) -> Result<(), Denial> {
-        check_amount(&self.max_file_size, || Ok(Some(Amount::of_bytes(bytes))), OVER).map_err(too_large)
+    fn files(&self) -> Option<&FileLimits> {
+        Some(self)
     }
 
-    /// Reports the same checks as for a tool with this path. Where sizes are limited and the command does not tell the size of what it
-    /// writes, the write is denied.
-    fn check_redirect(&self, path: &str, bytes: Option<usize>, to: &mut dyn Report) {
-        let normal = match read_path(path) {
-            Ok(normal) => normal,
-            Err(denial) => return report(to, "path", Err(denial)),
-        };
-        report(to, "allowed_paths", self.check_allowed_here(path, &normal));
-        self.check_place(&normal, path, self.is_read, to);
-        if self.is_read {
-            return;
-        }
-        let size = check_limit(&self.max_file_size, |_| match bytes {
-            Some(bytes) => self.check_bytes(bytes),
-            None => Err(Denial::new("oap.file_too_large", "Size of what is written cannot be told, and max_file_size limits it")),
-        });
-        report(to, "max_file_size", size);
-    }
-
-    /// A path from the root or a home has to be allowed, and no path may be blocked. Where the working folder is not known, a path below it is
-    /// taken to be allowed, as the folder is.
-    fn check_operand(&self, text: &str, is_glob: bool) -> Result<(), Denial> {
-        budget::check_depth(text)?;
-        let path = NormalPath::new(text);
-        self.check_allowed_here(text, &path)?;
-        if !is_glob {
-            self.extensions.check_of_command(path.name())?;
-        }
-        self.check_unblocked(text, is_glob)
-    }
-
-    fn check_unblocked(&self, text: &str, is_glob: bool) -> Result<(), Denial> {
-        let path = NormalPath::new(text);
-        self.check_places(&path, text)?;
-        self.extensions.check_ending(path.name())?;
-        if let Some(spelling) = plain_spelling(text) {
-            self.check_places(&NormalPath::new(&spelling), &spelling)?;
-        }
-        self.check_finds(&if is_glob { bash_commands::braces(text) } else { Vec::new() })
-    }
-
-    fn check_tree(&self, text: &str, below: Below) -> Result<(), Denial> {
-        self.check_below(text, below, &|_| true)
-    }
-
-    fn check_written_below(&self, folder: &FileOperand, patterns: &[String]) -> Result<(), Denial> {
-        self.check_below(&folder.path, folder.below, &|entry| !is_left_out(entry, folder, self.allowed(), patterns))
-    }
-
-    fn check_shown_below(&self, folder: &FileOperand, patterns: &[String]) -> Result<(), Denial> {
-        const MESSAGE: &str =
-            "A program reads names that it finds in a folder without a blocked path only, as in find src and rg -l x src; here it may find";
-        let counts = |entry: &str| !is_left_out(entry, folder, self.allowed(), patterns);
-        check_limit(&self.blocked_paths, |blocked| {
-            deny_found(blocked.may_lie_shown_below(&folder.path, &counts), "oap.path_blocked", MESSAGE)
-        })
-    }
-
-    fn check_whole_below(&self, folder: &str, patterns: &[String]) -> Result<(), Denial> {
-        let is_above = |blocked: &PathSet| left_behind::may_be_above(blocked, patterns);
-        check_limit(&self.blocked_paths, |blocked| if is_above(blocked) { self.check_tree(folder, Below::Moves) } else { Ok(()) })
-    }
-
-    /// A pattern may not name a blocked place. A search reads what lies below its folder in any case.
-    fn check_patterns(&self, patterns: &[String]) -> Result<(), Denial> {
-        const MESSAGE: &str = "A pattern of names looks for a blocked path";
-        let names = |blocked: &PathSet| patterns.iter().any(|pattern| blocked.is_named_by(pattern));
-        check_limit(&self.blocked_paths, |blocked| deny_if(names(blocked), "oap.path_blocked", MESSAGE))
-    }
-
-    /// What is found and written may have no name of a blocked path, nor of a folder above it.
-    fn check_found(&self, patterns: &[String]) -> Result<(), Denial> {
-        check_limit(&self.blocked_paths, |blocked| {
-            let finds = |pattern: &String| {
-                let hidden = |rest: &str| blocked.may_be_found_by(&format!(".*{rest}"));
-                let last = pattern.rsplit('/').next().unwrap_or_default();
-                blocked.has_part(last)
-                    || blocked.is_named_by(pattern)
-                    || blocked.may_be_found_by(pattern)
-                    || last.strip_prefix('*').is_some_and(hidden)
-            };
-            let is_plain = |pattern: &String| left_behind::has_extension(pattern) || BUILT.contains(&pattern.as_str());
-            let is_harmless = !patterns.is_empty() && !patterns.iter().any(finds) && patterns.iter().all(is_plain);
-            let message = "Command writes names that a program finds, and blocked paths may be among them; look for names such as '*.log'";
-            if is_harmless { Ok(()) } else { Err(Denial::new("oap.path_blocked", message)) }
-        })
-    }
-
-    fn weight(&self) -> usize {
-        let of = |set: &Field<PathSet>| if let Field::Valid(set) = set { set.weight() } else { 0 };
-        let patterns = if let Field::Valid(patterns) = &self.blocked_patterns { patterns.weight() } else { 0 };
-        of(&self.allowed_paths) + of(&self.blocked_paths) + patterns
-    }
-
-    fn entries(&self) -> usize {
-        let places = if let Field::Valid(set) = &self.blocked_paths { set.entries() } else { 0 };
-        let patterns = if let Field::Valid(patterns) = &self.blocked_patterns { patterns.entries() } else { 0 };
-        places + patterns
-    }
-
-    fn faults(&self) -> Vec<&Malformed> {
-        [self.allowed_paths.malformed(), self.blocked_paths.malformed(), self.blocked_patterns.malformed(), self.max_file_size.malformed()]
-            .into_iter()
-            .chain(self.extensions.malformed())
-            .flatten()
-            .collect()
+    fn faults(&self) -> Vec<Option<&Malformed>> {
+        let paths = [&self.allowed_paths, &self.blocked_paths].map(Field::malformed);
+        let others = [self.blocked_patterns.malformed(), self.max_file_size.malformed()];
+        paths.into_iter().chain(others).chain(self.extensions.malformed()).collect()
     }
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {

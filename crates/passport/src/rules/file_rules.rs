@@ -8,7 +8,7 @@ use tollgate_json::Text;
 
 use super::super::denial::{Denial, Report, report};
 use super::super::pack::Pack;
-use super::{Limits, RuleCall, Rules, budget, left_behind};
+use super::{Limits, RuleCall, budget, left_behind};
 
 /// TABLE: names of the methods of requests.
 const METHOD_NAMES: [&str; 9] = [
@@ -44,34 +44,22 @@ impl FileRules<'_> {
             let message = format!("Redirection needs capability '{}', which the passport does not have", pack.capability());
             return report(to, "redirection", Err(Denial::new("oap.unknown_capability", message)));
         }
-        self.each(pack, to, |rules, to| rules.check_redirect(&file.path, file.bytes, to));
+        each(self.limits.files(pack), to, |rules, to| rules.check_redirect(&file.path, file.bytes, to));
     }
 
     /// Reports the checks of an address that a program is given.
     pub(super) fn check_address(&self, url: &str, to: &mut dyn Report) {
-        self.each(Pack::WebFetch, to, |rules, to| rules.check_address(url, to));
-    }
-
-    /// Reports what `check` says under all rules of a pack, or that limits cannot be read.
-    fn each(&self, pack: Pack, to: &mut dyn Report, check: impl Fn(&dyn Rules, &mut dyn Report)) {
-        for rules in self.limits.rules(pack) {
-            match rules {
-                Ok(rules) => check(rules, to),
-                Err(malformed) => report(to, "limits", Err(malformed)),
-            }
-        }
+        each(self.limits.web(), to, |rules, to| rules.check_url(url, to));
     }
 
     /// Checks a path, which may be a glob, that a tool is given that may read it, and may write it.
     pub(super) fn check_path(&self, path: &str, is_glob: bool, writes: bool) -> Result<(), Denial> {
-        let packs: &[Pack] = if writes { &[Pack::FileRead, Pack::FileWrite] } else { &[Pack::FileRead] };
-        packs.iter().try_for_each(|pack| self.limits.rules(*pack).try_for_each(|rules| rules?.check_operand(path, is_glob)))
+        packs(writes).flat_map(|pack| self.limits.files(pack)).try_for_each(|rules| rules?.check_operand(path, is_glob))
     }
 
     /// Checks a path that a tool may show, and may write: it may not be blocked.
     pub(super) fn check_unblocked(&self, path: &str, writes: bool) -> Result<(), Denial> {
-        let packs: &[Pack] = if writes { &[Pack::FileRead, Pack::FileWrite] } else { &[Pack::FileRead] };
-        packs.iter().try_for_each(|pack| self.limits.rules(*pack).try_for_each(|rules| rules?.check_unblocked(path, false)))
+        packs(writes).flat_map(|pack| self.limits.files(pack)).try_for_each(|rules| rules?.check_unblocked(path, false))
     }
 
     /// Checks the methods that a call names beside an address: under the names of methods at any depth, and as a word in capitals among the texts
@@ -84,18 +72,17 @@ impl FileRules<'_> {
             methods.extend(value.as_text().and_then(Text::into_str));
             open.extend(value.items().chain(value.members().map(|(_, value)| value)));
         }
-        methods.iter().try_for_each(|method| self.limits.rules(Pack::WebFetch).try_for_each(|rules| rules?.check_method(method)))
+        methods.iter().try_for_each(|method| self.limits.web().try_for_each(|rules| rules?.check_method(method)))
     }
 
     /// Checks that nothing blocked lies below a folder that a tool takes as a whole.
     pub(super) fn check_whole(&self, path: &str, below: Below) -> Result<(), Denial> {
-        let mut rules = self.limits.rules(Pack::FileRead).chain(self.limits.rules(Pack::FileWrite));
-        rules.try_for_each(|rules| rules?.check_tree(path, below))
+        packs(true).flat_map(|pack| self.limits.files(pack)).try_for_each(|rules| rules?.check_tree(path, below))
     }
 
     /// Checks the patterns with which programs look for names of files.
     pub(super) fn check_patterns(&self, patterns: &[String]) -> Result<(), Denial> {
-        self.limits.rules(Pack::FileRead).try_for_each(|rules| rules?.check_patterns(patterns))
+        self.limits.files(Pack::FileRead).try_for_each(|rules| rules?.check_patterns(patterns))
     }
 
     /// Checks the files that programs are given by arguments, and the names that programs have found by some patterns. That a program may be run
@@ -113,7 +100,7 @@ impl FileRules<'_> {
             if is_held { self.check_operand(&FileOperand { is_glob: false, ..operand.clone() }) } else { self.check_operand(operand) }
         })?;
         if operands.iter().any(|operand| operand.is_found && operand.access == Access::Read) {
-            let mut folders = searched().flat_map(|folder| self.limits.rules(Pack::FileRead).map(move |rules| (folder, rules)));
+            let mut folders = searched().flat_map(|folder| self.limits.files(Pack::FileRead).map(move |rules| (folder, rules)));
             // A folder that is found goes away with all that lies below it.
             let is_whole = |operand: &FileOperand| matches!(operand.below, Below::Moves | Below::Comes | Below::Sent | Below::Given);
             let goes_away = operands.iter().any(|operand| operand.is_found && operand.access == Access::Read && is_whole(operand));
@@ -132,7 +119,7 @@ impl FileRules<'_> {
         let is_whole =
             operand.path.strip_suffix('*').is_some_and(|folder| folder.is_empty() || folder.ends_with('/') && !folder.contains('*'));
         let is_glob = operand.is_glob && !(is_whole && is_found(operand));
-        self.limits.rules(pack).try_for_each(|rules| {
+        self.limits.files(pack).try_for_each(|rules| {
             let rules = rules?;
             rules.check_operand(&operand.path, is_glob)?;
             // What is found has been chosen by its name.
@@ -146,7 +133,7 @@ impl FileRules<'_> {
         })?;
         // Nobody allows it to write the file, but it may not do so where that is blocked.
         let may_write = matches!(operand.below, Below::Unsaid | Below::Sent | Below::Given) && !operand.is_found;
-        let written = may_write.then(|| self.limits.rules(Pack::FileWrite)).into_iter().flatten();
+        let written = may_write.then(|| self.limits.files(Pack::FileWrite)).into_iter().flatten();
         written.into_iter().try_for_each(|rules| {
             let rules = rules?;
             rules.check_unblocked(&operand.path, is_glob)?;
@@ -161,7 +148,7 @@ impl FileRules<'_> {
         }
         let is_searched = |operand: &&FileOperand| operand.below == Below::Searched && operand.access == Access::Write;
         let searched = || operands.iter().filter(is_searched).filter(|_| !left_behind::are_built(patterns));
-        self.limits.rules(Pack::FileWrite).try_for_each(|rules| {
+        self.limits.files(Pack::FileWrite).try_for_each(|rules| {
             let rules = rules?;
             // Where nothing blocked lies below, any name may be found.
             let is_free =
@@ -170,6 +157,19 @@ impl FileRules<'_> {
             searched().try_for_each(|operand| rules.check_written_below(operand, patterns))
         })
     }
+}
+
+/// Reports what `check` says under all rules, or that limits cannot be read.
+fn each<R>(rules: impl Iterator<Item = Result<R, Denial>>, to: &mut dyn Report, check: impl Fn(R, &mut dyn Report)) {
+    rules.for_each(|rules| match rules {
+        Ok(rules) => check(rules, to),
+        Err(denial) => report(to, "limits", Err(denial)),
+    });
+}
+
+/// Returns the packs of the rules for a file that is read, and may be written.
+fn packs(writes: bool) -> impl Iterator<Item = Pack> {
+    std::iter::once(Pack::FileRead).chain(writes.then_some(Pack::FileWrite))
 }
 
 /// Returns whether a name that a program has found is written. What is read may be found in any case.

@@ -29,12 +29,17 @@ pub(super) fn are_built(patterns: &[String]) -> bool {
 /// Returns whether names that are found by some patterns, or by none, could be those of folders above a blocked place.
 pub(super) fn may_be_above(blocked: &PathSet, patterns: &[String]) -> bool {
     let is_part = |pattern: &String| {
-        let last = pattern.rsplit('/').next().unwrap_or_default();
-        let last = last.rsplit_once("**").map_or_else(|| last.to_owned(), |(_, end)| format!("*{end}"));
+        let last = last_name(pattern);
         // A folder may be found as `.`.
         last.trim_matches(['*', '?', '.']).is_empty() || blocked.has_part(&last)
     };
     patterns.is_empty() || patterns.iter().any(is_part)
+}
+
+/// Returns the last name of a pattern, in which two stars may stand for folders too.
+pub(super) fn last_name(pattern: &str) -> String {
+    let last = pattern.rsplit('/').next().unwrap_or_default();
+    last.rsplit_once("**").map_or_else(|| last.to_owned(), |(_, end)| format!("*{end}"))
 }
 
 /// Returns whether a pattern finds only files whose names have a dot: one that is no choice of a set, behind all that may stand for a slash.

@@ -5,6 +5,7 @@ use bash_commands::{FileOperand, HIDDEN_ONES};
 use super::super::glob;
 use super::super::path::{NormalPath, PathSet};
 use super::super::shell_glob::ShellGlob;
+use super::left_behind::last_name;
 
 /// Returns whether a search below a folder leaves out a blocked place, with all that lies below it: in every working folder that is allowed. The
 /// place itself is found where only what lies below it is left out, unless names are looked for by patterns that do not match its name.
@@ -44,11 +45,7 @@ fn lies_in(place: &str, path: &str, allowed: Option<&PathSet>) -> Option<bool> {
 
 /// Returns whether some pattern of names may match a name, or none holds the names.
 fn may_be_found(name: &str, patterns: &[String]) -> bool {
-    let matches = |pattern: &String| {
-        let last = pattern.rsplit('/').next().unwrap_or_default();
-        // Two stars may stand for folders too.
-        let last = last.rsplit_once("**").map_or_else(|| last.to_owned(), |(_, end)| format!("*{end}"));
-        pattern == HIDDEN_ONES || ShellGlob::new(&last.to_ascii_lowercase()).meets(&name.to_ascii_lowercase())
-    };
+    let finds = |pattern: &str| ShellGlob::new(&last_name(pattern).to_ascii_lowercase()).meets(&name.to_ascii_lowercase());
+    let matches = |pattern: &String| pattern == HIDDEN_ONES || finds(pattern);
     patterns.is_empty() || patterns.iter().any(matches)
 }

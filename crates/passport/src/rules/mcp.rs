@@ -25,6 +25,7 @@ use std::cell::Cell;
 use tollgate_json::Text;
 
 use super::super::beginning::count_parents;
+use super::super::capabilities::is_mcp;
 use super::super::fields::without;
 use super::super::hosts::RESOURCE_TOOLS;
 use super::super::names::NameSet;
@@ -34,6 +35,9 @@ use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_li
 
 const SERVER_DENIED: &str = "oap.mcp_server_not_allowed";
 const TOOL_DENIED: &str = "oap.mcp_tool_not_allowed";
+
+/// How often an object may be written out within another.
+const WRITTEN_MAX: usize = 4;
 
 /// At how many double underscores a name is cut into a server and a tool.
 const READINGS_MAX: usize = 16;
@@ -51,7 +55,7 @@ impl McpLimits {
         let servers = |key| {
             let found =
                 section.strings(key).and_then(|entries| part_names(entries, &section.path_of(key), "a server's own name, such as github"));
-            found.and_then(|entries| Ok(entries.iter().map(|entry| server(entry)).collect::<Vec<_>>()))
+            found.map(|entries| entries.iter().map(|entry| server(entry)).collect::<Vec<_>>())
         };
         let tools = |key| {
             section.strings(key).and_then(|entries| part_names(entries, &section.path_of(key), "a tool's own name, such as create_issue"))
@@ -60,7 +64,7 @@ impl McpLimits {
         // Prefixes are another way to write what is allowed.
         let allowed_tools = match (tools("allowed_tools"), prefixes) {
             (Field::Malformed(malformed), _) | (_, Field::Malformed(malformed)) => Field::Malformed(malformed),
-            (tools, Field::Absent) => tools.and_then(NameSet::read),
+            (tools, Field::Absent) => tools.map(NameSet::new),
             (tools, Field::Valid(prefixes)) => {
                 let tools = if let Field::Valid(tools) = tools { tools } else { Vec::new() };
                 Field::Valid(NameSet::new(tools.into_iter().chain(prefixes.iter().map(|prefix| format!("{prefix}*"))).collect()))
@@ -72,7 +76,7 @@ impl McpLimits {
             blocked_names(without_servers(entries, known, &section.path_of("blocked_tools"))?, &section.path_of("blocked_tools"))
         });
         Self {
-            allowed_servers: allowed_servers.and_then(NameSet::read),
+            allowed_servers: allowed_servers.map(NameSet::new),
             blocked_servers: servers("blocked_servers").and_then(|entries| blocked_names(entries, &section.path_of("blocked_servers"))),
             allowed_tools,
             blocked_tools,
@@ -125,11 +129,9 @@ fn server(name: &str) -> String {
 }
 
 impl Rules for McpLimits {
-    fn faults(&self) -> Vec<&Malformed> {
-        [self.allowed_servers.malformed(), self.blocked_servers.malformed(), self.allowed_tools.malformed(), self.blocked_tools.malformed()]
-            .into_iter()
-            .flatten()
-            .collect()
+    fn faults(&self) -> Vec<Option<&Malformed>> {
+        let (servers, tools) = ([&self.allowed_servers, &self.blocked_servers], [&self.allowed_tools, &self.blocked_tools]);
+        servers.into_iter().chain(tools).map(Field::malformed).collect()
     }
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
@@ -211,11 +213,11 @@ fn read_name(name: &str) -> Result<Names<'_>, Denial> {
 }
 
 fn names<'c>(call: &RuleCall<'c>) -> Result<Names<'c>, Denial> {
-    if call.mcp.is_some() {
+    if is_mcp(call.tool_name) {
         return read_name(call.tool_name);
     }
     let given = call.arguments.text("server")?;
-    if RESOURCE_TOOLS.contains(&call.tool_name) {
+    if RESOURCE_TOOLS.split(' ').any(|tool| tool == call.tool_name) {
         let servers = given.iter().map(|given| server(given).into()).collect();
         return Ok(Names { servers, tools: vec![call.tool_name.into()] });
     }
@@ -248,8 +250,6 @@ fn check(
     // Gateways take names apart.
     let is_blocked = |blocked: &NameSet, name: &str| blocked.blocks(name) || name.split(['/', ':', '.']).any(|part| blocked.blocks(part));
     // A call that names no server is about all servers.
-    check_limit(blocked, |blocked| match readings.is_empty() || readings.iter().any(|name| is_blocked(blocked, name)) {
-        true => Err(Denial::new(code, format!("{what} is blocked"))),
-        false => Ok(()),
-    })
+    let is_denied = |blocked: &NameSet| readings.is_empty() || readings.iter().any(|name| is_blocked(blocked, name));
+    check_limit(blocked, |blocked| if is_denied(blocked) { Err(Denial::new(code, format!("{what} is blocked"))) } else { Ok(()) })
 }

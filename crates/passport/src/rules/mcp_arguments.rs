@@ -20,13 +20,13 @@ use crate::requests::{decoded_in, quoted_in, runs};
 use crate::said::Said;
 
 use super::super::file_path::{PATH_BYTES_MAX, read_path};
-use super::super::secrets::{denial_of, names_secret};
+use super::super::secrets::check_no_secret;
 use super::super::web::check_said;
 use super::super::{RuleCall, budget};
 use super::mcp_effects::{Effects, effects};
 use super::mcp_options::check_options;
 use super::mcp_paths::{check_line_pieces, check_path, check_place, check_program, check_prose, is_prose};
-use super::{check_secrets, is_place_by_name};
+use super::{WRITTEN_MAX, check_secrets, is_place_by_name};
 
 /// The most parts of texts under names of places that are looked at: each may be a place of its own.
 const PARTS_MAX: usize = 4_096;
@@ -39,9 +39,6 @@ const SCHEME_CHARS_MAX: usize = 32;
 
 /// TABLE: schemes by which something is fetched from a host that need not be of this network.
 const FETCHING: [&str; 9] = ["dict", "ftp", "ftps", "git", "gopher", "gophers", "rsync", "svn", "tftp"];
-
-/// How often an object may be written out within another.
-const WRITTEN_MAX: usize = 4;
 
 /// A text that a tool is given, and what its name says of it.
 struct Given<'t> {
@@ -95,11 +92,11 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
     // What an unknown name holds may be a command line.
     let short = given.iter().filter(|given| given.said == Said::Unknown && given.text.len() <= PATH_BYTES_MAX);
     let mut words = short.flat_map(|given| given.text.split_whitespace()).filter(|word| word.starts_with(['/', '~']));
+    let named = words.try_for_each(check_no_secret);
     let is_place = |given: &Given<'_>| given.said.is_place() && !given.text.contains("://") || is_begun(given.text.trim());
     if effects.writes && given.iter().any(is_place) {
         check_size(call, to);
     }
-    let named = words.find(|word| names_secret(word)).map_or(Ok(()), |word| Err(denial_of(word)));
     report(to, "secrets", named.and_then(|()| check_secrets(call)));
     report(to, "private network", check_said(&addresses));
     let is_address = |given: &Given<'_>| given.text.contains("://") || given.said == Said::Url;
@@ -115,7 +112,7 @@ fn check_size(call: &RuleCall<'_>, to: &mut dyn Report) {
     let is_place = |key: &str, text: &str| Said::under(key).is_place() && text.len() <= PATH_BYTES_MAX && !text.contains(['\n', '\r']);
     let is_left_out = |key: &str, text: &str| is_place(key, text) || fold(key).is_some_and(|name| name.starts_with("old"));
     let bytes = call.arguments.written_bytes(is_left_out);
-    for rules in call.files.limits.rules(Pack::FileWrite) {
+    for rules in call.files.limits.files(Pack::FileWrite) {
         report(to, "max_file_size", rules.and_then(|rules| rules.check_bytes(bytes)));
     }
 }
@@ -205,7 +202,7 @@ fn without_dots(text: Cow<'_, str>) -> Cow<'_, str> {
 fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to: &mut dyn Report) {
     let text = given.text.trim();
     if effects.elsewhere.contains_key(text) && !text.contains("://") && count_parents(text) == 0 {
-        return report(to, "secrets", if names_secret(text) { Err(denial_of(text)) } else { Ok(()) });
+        return report(to, "secrets", check_no_secret(text));
     }
     match given.said {
         Said::Prose => return report(to, "path", check_prose(call, text, effects.writes)),
@@ -289,9 +286,7 @@ fn check_address(call: &RuleCall<'_>, url: &str, to: &mut dyn Report) {
 fn check_behind(call: &RuleCall<'_>, text: &str, effects: &Effects<'_>) -> Result<(), Denial> {
     let text = decoded(text);
     let path = text.split_once("://").map_or(text.as_str(), |(_, path)| path).split(['?', '#']).next().unwrap_or_default();
-    if names_secret(path) {
-        return Err(denial_of(path));
-    }
+    check_no_secret(path)?;
     let rooted = format!("/{path}");
     [path, &rooted].iter().try_for_each(|path| call.files.check_unblocked(path, effects.writes))?;
     let is_of_system = ["/etc/", "/proc/", "/root/", "/sys/"].iter().any(|folder| rooted.starts_with(folder));

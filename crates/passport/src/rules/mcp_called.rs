@@ -4,7 +4,7 @@ use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
 use super::super::super::argument_names::are_alike;
 use super::super::super::said::words_of;
-use super::{Denial, Field, McpLimits, NameSet, TOOL_DENIED, check_limit, read_name, server};
+use super::{Denial, Field, McpLimits, NameSet, TOOL_DENIED, WRITTEN_MAX, check_limit, read_name, server};
 
 /// TABLE: names of arguments under which a tool is named.
 const TOOL_NAMES: [&str; 6] = ["function", "function_name", "recipient_name", "tool", "tool_id", "tool_name"];
@@ -14,9 +14,6 @@ const SERVER_NAMES: [&str; 3] = ["mcp_server", "server", "server_name"];
 
 /// The longest name of a tool, in bytes.
 const NAME_BYTES_MAX: usize = 256;
-
-/// How often an object may be written out within another.
-const WRITTEN_MAX: usize = 4;
 
 /// Checks that no text at any depth of a value is the name of a tool that is denied. `key` is the name of the value, and `has_arguments` says
 /// whether an object or a list stands beside it.

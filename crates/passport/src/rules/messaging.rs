@@ -37,11 +37,11 @@ struct Listed {
 }
 
 impl Listed {
-    fn read(entries: Vec<String>) -> Result<Self, Malformed> {
+    fn new(entries: Vec<String>) -> Self {
         let is_everybody = entries.iter().any(|entry| entry.bytes().all(|byte| byte == b'*'));
         let mut names = HashMap::<_, Vec<String>>::new();
         entries.into_iter().for_each(|entry| names.entry((is_phrase(&entry), signs(&entry))).or_default().push(entry));
-        Ok(Self { is_everybody, names: names.into_iter().map(|(form, entries)| (form, NameSet::new(entries))).collect() })
+        Self { is_everybody, names: names.into_iter().map(|(form, entries)| (form, NameSet::new(entries))).collect() }
     }
 
     /// Returns whether a recipient is listed: itself, or by the address that stands in `<>` behind a name.
@@ -84,7 +84,7 @@ impl MessagingLimits {
     pub(super) fn new(section: &Section<'_>) -> Self {
         // What is blocked is so in other spellings too.
         let spelled =
-            |entries: Vec<String>| Ok(NameSet::new(entries.into_iter().flat_map(|entry| [domain(&entry), plain(&entry), entry]).collect()));
+            |entries: Vec<String>| NameSet::new(entries.into_iter().flat_map(|entry| [domain(&entry), plain(&entry), entry]).collect());
         let blocked = |key| {
             let said = (
                 "several names or a regular expression, which is no recipient",
@@ -93,18 +93,18 @@ impl MessagingLimits {
             let is_foreign =
                 |entry: &str| entry.contains([',', ';', '|', '^', '$', '\\']) || entry.starts_with(".*") || entry.trim().is_empty();
             let entries = section.strings(key).and_then(|entries| without(entries, is_foreign, &section.path_of(key), said));
-            entries.and_then(spelled)
+            entries.map(spelled)
         };
         let recipients = section.value("allowed_recipients");
         let allowed_recipients = match recipients.map(|value| read_recipients(value, &section.path_of("allowed_recipients"))) {
             None => Field::Absent,
-            Some(Ok(names)) => Field::Valid(names).and_then(Listed::read),
+            Some(Ok(names)) => Field::Valid(Listed::new(names)),
             Some(Err(malformed)) => Field::Malformed(malformed),
         };
         Self {
             allowed_recipients,
             blocked_recipients: blocked("blocked_recipients"),
-            allowed_channels: section.strings("allowed_channels").and_then(Listed::read),
+            allowed_channels: section.strings("allowed_channels").map(Listed::new),
             blocked_channels: blocked("blocked_channels"),
         }
     }
@@ -125,16 +125,9 @@ fn read_recipients(value: Value<'_>, path: &str) -> Result<Vec<String>, Malforme
 }
 
 impl Rules for MessagingLimits {
-    fn faults(&self) -> Vec<&Malformed> {
-        [
-            self.allowed_recipients.malformed(),
-            self.blocked_recipients.malformed(),
-            self.allowed_channels.malformed(),
-            self.blocked_channels.malformed(),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+    fn faults(&self) -> Vec<Option<&Malformed>> {
+        let allowed = [&self.allowed_recipients, &self.allowed_channels].map(Field::malformed);
+        allowed.into_iter().chain([&self.blocked_recipients, &self.blocked_channels].map(Field::malformed)).collect()
     }
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
@@ -176,9 +169,9 @@ impl MessagingLimits {
         let shown = if channels.iter().any(|channel| is_slack(channel)) { call.arguments.text("username")? } else { None };
         let is_shown = |name: &str| shown.as_deref() == Some(name) && recipients.iter().filter(|other| **other == name).count() == 1;
         for name in unknown {
-            let is_listed = |field: &Field<Listed>| matches!(field, Field::Valid(list) if list.contains(name));
+            let is_listed = |field: &Field<Listed>| field.valid().is_some_and(|list| list.contains(name));
             let blocked = [&self.blocked_recipients, &self.blocked_channels];
-            let is_blocked = blocked.iter().any(|field| matches!(field, Field::Valid(list) if has_spelled(list, name)));
+            let is_blocked = blocked.iter().filter_map(|field| field.valid()).any(|list| has_spelled(list, name));
             if !(is_listed(recipient_list) || is_listed(channel_list)) || is_blocked {
                 return not_allowed("An argument of an unknown name may be a recipient or a channel that is not in allowed list");
             }

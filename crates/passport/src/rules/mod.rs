@@ -20,18 +20,18 @@ mod web;
 
 use std::collections::HashSet;
 
-use bash_commands::{Below, FileOperand};
 use tollgate_json::{Text, Value};
 
 use super::argument_names::{ArgumentNames, fold};
 use super::arguments::{Arguments, Sorted};
-use super::capabilities::McpTool;
 use super::denial::{Denial, Report, report};
 use super::fields::{Amount, Field, Malformed, Section, member_path, quoted};
 use super::pack::Pack;
 use super::schema::SchemaFault;
+use file::FileLimits;
 pub(super) use file_rules::FileRules;
 use limit::{check_amount, check_limit, deny_found, deny_if};
+use web::WebLimits;
 
 /// The treatment of limits that cannot be enforced here, such as numbers of calls over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -53,8 +53,6 @@ pub(super) struct RuleCall<'c> {
     pub(super) arguments: Arguments<'c>,
     /// What its arguments are by their names.
     pub(super) names: ArgumentNames<'c>,
-    /// The MCP server and tool, if the tool's name has them.
-    pub(super) mcp: Option<McpTool<'c>>,
     /// The rules for files that a command opens.
     pub(super) files: FileRules<'c>,
 }
@@ -88,77 +86,18 @@ trait Rules: std::fmt::Debug + Send + Sync {
     /// Reports every check of the pack.
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report);
 
-    /// Reports the checks of a file that a command's redirection opens; only packs for files have some. `bytes` is the size of what is
-    /// written, if the command tells it.
-    fn check_redirect(&self, _path: &str, _bytes: Option<usize>, _to: &mut dyn Report) {}
-
-    /// Reports the checks of an address that a program is given; only packs for the web have some.
-    fn check_address(&self, _url: &str, _to: &mut dyn Report) {}
-
-    /// Checks the method of a request; only packs for fetching have something to say.
-    fn check_method(&self, _method: &str) -> Result<(), Denial> {
-        Ok(())
+    /// Returns the rules, if they are about files.
+    fn files(&self) -> Option<&FileLimits> {
+        None
     }
 
-    /// Checks a file that a program is given by an argument; only packs for files have something to say.
-    fn check_operand(&self, _path: &str, _is_glob: bool) -> Result<(), Denial> {
-        Ok(())
+    /// Returns the rules, if they are about the web.
+    fn web(&self) -> Option<&WebLimits> {
+        None
     }
 
-    /// Checks that a file is not blocked, whether it is in a list or not; only packs for files have something to say.
-    fn check_unblocked(&self, _path: &str, _is_glob: bool) -> Result<(), Denial> {
-        Ok(())
-    }
-
-    /// Checks that nothing blocked lies below a file that is taken away; only packs for files have something to say.
-    fn check_tree(&self, _path: &str, _below: Below) -> Result<(), Denial> {
-        Ok(())
-    }
-
-    /// Checks that no blocked path may have a name that is found below a folder by some patterns, and is read; only packs for files have something
-    /// to say.
-    fn check_shown_below(&self, _folder: &FileOperand, _patterns: &[String]) -> Result<(), Denial> {
-        Ok(())
-    }
-
-    /// Checks that no blocked path may have a name that is found below a folder by some patterns, and is written; only packs for files have
-    /// something to say.
-    fn check_written_below(&self, _folder: &FileOperand, _patterns: &[String]) -> Result<(), Denial> {
-        Ok(())
-    }
-
-    /// Checks that so many bytes may be written to a file; only packs for files that are written have something to say.
-    fn check_bytes(&self, _bytes: usize) -> Result<(), Denial> {
-        Ok(())
-    }
-
-    /// Checks that no folder above a blocked path is found below a folder by some patterns; only packs for files have something to say.
-    fn check_whole_below(&self, _folder: &str, _patterns: &[String]) -> Result<(), Denial> {
-        Ok(())
-    }
-
-    /// Checks patterns with which programs look for names; only packs for files have something to say.
-    fn check_patterns(&self, _patterns: &[String]) -> Result<(), Denial> {
-        Ok(())
-    }
-
-    /// Checks names that a program has found by some patterns, or by none: what it finds may be blocked.
-    fn check_found(&self, _patterns: &[String]) -> Result<(), Denial> {
-        Ok(())
-    }
-
-    /// Returns how many patterns of files a component of a path may be compared with; only packs for files have some.
-    fn weight(&self) -> usize {
-        0
-    }
-
-    /// Returns how many entries of files are blocked; only packs for files have some.
-    fn entries(&self) -> usize {
-        0
-    }
-
-    /// Returns the limits that could not be read.
-    fn faults(&self) -> Vec<&Malformed>;
+    /// Returns what is wrong with each of the limits, if something is.
+    fn faults(&self) -> Vec<Option<&Malformed>>;
 }
 
 /// One object of limits, compiled.
@@ -187,10 +126,10 @@ impl Limits {
     /// [`Malformed`] for limits under a name that is no capability, which limit nothing and read as if they limited all.
     pub(super) fn new(limits: Option<Value<'_>>, is_capability: impl Fn(&str) -> bool) -> Result<Self, Malformed> {
         let compiled = |pack: Pack| {
-            let found = pack.limit_keys().iter().filter_map(|key| Some((*key, limits?.get(key).filter(|value| !value.is_null())?)));
+            let found = pack.limit_keys().filter_map(|key| Some((key, limits?.get(key).filter(|value| !value.is_null())?)));
             let mut compiled: Vec<Compiled> = found.map(|(key, value)| Compiled::new(pack, key, Some(value))).collect();
             if compiled.is_empty() {
-                compiled.extend(pack.limit_keys().first().map(|key| Compiled::new(pack, key, None)));
+                compiled.push(Compiled::new(pack, pack.capability(), None));
             }
             compiled.extend(limits.iter().flat_map(|limits| misnamed(*limits, pack)));
             (pack, compiled)
@@ -202,8 +141,8 @@ impl Limits {
         let is_named = |name: &String| {
             let is_object = limits.and_then(|limits| limits.get(name)).is_some_and(|value| value.is_object());
             is_capability(name)
-                || Pack::ALL.iter().any(|pack| pack.limit_keys().contains(&name.as_str()) || is_meant(name, *pack))
-                || is_object && OTHERS.iter().any(|other| name.starts_with(other))
+                || Pack::ALL.iter().any(|pack| pack.limit_keys().any(|key| key == name) || is_meant(name, *pack))
+                || is_object && OTHERS.split(' ').any(|other| name.starts_with(other))
         };
         if let Some(stray) = unknown.iter().filter(|name| !is_named(name)).min() {
             let expected = "the name of a capability, such as data.file.read";
@@ -226,19 +165,28 @@ impl Limits {
 
     /// Returns how many patterns of files a component of a path may be compared with.
     fn weight(&self) -> usize {
-        self.readable().map(|rules| rules.weight()).sum()
+        self.readable().map(FileLimits::weight).sum()
     }
 
     /// Returns how many entries of files are blocked. A glob, and what is taken whole, is compared with each.
     fn entries(&self) -> usize {
-        self.readable().map(|rules| rules.entries()).sum()
+        self.readable().map(FileLimits::entries).sum()
     }
 
-    fn readable(&self) -> impl Iterator<Item = &dyn Rules> {
-        self.packs.iter().flat_map(|(_, compiled)| compiled).filter_map(|compiled| compiled.rules.as_deref().ok())
+    fn readable(&self) -> impl Iterator<Item = &FileLimits> {
+        self.packs.iter().flat_map(|(_, compiled)| compiled).filter_map(|compiled| compiled.rules.as_deref().ok()?.files())
     }
 
-    /// Returns the rules of a pack, or the denial where limits cannot be read.
+    /// Returns the rules of a pack for files, or the denial where limits cannot be read.
+    fn files(&self, pack: Pack) -> impl Iterator<Item = Result<&FileLimits, Denial>> {
+        self.rules(pack).filter_map(|rules| rules.map(Rules::files).transpose())
+    }
+
+    /// Returns the rules for fetching from the web, or the denial where limits cannot be read.
+    fn web(&self) -> impl Iterator<Item = Result<&WebLimits, Denial>> {
+        self.rules(Pack::WebFetch).filter_map(|rules| rules.map(Rules::web).transpose())
+    }
+
     fn rules(&self, pack: Pack) -> impl Iterator<Item = Result<&dyn Rules, Denial>> {
         self.of(pack).iter().map(|compiled| compiled.rules.as_deref().map_err(Denial::invalid))
     }
@@ -248,11 +196,8 @@ impl Limits {
         const DENIES: &str = "denies every call that needs this capability: oap.passport_invalid";
         let mut faults = Vec::new();
         for compiled in self.packs.iter().flat_map(|(_, compiled)| compiled) {
-            let malformed = compiled.rules.as_ref().map_or_else(|malformed| vec![malformed], |rules| rules.faults());
-            faults.extend(malformed.into_iter().map(|malformed| {
-                let Malformed { path, found, expected } = malformed.clone();
-                SchemaFault { path, found, expected, effect: DENIES.into() }
-            }));
+            let malformed = compiled.rules.as_ref().map_or_else(|malformed| vec![Some(malformed)], |rules| rules.faults());
+            faults.extend(malformed.into_iter().flatten().map(|malformed| SchemaFault::new(malformed.clone(), DENIES)));
             faults.extend(compiled.unenforced.iter().map(|path| SchemaFault {
                 path: path.clone(),
                 found: "a limit that cannot be kept here".to_owned(),
@@ -274,34 +219,21 @@ impl Limits {
 
 /// Returns limits that are meant for a pack by their name, in another case or form or with a version, and would limit nothing.
 fn misnamed(limits: Value<'_>, pack: Pack) -> impl Iterator<Item = Compiled> + '_ {
-    let known = pack.limit_keys();
     let keys = limits.members().filter(|(_, value)| !value.is_null()).filter_map(|(key, _)| key.as_text().and_then(Text::into_str));
-    keys.filter(move |key| is_meant(key, pack)).map(|key| {
-        let expected = format!("{} as the name of these limits", known.first().copied().unwrap_or_default());
+    keys.filter(move |key| is_meant(key, pack)).map(move |key| {
+        let expected = format!("{} as the name of these limits", pack.capability());
         let rules = Err(Malformed::new(member_path("limits", &key), "a name that limits nothing", expected));
         Compiled { rules, unenforced: Vec::new(), known: Vec::new() }
     })
 }
 
 /// TABLE: the beginnings of capabilities of the standard that have no rules here. Other limits count only for capabilities that are granted.
-const OTHERS: [&str; 11] = [
-    "agent.tool.",
-    "code.",
-    "data.export",
-    "data.report.",
-    "deliverable.",
-    "finance.",
-    "governance.",
-    "legal.",
-    "media.",
-    "payments.",
-    "repo.",
-];
+const OTHERS: &str = "agent.tool. code. data.export data.report. deliverable. finance. governance. legal. media. payments. repo.";
 
 /// Returns whether limits are meant for a pack by their name, in another case or form or with a version.
 fn is_meant(key: &str, pack: Pack) -> bool {
-    let begins = |known: &&str| fold(known).zip(fold(key)).is_some_and(|(known, key)| key.starts_with(&known));
-    !pack.limit_keys().contains(&key) && pack.limit_keys().iter().any(begins)
+    let begins = |known: &str| fold(known).zip(fold(key)).is_some_and(|(known, key)| key.starts_with(&known));
+    !pack.limit_keys().any(|known| known == key) && pack.limit_keys().any(begins)
 }
 
 impl Compiled {
@@ -313,10 +245,10 @@ impl Compiled {
         let section = Section::new(path, value);
         let rules: Box<dyn Rules> = match pack {
             Pack::Command => Box::new(command::CommandLimits::new(&section)),
-            Pack::FileRead => Box::new(file::FileLimits::reading(&section)),
-            Pack::FileWrite => Box::new(file::FileLimits::writing(&section)),
-            Pack::WebFetch => Box::new(web::WebLimits::fetching(&section)),
-            Pack::WebBrowser => Box::new(web::WebLimits::browsing(&section)),
+            Pack::FileRead => Box::new(FileLimits::reading(&section)),
+            Pack::FileWrite => Box::new(FileLimits::writing(&section)),
+            Pack::WebFetch => Box::new(WebLimits::fetching(&section)),
+            Pack::WebBrowser => Box::new(WebLimits::browsing(&section)),
             Pack::Mcp => Box::new(mcp::McpLimits::new(&section)),
             Pack::Messaging => Box::new(messaging::MessagingLimits::new(&section)),
             Pack::Session => Box::new(session::SessionLimits::new(&section)),

@@ -74,6 +74,11 @@ pub(super) fn denial_of(text: &str) -> Denial {
     denial("An argument names a file that", secret_of_word(text))
 }
 
+/// Refuses a text that names a secret.
+pub(super) fn check_no_secret(text: &str) -> Result<(), Denial> {
+    if names_secret(text) { Err(denial_of(text)) } else { Ok(()) }
+}
+
 /// Returns whether a word of a command, taken as a path, lies in a place of secrets, or holds such a path: behind or between `=`, `@`, `:`
 /// and `,`, or attached to the letters of an option (`-fPATH`). The word is literal, without quotes; a home directory is written `~/x`.
 ///

@@ -37,7 +37,7 @@ pub(super) struct SessionLimits {
 impl SessionLimits {
     pub(super) fn new(section: &Section<'_>) -> Self {
         Self {
-            allowed_session_types: section.strings("allowed_session_types").and_then(NameSet::read),
+            allowed_session_types: section.strings("allowed_session_types").map(NameSet::new),
             max_session_duration: section.number("max_session_duration"),
         }
     }
@@ -109,8 +109,8 @@ fn has_unknown_time(call: &RuleCall<'_>, key: &str, value: Value<'_>) -> bool {
 }
 
 impl Rules for SessionLimits {
-    fn faults(&self) -> Vec<&Malformed> {
-        [self.allowed_session_types.malformed(), self.max_session_duration.malformed()].into_iter().flatten().collect()
+    fn faults(&self) -> Vec<Option<&Malformed>> {
+        vec![self.allowed_session_types.malformed(), self.max_session_duration.malformed()]
     }
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {

@@ -13,8 +13,8 @@ use super::super::beginning::{climbs, is_begun};
 use super::super::destination::{DomainSet, Host};
 use super::super::names::NameSet;
 use super::super::said::leads_to_private;
-use super::secrets::{denial_of, names_secret};
-use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, report, unknown_argument};
+use super::secrets::check_no_secret;
+use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, deny_if, report, unknown_argument};
 
 /// The only action of a browser that needs a URL.
 const NAVIGATE: &str = "navigate";
@@ -34,16 +34,16 @@ enum Kind {
 
 impl WebLimits {
     pub(super) fn fetching(section: &Section<'_>) -> Self {
-        let upper = |methods: Vec<String>| Ok(NameSet::new(methods.iter().map(|method| method.to_ascii_uppercase()).collect()));
-        Self::new(section, Kind::Fetch { allowed_methods: section.strings("allowed_methods").and_then(upper) })
+        let upper = |methods: Vec<String>| NameSet::new(methods.iter().map(|method| method.to_ascii_uppercase()).collect());
+        Self::new(section, Kind::Fetch { allowed_methods: section.strings("allowed_methods").map(upper) })
     }
 
     pub(super) fn browsing(section: &Section<'_>) -> Self {
-        let allowed_actions = section.strings("allowed_actions").and_then(NameSet::read);
+        let allowed_actions = section.strings("allowed_actions").map(NameSet::new);
         // What is blocked is so under the whole name of the tool too.
         let own = |entry: String| own_name(&entry).to_owned();
-        let blocking = |entries: Vec<String>| Ok(NameSet::blocking(entries.into_iter().map(own).collect()));
-        let blocked_actions = section.strings("blocked_actions").and_then(blocking);
+        let blocking = |entries: Vec<String>| NameSet::blocking(entries.into_iter().map(own).collect());
+        let blocked_actions = section.strings("blocked_actions").map(blocking);
         Self::new(section, Kind::Browser { allowed_actions, blocked_actions })
     }
 
@@ -84,44 +84,45 @@ impl WebLimits {
         }
     }
 
-    fn check_url(&self, url: &str, to: &mut dyn Report) {
-        let host = match Host::of_url(url) {
-            Ok(host) => host,
-            Err(message) => return report(to, "url", Err(Denial::new("oap.invalid_url", message))),
-        };
-        let deny = |is_denied: bool, code, message| if is_denied { Err(Denial::new(code, message)) } else { Ok(()) };
-        // The author of the passport wrote this very port of this machine.
-        let is_listed = matches!(&self.allowed_domains, Field::Valid(allowed) if allowed.has_port(url));
-        let private = deny(host.is_private() && !is_listed, "oap.private_network_destination", "Private network destination is blocked");
-        report(to, "private network", private);
-        let blocked =
-            check_limit(&self.blocked_domains, |blocked| deny(blocked.contains(&host), "oap.domain_blocked", "Domain is blocked"));
-        report(to, "blocked_domains", blocked);
-        let allowed = check_limit(&self.allowed_domains, |allowed| {
-            deny(!is_listed && !allowed.contains(&host), "oap.domain_not_allowed", self.not_listed())
-        });
-        report(to, "allowed_domains", allowed);
-    }
-}
-
-impl Rules for WebLimits {
-    fn check_address(&self, url: &str, to: &mut dyn Report) {
-        self.check_url(url, to);
-    }
-
-    fn check_method(&self, method: &str) -> Result<(), Denial> {
+    /// Checks the method of a request, if the text is one. A browser has no methods.
+    pub(super) fn check_method(&self, method: &str) -> Result<(), Denial> {
         match (&self.kind, method_of(method)) {
             (Kind::Fetch { allowed_methods }, Some(method)) => check_method(allowed_methods, &[method]),
             _ => Ok(()),
         }
     }
 
-    fn faults(&self) -> Vec<&Malformed> {
+    /// Reports the checks of an address.
+    pub(super) fn check_url(&self, url: &str, to: &mut dyn Report) {
+        let host = match Host::of_url(url) {
+            Ok(host) => host,
+            Err(message) => return report(to, "url", Err(Denial::new("oap.invalid_url", message))),
+        };
+        // The author of the passport wrote this very port of this machine.
+        let is_listed = self.allowed_domains.valid().is_some_and(|allowed| allowed.has_port(url));
+        let private = deny_if(host.is_private() && !is_listed, "oap.private_network_destination", "Private network destination is blocked");
+        report(to, "private network", private);
+        let blocked =
+            check_limit(&self.blocked_domains, |blocked| deny_if(blocked.contains(&host), "oap.domain_blocked", "Domain is blocked"));
+        report(to, "blocked_domains", blocked);
+        let allowed = check_limit(&self.allowed_domains, |allowed| {
+            deny_if(!is_listed && !allowed.contains(&host), "oap.domain_not_allowed", self.not_listed())
+        });
+        report(to, "allowed_domains", allowed);
+    }
+}
+
+impl Rules for WebLimits {
+    fn web(&self) -> Option<&WebLimits> {
+        Some(self)
+    }
+
+    fn faults(&self) -> Vec<Option<&Malformed>> {
         let of_kind = match &self.kind {
             Kind::Fetch { allowed_methods } => [allowed_methods.malformed(), None],
             Kind::Browser { allowed_actions, blocked_actions } => [allowed_actions.malformed(), blocked_actions.malformed()],
         };
-        [self.allowed_domains.malformed(), self.blocked_domains.malformed()].into_iter().chain(of_kind).flatten().collect()
+        [self.allowed_domains.malformed(), self.blocked_domains.malformed()].into_iter().chain(of_kind).collect()
     }
 
     fn check(&self, call: &RuleCall<'_>, to: &mut dyn Report) {
@@ -165,21 +166,12 @@ impl Rules for WebLimits {
 /// Checks a text under a name that no table has, which may be a file that is uploaded or saved: it may be no secret and no blocked place.
 fn check_file(call: &RuleCall<'_>, text: &str) -> Result<(), Denial> {
     let may_be_file = text.contains(['/', '.', '_']) && !text.contains("://");
-    if may_be_file && names_secret(text) {
-        Err(denial_of(text))
-    } else if may_be_file {
-        call.files.check_unblocked(text, true)
-    } else {
-        Ok(())
-    }
+    if may_be_file { check_no_secret(text).and_then(|()| call.files.check_unblocked(text, true)) } else { Ok(()) }
 }
 
 /// Refuses addresses of the private network among texts.
 pub(super) fn check_said(said: &[Cow<'_, str>]) -> Result<(), Denial> {
-    match said.iter().any(|text| leads_to_private(text)) {
-        true => Err(Denial::new("oap.private_network_destination", "Private network destination is blocked")),
-        false => Ok(()),
-    }
+    deny_if(said.iter().any(|text| leads_to_private(text)), "oap.private_network_destination", "Private network destination is blocked")
 }
 
 /// Returns whether a text is words and numbers: no path, no script and no form. What may be a URL or a host is judged as such.
