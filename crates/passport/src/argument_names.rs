@@ -241,6 +241,11 @@ pub(super) fn is_host(folded: &str) -> bool {
     known(folded).iter().any(|(_, role, _)| *role == Host)
 }
 
+/// Returns whether a folded name is that of the method of a request.
+pub(super) fn is_method(folded: &str) -> bool {
+    known(folded).iter().any(|(_, role, _)| *role == ArgumentRole::Method)
+}
+
 /// Returns a name without case, `_`, `-` and other punctuation; `None` for a name with characters beyond ASCII, among which are look-alikes
 /// of every letter.
 pub(super) fn fold(name: &str) -> Option<String> {

@@ -105,6 +105,11 @@ impl<'v> Arguments<'v> {
         members.filter_map(|(key, value)| Some((place(key?)?, value))).collect()
     }
 
+    /// Returns the values at any depth under names of which a function says so by their folded forms.
+    pub(super) fn under(&self, is_its: impl Fn(&str) -> bool) -> impl Iterator<Item = Value<'v>> {
+        self.values().filter(move |(key, _)| key.as_deref().and_then(fold).is_some_and(|name| is_its(&name))).map(|(_, value)| value)
+    }
+
     /// Returns the largest of the numbers under some names at any depth, each with how much one of it is in the unit of the limit.
     pub(super) fn largest<const N: usize>(&self, names: [(&str, f64); N]) -> Result<Option<Amount>, Denial> {
         self.named(&names.map(|(name, _)| name)).into_iter().try_fold(None, |largest, (place, value)| {

@@ -6,22 +6,10 @@ use bash_commands::grammar::Access;
 use bash_commands::{Below, FileOperand, FileUse};
 use tollgate_json::Text;
 
+use super::super::argument_names::is_method;
 use super::super::denial::{Denial, Report, report};
 use super::super::pack::Pack;
 use super::{Limits, RuleCall, budget, left_behind};
-
-/// TABLE: names of the methods of requests.
-const METHOD_NAMES: [&str; 9] = [
-    "method",
-    "methods",
-    "method_override",
-    "http_method",
-    "http_verb",
-    "request_method",
-    "verb",
-    "x_http_method_override",
-    "x_method_override",
-];
 
 /// The passport's rules for files, for commands that open some by redirections.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +53,7 @@ impl FileRules<'_> {
     /// Checks the methods that a call names beside an address: under the names of methods at any depth, and as a word in capitals among the texts
     /// that it says.
     pub(super) fn check_methods<'t>(&self, call: &RuleCall<'_>, said: impl Iterator<Item = &'t str>) -> Result<(), Denial> {
-        let mut open: Vec<_> = call.arguments.named(&METHOD_NAMES).into_iter().map(|(_, value)| value).collect();
+        let mut open: Vec<_> = call.arguments.under(is_method).collect();
         let mut methods: Vec<Cow<'_, str>> =
             said.filter(|text| text.bytes().all(|byte| byte.is_ascii_uppercase())).map(Cow::Borrowed).collect();
         while let Some(value) = open.pop() {
