@@ -2,6 +2,8 @@
 
 use tollgate_json::{Shape, Text, Value};
 
+use super::said::Said;
+
 /// What an argument is to its tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -69,6 +71,16 @@ impl ArgumentRole {
             Self::Refused => holds(value),
             Self::RefusedBut(harmless) => holds(value) && value.as_text().and_then(Text::into_str).is_none_or(|text| text != harmless),
             _ => false,
+        }
+    }
+
+    /// Returns what the role says of a text that a tool of an MCP server is given. Roles other than those of texts come from a configuration.
+    pub(super) fn said(self) -> Said {
+        match self {
+            Self::Path | Self::Pattern | Self::Folder => Said::File,
+            Self::Url => Said::Url,
+            Self::Host => Said::Host,
+            _ => Said::Unknown,
         }
     }
 

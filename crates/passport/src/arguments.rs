@@ -134,7 +134,7 @@ impl<'v> Arguments<'v> {
 #[derive(Debug, Default)]
 pub(super) struct Sorted<'v> {
     /// Texts of arguments that have a role, with the names of the tables, in the order of the call.
-    texts: Vec<(ArgumentRole, &'v str, Cow<'v, str>)>,
+    pub(super) texts: Vec<(ArgumentRole, &'v str, Cow<'v, str>)>,
     /// Texts under names that no table has.
     pub(super) unknown: Vec<Cow<'v, str>>,
     /// Texts that a tool of an MCP server is given under names that say what they are, and names of members that stand there.
@@ -311,7 +311,9 @@ impl<'v> Sorted<'v> {
                     (ArgumentRole::Text, Some(said)) if names.may_be_path(role.1, &said) => self.placed.push((Said::File, said)),
                     (ArgumentRole::Text, Some(said)) if names.may_be_key(role.1, &said) => self.placed.push((Said::Id, said)),
                     (ArgumentRole::Text, Some(said))
-                        if self.is_written && (said.contains("://") || is_written_out(&said)) || names.is_thing(role.1) && runs(&said) =>
+                        if self.is_written && said.contains("://")
+                            || (self.is_written || names.is_of_server() && role.1 == "edits") && is_written_out(&said)
+                            || names.is_thing(role.1) && runs(&said) =>
                     {
                         self.unknown.push(said);
                     }

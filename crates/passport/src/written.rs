@@ -46,8 +46,12 @@ impl<'v> Arguments<'v> {
     }
 }
 
-/// Returns whether edits that are written out in a text, or in a list of texts, may name files of their own. A text that is no JSON cannot be told.
+/// Returns whether edits that are written out in a text, or in a list of texts, may name files of their own, and nobody judges these: what a tool
+/// of an MCP server is given is judged by its names, written out or not. A text that is no JSON may name any.
 pub(super) fn names_places(value: Value<'_>, names: &ArgumentNames<'_>) -> bool {
+    if names.is_of_server() {
+        return false;
+    }
     if value.shape() == Shape::Array {
         return value.items().any(|item| item.shape() == Shape::String && names_places(item, names));
     }

@@ -148,7 +148,7 @@ impl Rules for McpLimits {
         if let Some(root) = call.arguments.0.filter(|_| lists.iter().any(|list| !matches!(list, Field::Absent))) {
             report(to, "tools", called::check(self, "", root, false, 0));
         }
-        match call.arguments.sorted(&call.names) {
+        match call.sorted() {
             Ok(sorted) => match budget::check_places(sorted.places(), call.files.limits.weight()) {
                 Ok(()) => mcp_arguments::check_arguments(call, &sorted, to),
                 Err(denial) => report(to, "budget", Err(denial)),

@@ -128,8 +128,9 @@ struct Read<'t> {
 impl<'t> Read<'t> {
     /// Takes what arguments hold, which have been sorted by their names.
     fn sorted(&mut self, call: &RuleCall<'_>, sorted: &'t Sorted<'_>, depth: usize) -> Result<(), Denial> {
+        let given = sorted.texts.iter().map(|(role, _, text)| (role.said(), text));
         let unknown = sorted.unknown.iter().map(|text| (Said::Unknown, text));
-        let mut texts = unknown.chain(sorted.placed.iter().map(|(said, text)| (*said, text)));
+        let mut texts = given.chain(unknown).chain(sorted.placed.iter().map(|(said, text)| (*said, text)));
         texts.try_for_each(|(said, text)| self.text(call, said, text, depth))?;
         let names = sorted.unknown_names.iter().filter(|name| is_place_by_name(name));
         self.given.extend(names.map(|name| Given { said: Said::Unknown, text: Cow::Borrowed(name) }));
@@ -312,7 +313,39 @@ fn is_address_without_slashes(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::{ArgumentRole, Call, Outcome, Passport, Terms, ToolArguments, ToolInput, examine};
+
     use super::*;
+
+    /// Holds whether a call is denied.
+    #[derive(Default)]
+    struct Denied(bool);
+
+    impl Report for Denied {
+        fn outcome(&mut self, _check: &'static str, outcome: Outcome) {
+            self.0 |= matches!(outcome, Outcome::Denied(_));
+        }
+    }
+
+    #[test]
+    fn a_role_of_the_configuration_is_held_to_its_rules() {
+        let passport = br#"{"spec_version": "oap/1.0", "status": "active", "capabilities": [{"id": "mcp.tool.execute"}],
+            "limits": {"data.file.read": {"blocked_paths": ["/w/private"]}}}"#;
+        let passport = Passport::read(passport).unwrap();
+        let arguments = ToolArguments::new(None, [("mcp__x__get", "content", ArgumentRole::Path)]);
+        let terms = Terms { arguments, ..Terms::default() };
+        let is_denied = |text: &str| {
+            let input = ToolInput::Encoded(tollgate_json::Text::plain(text.as_bytes()));
+            let call = Call { tool_name: "mcp__x__get", input: &input, time_ms: Some(1), earliest_ms: Some(1) };
+            let mut denied = Denied::default();
+            examine(Some(Ok(&passport)), &terms, &call, &mut denied);
+            denied.0
+        };
+        for content in [r#""/w/private/a""#, r#""/root/.ssh/id_rsa""#, r#""[\"/w/private/a\"]""#, r#"["/w/private"]"#] {
+            assert!(is_denied(&format!(r#"{{"content": {content}}}"#)), "{content}");
+        }
+        assert!(!is_denied(r#"{"content": "/w/docs/a"}"#));
+    }
 
     #[test]
     fn objects_are_found_behind_what_stands_in_front() {
