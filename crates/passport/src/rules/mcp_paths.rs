@@ -10,14 +10,14 @@ use crate::look_alike::plain_spelling;
 use crate::said::Said;
 
 use super::super::file_path::{PATH_BYTES_MAX, check_group, read_path};
-use super::super::secrets::{denial_of, names_secret};
+use super::super::secrets::{check_no_secret, denial_of, names_secret};
 use super::super::{RuleCall, budget, secrets};
 use super::mcp_effects::Effects;
 
 /// Checks a text without a scheme and all paths that it may hold.
 pub(super) fn check_place(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
     if said == Said::Id && text.starts_with('/') && !text.contains(['*', '?', '[', '{', '\\']) && !climbs(text) {
-        return if names_secret(text) { Err(denial_of(text)) } else { call.files.check_unblocked(text, effects.writes) };
+        return check_no_secret(text).and_then(|()| call.files.check_unblocked(text, effects.writes));
     }
     if said.is_place() && text.contains('\n') {
         return text.lines().map(str::trim).filter(|line| !is_remark(line)).try_for_each(|line| check_line(call, line, said, effects));
@@ -93,8 +93,11 @@ pub(super) fn check_pieces(call: &RuleCall<'_>, text: &str, is_path: impl Fn(&st
     let is_around = |char: char| char.is_whitespace() || "'\"`,;|()[]{}<>\u{feff}".contains(char);
     let words = text.split(is_around).filter(|word| !word.contains("http://") && !word.contains("https://"));
     let pieces = words.flat_map(|word| word.split([':', '=', '&', '@', '?', '#'])).map(|piece| piece.trim_end_matches(['.', '!']));
-    // In Markdown stars and low lines stand around what is stressed.
-    let pieces = pieces.flat_map(|piece| std::iter::once(piece).chain(Some(piece.trim_matches(['*', '_'])).filter(|bare| *bare != piece)));
+    // In Markdown stars and low lines stand around what is stressed, and in a diff a letter in front of a path.
+    let is_diff = text.contains("+++ ");
+    let of_diff = move |piece| if is_diff { ["a/", "b/"].iter().find_map(|side| str::strip_prefix(piece, side)) } else { None };
+    let bare = |piece| Some(str::trim_matches(piece, ['*', '_'])).filter(|bare| *bare != piece);
+    let pieces = pieces.flat_map(|piece| std::iter::once(piece).chain(bare(piece)).chain(of_diff(piece)));
     let is_part = |piece: &&str| (piece.len() < text.len() || piece.contains('\\')) && piece.len() <= PATH_BYTES_MAX && is_path(piece);
     let paths: Vec<Cow<'_, str>> = pieces.filter(is_part).map(slashed).collect();
     budget::check_places(paths.iter(), call.files.limits.weight())?;
