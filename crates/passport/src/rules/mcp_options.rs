@@ -13,7 +13,7 @@ pub(super) fn check_options(call: &RuleCall<'_>, text: &str, to: &mut dyn Report
     for option in text.split_whitespace().filter_map(|word| word.strip_prefix('-')) {
         let (name, value) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
         let name = fold(name).unwrap_or_default();
-        let is_proxy = name.contains("proxy") && !name.starts_with("no");
+        let is_proxy = name.contains("proxy") && !name.starts_with("noproxy");
         match value.filter(|_| is_proxy) {
             Some(value) if value.contains("://") => call.files.check_address(value, to),
             Some(value) => call.files.check_address(&format!("http://{value}"), to),
