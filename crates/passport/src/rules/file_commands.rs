@@ -87,7 +87,8 @@ impl FileLimits {
         check_limit(&self.blocked_paths, |blocked| deny_if(names(blocked), "oap.path_blocked", MESSAGE))
     }
 
-    /// Checks names that a program has found by some patterns, or by none, and that are written: they may have no name of a blocked path, nor of a folder above it.
+    /// Checks names that a program has found by some patterns, or without a pattern, and that are written: no name may be that of a blocked path,
+    /// or of a folder above it.
     pub(in super::super) fn check_found(&self, patterns: &[String]) -> Result<(), Denial> {
         check_limit(&self.blocked_paths, |blocked| {
             let finds = |pattern: &String| {
