@@ -106,7 +106,7 @@ pub fn reads_names(program: &str, arguments: &[Argument]) -> Option<(usize, bool
         // Some programs know options by their beginnings.
         let is_list = is_lister && name.len() > "--fi".len() && LISTS.iter().any(|list| list.starts_with(name));
         let is_batch = program == "git" && BATCHES.contains(&name);
-        (is_batch || is_list).then(|| (at, is_batch || matches!(value, "-" | "/dev/stdin")))
+        (is_batch || is_list).then_some((at, is_batch || matches!(value, "-" | "/dev/stdin")))
     })
 }
 
