@@ -160,10 +160,14 @@ impl Walk<'_> {
 
     /// Returns whether what a command prints is numbers. Errors among them would be none, and what commands print is not looked at twice.
     pub(super) fn are_numbers(&mut self, command: &Command) -> bool {
-        let Command { kind: Kind::Simple(Simple { assignments, words }), redirects } = command else { return false };
+        let Command { kind: Kind::Simple(Simple { assignments, words, unbraced }), redirects } = command else { return false };
         let is_plain = |word: &Word| !word.pieces.iter().any(|piece| matches!(piece, Piece::Output { .. } | Piece::Process(_)));
         let may_count = words.first().and_then(Word::as_text).is_some_and(|program| output::COUNTERS.contains(&program));
-        let is_open = may_count && assignments.is_empty() && !redirects.contains(&Redirect::Joined) && words.iter().all(is_plain);
+        let is_open = may_count
+            && assignments.is_empty()
+            && unbraced.is_empty()
+            && !redirects.contains(&Redirect::Joined)
+            && words.iter().all(is_plain);
         is_open && output::are_numbers(&words.iter().map(|word| self.argument(word)).collect::<Vec<_>>())
     }
 

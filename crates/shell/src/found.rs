@@ -62,9 +62,10 @@ pub fn takes_whole(arguments: &[Argument]) -> bool {
 
 /// Returns the words of a simple command that reads no file by a redirection and prints no errors. What is not literal is an empty text.
 fn words(command: &Command) -> Option<Vec<&str>> {
-    let Command { kind: Kind::Simple(Simple { words, .. }), redirects } = command else { return None };
+    let Command { kind: Kind::Simple(Simple { words, unbraced, .. }), redirects } = command else { return None };
     let is_written = |redirect: &Redirect| matches!(redirect, Redirect::File { access: super::grammar::Access::Write, .. });
-    redirects.iter().all(is_written).then(|| words.iter().map(|word| Word::as_text(word).unwrap_or_default()).collect())
+    (unbraced.is_empty() && redirects.iter().all(is_written))
+        .then(|| words.iter().map(|word| Word::as_text(word).unwrap_or_default()).collect())
 }
 
 /// Returns whether a command, whose words these are, prints names of files that it finds.

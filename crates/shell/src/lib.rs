@@ -305,7 +305,7 @@ fn literal_words(text: &str) -> Option<Vec<String>> {
     let list = grammar::parse(text, 0).ok()?;
     let [pipeline] = list.as_slice() else { return None };
     let [grammar::Command { kind: grammar::Kind::Simple(simple), redirects }] = pipeline.commands.as_slice() else { return None };
-    if !simple.assignments.is_empty() || !redirects.is_empty() || text.contains(['&', ';', '\n', '#']) {
+    if !simple.assignments.is_empty() || !simple.unbraced.is_empty() || !redirects.is_empty() || text.contains(['&', ';', '\n', '#']) {
         return None;
     }
     simple.words.iter().map(|word| word.as_text().map(str::to_owned)).collect()

@@ -24,10 +24,11 @@ pub const COUNTERS: [&str; 6] = ["egrep", "fgrep", "grep", "lsof", "pgrep", "wc"
 
 /// Returns the words of a simple command of literals, perhaps without its errors.
 fn words(command: &Command) -> Option<Vec<&str>> {
-    let Command { kind: Kind::Simple(Simple { assignments, words }), redirects } = command else { return None };
+    let Command { kind: Kind::Simple(Simple { assignments, words, unbraced }), redirects } = command else { return None };
     let is_silenced = |redirect: &Redirect| matches!(redirect, Redirect::File { target, .. } if target.as_text() == Some("/dev/null"));
     // Errors are the only output that a redirection to this place could leave unseen, but for the output itself, which is nothing then.
-    (assignments.is_empty() && redirects.iter().all(is_silenced)).then(|| words.iter().map(Word::as_text).collect())?
+    (assignments.is_empty() && unbraced.is_empty() && redirects.iter().all(is_silenced))
+        .then(|| words.iter().map(Word::as_text).collect())?
 }
 
 /// Returns the command of a list that is one command.

@@ -192,8 +192,12 @@ impl<'a> Walk<'a> {
             self.doubt(Construct::Process, word.at);
         }
         let words: Vec<Argument> = simple.words.iter().map(|word| self.argument(word)).collect();
-        let written = streams::written(&words, redirects);
+        let written = streams::written(&words, redirects).filter(|_| simple.unbraced.is_empty());
         self.run(words);
+        if !simple.unbraced.is_empty() {
+            let words = simple.unbraced.iter().map(|word| self.argument(word)).collect();
+            self.run(words);
+        }
         written
     }
 

@@ -236,15 +236,7 @@ impl<'t> Parser<'t> {
                 Some(b'\n') if !self.documents.is_empty() => return Err(self.refuse(Construct::DocumentPlace)),
                 Some(b';' | b'\n') => break,
                 byte if ends_word(byte) || self.is_redirect() => return Err(self.refuse(Construct::Unexpected)),
-                Some(b'{') => match braces::range(self.rest()) {
-                    Some((length, numbers)) => {
-                        let at = self.at;
-                        self.at += length;
-                        words.extend(numbers.into_iter().map(|text| Word { pieces: vec![Piece::Text(text)], at, ..Word::default() }));
-                    }
-                    None => words.push(self.word()?),
-                },
-                _ => words.push(self.word()?),
+                _ => words.extend(self.braced()?.into_iter().flatten()),
             }
         }
         if self.peek() == Some(b';') {
@@ -259,7 +251,7 @@ impl<'t> Parser<'t> {
     fn simple(&mut self) -> Result<Command, Refusal> {
         let start = self.at;
         self.reserved()?;
-        let (mut simple, mut redirects, mut last_braces) = (Simple::default(), Vec::new(), None);
+        let (mut simple, mut redirects) = (Simple::default(), Vec::new());
         loop {
             self.blanks()?;
             if ends_word(self.peek()) {
@@ -271,17 +263,18 @@ impl<'t> Parser<'t> {
                 self.at += name.len() + 1;
                 let value = self.value(false)?;
                 simple.assignments.push((name.to_owned(), value));
-            } else if let Some((length, words)) = braces::list(self.rest(), &simple) {
-                let at = self.at;
-                self.at += length;
-                last_braces = Some(at);
-                simple.words.extend(words.into_iter().map(|text| Word { pieces: vec![Piece::Text(text)], at, ..Word::default() }));
-            } else {
+            } else if simple.words.is_empty() {
                 simple.words.push(self.word()?);
+            } else {
+                let [words, unbraced] = self.braced()?;
+                if simple.unbraced.is_empty() && !unbraced.is_empty() {
+                    simple.unbraced.clone_from(&simple.words);
+                }
+                if !simple.unbraced.is_empty() {
+                    simple.unbraced.extend_from_slice(if unbraced.is_empty() { &words } else { &unbraced });
+                }
+                simple.words.extend(words);
             }
-        }
-        if let Some(at) = last_braces.filter(|at| !braces::are_taken(&simple, *at)) {
-            return Err(Refusal { construct: Construct::Brace, at });
         }
         // Between double brackets bash compares with `<` and `>`.
         if simple.words.first().and_then(Word::as_text) == Some("[[") && !redirects.is_empty() {
@@ -296,6 +289,18 @@ impl<'t> Parser<'t> {
             return Err(Refusal { construct, at: start });
         }
         Ok(Command { kind: Kind::Simple(simple), redirects })
+    }
+
+    /// Reads a word that may have braces: the words that bash and zsh make of it, and the word that dash and busybox sh do, if that is another.
+    fn braced(&mut self) -> Result<[Vec<Word>; 2], Refusal> {
+        let at = self.at;
+        let Some((length, words, unbraced)) = braces::list(self.rest()) else { return Ok([vec![self.word()?], Vec::new()]) };
+        self.at += length;
+        let read = |text: &String| {
+            let word = Parser::new(text, self.depth, self.takes_bare).word();
+            word.map(|word| Word { at, ..word }).map_err(|refusal| Refusal { at, ..refusal })
+        };
+        Ok([words.iter().map(read).collect::<Result<_, _>>()?, vec![read(&unbraced)?]])
     }
 
     /// Refuses words that are reserved, at the beginning of a command.

@@ -10,7 +10,7 @@
 //! command   = (simple | "(" list ")" | "{" list "}" | if | while | for) { redirect }
 //! if        = "if" list "then" list { "elif" list "then" list } [ "else" list ] "fi"
 //! while     = ("while" | "until") list "do" list "done"
-//! for       = "for" name "in" { word | "{" number ".." number "}" } (";" | newline) "do" list "done"
+//! for       = "for" name "in" { word } (";" | newline) "do" list "done"
 //! simple    = { name "=" literal } word { word | redirect }
 //! redirect  = "<" word | ["1" | "2"] (">" | ">>") word | "2>&1" | "1>&2" | ">&2" | ">&1" | "<<" delimiter
 //! word      = pieces: bare | \c | '…' | "…" | * ? [ ] | ~ | $name | ${name} | ${name%literal} | ${name##*/} | output | "<(" list ")"

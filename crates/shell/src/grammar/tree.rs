@@ -72,8 +72,10 @@ pub enum Kind {
 pub struct Simple {
     /// The variables that are set for it.
     pub assignments: Vec<(String, Word)>,
-    /// The program and its arguments; never empty.
+    /// The program and its arguments; never empty. With braces, as bash and zsh take them.
     pub words: Vec<Word>,
+    /// The same as dash and busybox sh take them, if there are braces of which bash and zsh make several words; else empty.
+    pub unbraced: Vec<Word>,
 }
 
 /// A word.
