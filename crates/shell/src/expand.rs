@@ -30,7 +30,11 @@ impl Walk<'_> {
                     argument.text.push('*');
                     Certainty::Operand
                 }
-                Piece::Variable { name, trim, quoted, at } => self.variable((name, trim), *quoted, *at, &mut argument),
+                Piece::Variable { name, trim, quoted, at } => {
+                    let certainty = self.variable((name, trim), *quoted, *at, &mut argument);
+                    is_split |= !quoted && certainty == Certainty::Nothing && self.values.iter().any(|(bound, _)| bound == name);
+                    certainty
+                }
                 Piece::Output { list, quoted } => {
                     let (certainty, is_plain) = self.output((list, *quoted), word, index, &mut argument);
                     argument.many |= !quoted && certainty != Certainty::Known;
@@ -189,6 +193,9 @@ impl Walk<'_> {
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./,:@%+{}".contains(&byte));
         let trimmed = trimmed(value, trim);
         let is_unquoted = !quoted && !trimmed.as_known().is_some_and(is_plain);
+        // What a program prints is any number of words there, as it is without a variable around it.
+        let is_printed = trimmed.computed || trimmed.found;
+        argument.many |= is_unquoted;
         argument.computed |= trimmed.computed;
         argument.found |= trimmed.found;
         argument.is_reference |= trimmed.is_reference && *trim == Trim::Nothing;
@@ -198,7 +205,7 @@ impl Walk<'_> {
         if length <= self.budget {
             argument.text.push_str(&trimmed.text);
         }
-        if is_unquoted {
+        if is_unquoted && !is_printed {
             self.doubt(Construct::Unquoted, at);
         }
         self.spend(length);

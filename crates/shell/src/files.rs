@@ -341,7 +341,7 @@ pub fn goes_round(body: &List) -> bool {
 pub fn is_one_folder(folder: &Argument) -> bool {
     let text = folder.text.strip_suffix('/').unwrap_or(&folder.text);
     let text = text.strip_prefix("./").unwrap_or(text);
-    !folder.computed && !text.is_empty() && !text.starts_with(['-', '+', '.', '~']) && !text.contains(['/', '\\'])
+    !folder.computed && !folder.many && !text.is_empty() && !text.starts_with(['-', '+', '.', '~']) && !text.contains(['/', '\\'])
 }
 
 /// Returns the program of a simple command, if it is written out.
