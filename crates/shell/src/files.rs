@@ -40,6 +40,8 @@ pub enum Below {
     Given,
     /// It is taken away or changed by `git`, which changes nothing in the folder that holds its repository.
     Tracked,
+    /// `git` sets it to what has been committed, as a change of branches does, and takes nothing else away.
+    Committed,
 }
 
 /// A file that a program is given by an argument.

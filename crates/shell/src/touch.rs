@@ -68,11 +68,11 @@ impl Walk<'_> {
                     let is_open = argument.certainty != Certainty::Known || tables::expands_patterns(name);
                     let is_glob = is_open && path.contains(['*', '?', '[', '{']);
                     let below = match trees.get(index).copied().unwrap_or(Below::Stays) {
-                        Below::Changes | Below::Fills | Below::Tracked if access == Access::Read => Below::Stays,
+                        Below::Changes | Below::Fills | Below::Tracked | Below::Committed if access == Access::Read => Below::Stays,
                         below => below,
                     };
                     // `git` may change its whole working folder, which may lie above the folder at hand.
-                    if below == Below::Tracked && path == "." {
+                    if matches!(below, Below::Tracked | Below::Committed) && path == "." {
                         self.operands.push(FileOperand { below, ..FileOperand::new(path.clone(), access) });
                     }
                     self.touch_above((name, arguments), index, &path, access);

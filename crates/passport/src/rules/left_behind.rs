@@ -65,7 +65,7 @@ pub(super) fn has_blocked(
     (below, is_meant): (Below, &dyn Fn(&str) -> bool),
 ) -> bool {
     let is_rooted = |entry: &str| entry.starts_with(['/', '~']);
-    let is_tracked = matches!(below, Below::Searched | Below::Tracked);
+    let is_tracked = matches!(below, Below::Searched | Below::Tracked | Below::Committed);
     let is_near = |entry: &str| {
         let is_here = || allowed.filter(|allowed| allowed.is_elsewhere()).is_none_or(|allowed| allowed.may_hold(entry));
         !path.is_relative() || !is_rooted(entry) || !(is_tracked && is_of_system(entry)) && is_here()
@@ -73,14 +73,17 @@ pub(super) fn has_blocked(
     let in_repository = |entry: &str| entry.split('/').any(|part| part.eq_ignore_ascii_case(".git"));
     // Names that are found and written have been chosen by patterns that find no blocked name, and below a file nothing lies.
     let is_file = |entry: &str| below == Below::Searched && names_file(entry);
-    let counts = |entry: &str| is_meant(entry) && is_near(entry) && (!is_tracked || !in_repository(entry)) && !is_file(entry);
+    // What has been committed is believed, as it is where branches change, but a place that is known to lie there is blocked for that too.
+    let is_believed = |entry: &str| below == Below::Committed && entry.split_once("**").is_some_and(|(_, rest)| !rest.is_empty());
+    let is_out = |entry: &str| is_tracked && in_repository(entry) || is_file(entry) || is_believed(entry);
+    let counts = |entry: &str| is_meant(entry) && is_near(entry) && !is_out(entry);
     // What moves is blocked at its new place too, if it is blocked at any depth of all places that may be used.
     let is_left = |entry: &str| {
         let above = entry.split("/**").next().unwrap_or_default();
         counts(entry) && is_rooted(entry) && !allowed.is_some_and(|allowed| allowed.lies_below(above))
     };
     let may_hold = match below {
-        Below::Stays | Below::Moves | Below::Sent | Below::Unsaid => false,
+        Below::Stays | Below::Moves | Below::Sent | Below::Unsaid | Below::Committed => false,
         Below::Comes => blocked.may_have_below(path, &is_left),
         Below::Fills | Below::Given => blocked.may_have_below(path, &counts),
         Below::Changes | Below::Searched | Below::Tracked => !is_left_behind(path) && blocked.may_have_below(path, &counts),

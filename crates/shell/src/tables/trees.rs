@@ -110,7 +110,8 @@ fn of_git(arguments: &[Argument]) -> Vec<Below> {
     let is_path = |text: &str| text.ends_with('/') || text.starts_with([':', '.']) || is_pattern(text);
     // The first operand of `git checkout` may be a branch.
     let is_branch = |index: usize| end.is_none_or(|end| index < end) && operands.first() == Some(&index) && !is_path(text(index));
-    let is_tracked: &dyn Fn(usize) -> bool = match subcommand {
+    let takes_others = || has(behind, &['a', 'u'], "include-untracked") || has(behind, &[], "all");
+    let (changed, is_changed): (Below, &dyn Fn(usize) -> bool) = match subcommand {
         "mv" => return moved(arguments, &operands, &targets(arguments)),
         // Twice it takes repositories away too.
         "clean" if behind.iter().map(|argument| forces(&argument.text)).sum::<usize>() > 1 => {
@@ -118,17 +119,19 @@ fn of_git(arguments: &[Argument]) -> Vec<Below> {
         }
         // A pattern finds names at any depth, and names in a list may be any.
         "rm" if !is_given(arguments, &["cached"]) && (has(behind, &['r'], "") || changes_all(arguments)) => {
-            &|index| index >= at && !is_file(text(index))
+            (Below::Tracked, &|index| index >= at && !is_file(text(index)))
         }
         "restore" if is_given(arguments, &["S", "staged"]) && !has(behind, &['W'], "worktree") => return Vec::new(),
-        "clean" | "restore" | "stash" => &|index| index >= at && !is_file(text(index)),
-        "checkout" => &|index| index >= at && !is_file(text(index)) && !is_branch(index),
-        "reset" | "switch" => &|index| index == at,
+        "clean" => (Below::Tracked, &|index| index >= at && !is_file(text(index))),
+        "stash" if takes_others() => (Below::Tracked, &|index| index >= at && !is_file(text(index))),
+        "restore" | "stash" => (Below::Committed, &|index| index >= at && !is_file(text(index))),
+        "checkout" => (Below::Committed, &|index| index >= at && !is_file(text(index)) && !is_branch(index)),
+        "reset" | "switch" => (Below::Committed, &|index| index == at),
         _ => return Vec::new(),
     };
     // A branch or a file may be a folder all the same, and then what is known to lie below it is changed.
     let others = |index: usize| if operands.contains(&index) { Below::Moves } else { Below::Stays };
-    (0..arguments.len()).map(|index| if is_tracked(index) { Below::Tracked } else { others(index) }).collect()
+    (0..arguments.len()).map(|index| if is_changed(index) { changed } else { others(index) }).collect()
 }
 
 /// Returns how often an argument of `git clean` forces it.
@@ -150,7 +153,7 @@ mod tests {
 
     #[test]
     fn folders_that_are_there_take_what_goes_into_them_by_its_name() {
-        use Below::{Changes, Comes, Fills, Moves, Stays, Tracked};
+        use Below::{Changes, Comes, Committed, Fills, Moves, Stays, Tracked};
         for (line, expected) in [
             ("mv a b", vec![Moves, Moves]),
             ("mv a .", vec![Moves, Stays]),
@@ -177,14 +180,16 @@ mod tests {
             ("git mv a b", vec![Moves, Moves, Moves]),
             ("git clean -fd", vec![Tracked, Tracked]),
             ("git clean -ffd", vec![Changes, Changes]),
-            ("git checkout main", vec![Tracked, Moves]),
-            ("git checkout -- a.py", vec![Tracked, Tracked, Moves]),
-            ("git restore src a.py", vec![Tracked, Tracked, Moves]),
+            ("git stash push -u", vec![Tracked, Tracked, Tracked]),
+            ("git stash", vec![Committed]),
+            ("git checkout main", vec![Committed, Moves]),
+            ("git checkout -- a.py", vec![Committed, Committed, Moves]),
+            ("git restore src a.py", vec![Committed, Committed, Moves]),
             ("git restore --staged .", vec![]),
-            ("git switch -f main", vec![Tracked, Stays, Moves]),
-            ("git checkout src/", vec![Tracked, Tracked]),
-            ("git checkout main -- src", vec![Tracked, Moves, Tracked, Tracked]),
-            ("git checkout -- src", vec![Tracked, Tracked, Tracked]),
+            ("git switch -f main", vec![Committed, Stays, Moves]),
+            ("git checkout src/", vec![Committed, Committed]),
+            ("git checkout main -- src", vec![Committed, Moves, Committed, Committed]),
+            ("git checkout -- src", vec![Committed, Committed, Committed]),
             ("git rm -r --cached a", vec![]),
             ("git log a", vec![]),
         ] {
