@@ -13,7 +13,7 @@ use super::tables::{self, Reading, Unlisted};
 use super::{COMMANDS_MAX, assignments, entry, streams};
 
 /// The commands that need no permission: they do nothing outside the shell, and tell no more than whether a file is there.
-const FREE: [&str; 10] = [":", "[", "[[", "break", "continue", "exit", "false", "test", "true", "wait"];
+const FREE: [&str; 13] = [":", "[", "[[", "break", "command", "continue", "exit", "false", "set", "test", "true", "type", "wait"];
 
 /// How many bytes of words are looked at in a line, with every turn of a loop counted: so many, and so many more for each byte of the line, up to
 /// the most. What loops multiply is bounded so.
