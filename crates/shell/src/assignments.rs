@@ -4,7 +4,7 @@ use super::tables::is_in;
 
 /// TABLE: variables whose value, whatever it is, only changes what programs print or how a project's own code behaves, and never what is
 /// run, loaded, written or connected to.
-const HARMLESS: &str = "CARGO_TERM_COLOR CGO_ENABLED CI CLICOLOR CLICOLOR_FORCE COLUMNS DEBIAN_FRONTEND FORCE_COLOR GIT_EDITOR GIT_PAGER \
+const HARMLESS: &str = "CARGO_TERM_COLOR CGO_ENABLED CI CLICOLOR CLICOLOR_FORCE COLUMNS DEBIAN_FRONTEND DEBUG FORCE_COLOR GIT_EDITOR GIT_PAGER \
      GOARCH GOOS LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME LINES LOG_LEVEL MANPAGER MPLBACKEND NODE_ENV NO_COLOR \
      PAGER PORT PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONIOENCODING PYTHONUNBUFFERED PY_COLORS RUST_BACKTRACE RUST_LOG TERM TZ";
 
@@ -25,7 +25,13 @@ const OF_PROGRAMS: &[(&[&str], &[&str])] = &[
 #[must_use]
 pub fn is_harmless_for(program: &str, name: &str, value: &str) -> bool {
     let of_program = |(programs, names): &(&[&str], &[&str])| programs.contains(&program) && names.contains(&name);
-    is_harmless(name, value) || OF_PROGRAMS.iter().any(of_program) || (program == "cargo" && name == "RUSTFLAGS" && is_lints(value))
+    let has_heap = || value.strip_prefix("--max-old-space-size=").is_some_and(is_numbers);
+    let is_of_node =
+        || name == "NODE_OPTIONS" && OF_PROGRAMS.iter().any(|(programs, _)| programs.contains(&"node") && programs.contains(&program));
+    is_harmless(name, value)
+        || is_of_node() && has_heap()
+        || OF_PROGRAMS.iter().any(of_program)
+        || (program == "cargo" && name == "RUSTFLAGS" && is_lints(value))
 }
 
 /// Returns whether flags of the compiler only say which lints it reports, as `-D warnings` does. Others name linkers and files.

@@ -37,13 +37,16 @@ fn alone(list: &List) -> Option<&Command> {
     if let [command] = commands.as_slice() { Some(command) } else { None }
 }
 
-/// Returns whether a list prints ids of containers and nothing else, or the first of them.
+/// Returns whether a list prints ids of containers, names of a cluster's resources behind their kinds, or numbers of pull requests and issues, and
+/// nothing else, or the first of them.
 fn prints_ids(list: &List) -> bool {
     let [Pipeline { commands, .. }] = list.as_slice() else { return false };
     let Some((first, filters)) = commands.split_first() else { return false };
     let is_listing = match words(first).as_deref() {
         Some(["docker" | "podman" | "nerdctl", "ps", options @ ..]) => are_ids(options),
         Some(["docker", "compose", "ps", "-q" | "--quiet", services @ ..]) => services.iter().all(|service| !service.starts_with('-')),
+        Some(["kubectl", "get", rest @ ..]) => are_resources(rest),
+        Some(["gh", "pr" | "issue", "list", rest @ ..]) => are_numbers_of_gh(rest),
         _ => false,
     };
     let is_first = |command: &Command| matches!(words(command).as_deref(), Some(["head", "-1" | "-n1"] | ["head", "-n", "1"]));
@@ -175,6 +178,39 @@ fn revision(words: &[&str]) -> Option<Form> {
     (is_commit && options.iter().all(|option| matches!(*option, "--short" | "--verify" | "-q"))).then_some(Form::Revision)
 }
 
+/// TABLE: kinds of a cluster's resources that are no secrets, as `kubectl` takes them.
+const KINDS: &str = "cronjob cronjobs daemonset daemonsets deploy deployment deployments ds job jobs no node nodes ns po pod pods rs service services \
+     statefulset statefulsets sts svc";
+
+/// Returns whether words have `kubectl get` print names behind a kind, as in `pod/api-0`, and nothing else.
+fn are_resources(words: &[&str]) -> bool {
+    let mut words = words.iter();
+    let (mut are_names, mut is_kind) = (false, false);
+    while let Some(word) = words.next() {
+        match *word {
+            "-o" | "--output" => are_names = words.next() == Some(&"name"),
+            "-oname" | "-o=name" | "--output=name" => are_names = true,
+            "-A" | "--all-namespaces" | "--no-headers" => {}
+            "-n" | "--namespace" | "-l" | "--selector" | "--field-selector" | "--sort-by" if words.next().is_some() => {}
+            word if is_kind || !KINDS.split(' ').any(|kind| kind == word) => return false,
+            _ => is_kind = true,
+        }
+    }
+    are_names && is_kind
+}
+
+/// Returns whether options have `gh pr list` print numbers and nothing else.
+fn are_numbers_of_gh(words: &[&str]) -> bool {
+    let (pairs, rest) = words.as_chunks::<2>();
+    let has = |pair: &[&str]| pairs.iter().any(|known| known == pair);
+    let is_known = |pair: &[&str; 2]| match pair {
+        ["--json", "number"] | ["-q" | "--jq", ".[].number"] => true,
+        [option, _] => matches!(*option, "-s" | "--state" | "-L" | "--limit" | "-l" | "--label" | "-A" | "--author" | "-S" | "--search"),
+    };
+    let is_chosen = has(&["-q", ".[].number"]) || has(&["--jq", ".[].number"]);
+    rest.is_empty() && pairs.iter().all(is_known) && has(&["--json", "number"]) && is_chosen
+}
+
 /// Returns whether options have `docker ps` print the ids of containers and nothing else.
 fn are_ids(options: &[&str]) -> bool {
     let (mut is_quiet, mut rest) = (false, options.iter());
@@ -226,6 +262,8 @@ mod tests {
             ("docker ps -qf name=api | head -1", Form::Ids),
             ("docker ps -q --filter name=api", Form::Ids),
             ("docker compose ps -q api", Form::Ids),
+            ("kubectl get pods -n x -l app=api -o name | head -1", Form::Ids),
+            ("gh pr list --json number -q '.[].number'", Form::Ids),
             ("git branch --show-current", Form::Name),
             ("git rev-parse --abbrev-ref HEAD", Form::Name),
             ("git describe --tags --abbrev=0", Form::Name),
@@ -241,6 +279,20 @@ mod tests {
             "docker ps -q --filter",
             "docker ps -q | head -c 1",
             "docker compose ps -q --format=x",
+            "kubectl get pods",
+            "kubectl get pods -o name -o yaml",
+            "kubectl get -f x -o name",
+            "kubectl get secrets -o name",
+            "kubectl get pods,secrets -o name",
+            "kubectl get all -o name",
+            "kubectl get pods -n -o name",
+            "kubectl get pods -o name | sed s/a/b/",
+            "gh pr list --json number",
+            "gh pr list --json number,title -q '.[].number'",
+            "gh pr list --json number -q '.[].title'",
+            "gh pr list --json number -q '.[].number' --template x",
+            "gh pr list --json number -q '.[].number' -q '.[]'",
+            "gh pr list -L -q --json number",
             "date +-%s",
             "date",
             "git rev-parse x",

@@ -331,8 +331,14 @@ impl<'t> Parser<'t> {
         if may_be_output && value.as_output().is_some() {
             return Ok(value);
         }
-        match value.as_text() {
-            Some(text) if !text.contains(":=") => Ok(value),
+        // No shell looks for names of files there.
+        let text = value.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => Some(text.clone()),
+            Piece::Glob(sign) => Some(sign.to_string()),
+            _ => None,
+        });
+        match text.collect::<Option<String>>() {
+            Some(text) if !text.contains(":=") => Ok(Word { pieces: vec![Piece::Text(text)], ..value }),
             _ => Err(Refusal { construct: Construct::Assignment, at }),
         }
     }

@@ -1,7 +1,7 @@
 //! What single operands are known to be harmless: checks that `programs.txt` names.
 
 use super::values::{is_below, is_plain};
-use crate::argument::Argument;
+use crate::argument::{Argument, Certainty};
 
 /// TABLE: the ends of names that package managers take for files.
 const ARCHIVES: &[&str] =
@@ -70,11 +70,16 @@ pub fn plain_option(operand: &Argument) -> bool {
     operand.as_known().is_some_and(is_pair)
 }
 
-/// As [`plain_option`], with blanks and stars: `npm` puts such words into quotes for its shell, and some versions take double quotes.
+/// As [`plain_option`], with blanks and the signs of patterns: `npm` puts such words into quotes for its shell, and some versions take double
+/// quotes, in which a `$` stands for itself at the end only.
 pub fn quoted_option(operand: &Argument) -> bool {
     operand.as_known().is_some_and(|text| {
         let (name, value) = text.split_once('=').unwrap_or(("-", text));
-        let is_quoted = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._/-+@%:, *".contains(&byte));
+        let is_quoted = value
+            .strip_suffix('$')
+            .unwrap_or(value)
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._/-+@%:, *?^|()'".contains(&byte));
         is_plain(name) && is_quoted && !value.is_empty()
     })
 }
@@ -117,9 +122,10 @@ pub fn word(operand: &Argument) -> bool {
     operand.as_known().is_some_and(|text| is_plain(text) && !text.starts_with('-'))
 }
 
-/// Accepts numbers, branches and tags, and no address of another host.
+/// Accepts numbers, which a program may have printed, branches and tags, and no address of another host.
 pub fn name(operand: &Argument) -> bool {
-    operand.as_known().is_some_and(|text| !text.starts_with('-') && !text.contains([':', '@', '\\']))
+    let is_name = |text: &str| !text.starts_with('-') && !text.contains([':', '@', '\\']);
+    operand.as_known().is_some_and(is_name) || operand.certainty == Certainty::Operand && !operand.many && operand.text == "1"
 }
 
 /// Accepts a name of a package with versions, from the index that is configured: no address, path or archive.
