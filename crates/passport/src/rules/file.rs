@@ -192,7 +192,7 @@ impl FileLimits {
     fn check_allowed(&self, path: &NormalPath) -> Result<(), Denial> {
         let denial = |message| Err(Denial::new("oap.path_not_allowed", message));
         if path.climbs && self.has_places() {
-            return denial("File path leaves a directory that the call does not tell");
+            return denial("File path leaves a directory that the call does not tell; write the path from the root");
         }
         check_limit(&self.allowed_paths, |allowed| match allowed.find(path) {
             Some(_) => Ok(()),
@@ -237,9 +237,10 @@ impl FileLimits {
     }
 }
 
-const FOUND: &str = "A glob could find a blocked path";
+const FOUND: &str = "A glob could find a blocked path; write the names of the files, or a folder in front, as in src/*.py";
 const MATCHED: &str = "A glob could find a name that a blocked pattern matches; write the names of the files";
-const BELOW: &str = "A blocked path lies below what is handed over, moved, taken away or changed, or may do so; name a folder without one";
+const BELOW: &str = "A blocked path lies below what is handed over, moved, taken away or changed, or may do so; name a folder without one, or \
+     the files in it, as in find src/old -name '*.py' -delete";
 const OVER: &str = "File content exceeds max_file_size";
 
 /// Returns a path as it can be read, or reports why it cannot.

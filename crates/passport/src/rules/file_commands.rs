@@ -66,8 +66,8 @@ impl FileLimits {
 
     /// Checks that no blocked path may have a name that is found below a folder by some patterns, and is read.
     pub(in super::super) fn check_shown_below(&self, folder: &FileOperand, patterns: &[String]) -> Result<(), Denial> {
-        const MESSAGE: &str =
-            "A program reads names that it finds in a folder without a blocked path only, as in find src and rg -l x src; here it may find";
+        const MESSAGE: &str = "Files that a search finds are read only where no blocked path lies below its folder; search another folder, as in \
+             find src and rg -l x src, or leave the blocked path out, as in find . -not -path './private/*'; here it may find";
         let counts = |entry: &str| !is_left_out(entry, folder, self.allowed_paths.valid(), patterns);
         check_limit(&self.blocked_paths, |blocked| {
             deny_found(blocked.may_lie_shown_below(&folder.path, &counts), "oap.path_blocked", MESSAGE)
@@ -101,7 +101,8 @@ impl FileLimits {
             };
             let is_plain = |pattern: &String| left_behind::has_extension(pattern) || BUILT.contains(&pattern.as_str());
             let is_harmless = !patterns.is_empty() && !patterns.iter().any(finds) && patterns.iter().all(is_plain);
-            let message = "Command writes names that a program finds, and blocked paths may be among them; look for names such as '*.log'";
+            let message = "Command writes names that a program finds, and blocked paths may be among them; look for names with an extension, as in \
+                 find src -name '*.py' and grep -rl --include='*.py' x src";
             if is_harmless { Ok(()) } else { Err(Denial::new("oap.path_blocked", message)) }
         })
     }

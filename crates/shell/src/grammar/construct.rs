@@ -107,7 +107,7 @@ pub enum Construct {
 /// What to write instead of a here-document at another place.
 const OUTER: &str = "put it at a command of the outer list, with nothing across lines between";
 /// What to write instead of an assignment.
-const NAMED: &str = "leave a variable for a program out, or have the list of allowed commands name the line; call a variable of the line n";
+const NAMED: &str = "leave it out, or have the list of allowed commands name the line; for a value of the line itself write n=5";
 
 impl Construct {
     /// Returns what it is, as the object of "the command has".
@@ -163,7 +163,7 @@ impl Construct {
             Self::ProcessInput => ("an input from a process substitution", "pipe into it: command | while read -r line; do …; done"),
             Self::Redirection =>
                 ("a redirection that not all shells read in the same way", "use > >> < 2> 2>&1 with a blank in front, such as >file 2>&1"),
-            Self::Target => ("a redirection to a file whose name is computed", "write the file's name"),
+            Self::Target => ("a redirection to a file whose name is computed", "write the file's name, or give the name to the command as a word"),
             Self::Device => ("a redirection to a device", "use a file, or /dev/null"),
             Self::NoCommand => ("a redirection or assignment without a command", "write it behind a command"),
             Self::Document => ("a here-document whose delimiter is not quoted, and which is expanded", "quote the delimiter: <<'EOF'"),
@@ -187,14 +187,14 @@ impl Construct {
 /// Returns what to write instead of an argument of which this is said.
 fn instead_of_argument(what: &str) -> &'static str {
     match what {
-        tables::COMPUTED => "put -- in front of it, or begin it with ./",
+        tables::COMPUTED => "put -- in front of it, behind xargs as the last word, or begin it with ./",
         tables::LITERAL => "write its text, or begin it with ./",
         tables::NAMED => "have the list of allowed commands name it, with {word}, {path} or {any} in the place of what changes",
         tables::ASKS => "run it without a pipe or another input",
         tables::CLIMBS => "write paths from the root",
         tables::FEEDS => "give the input to the command that reads it",
         tables::NEEDED => "write an option such as -m or --check, or have the list of allowed commands name the subcommand",
-        tables::COMPUTED_NAME | tables::COMPUTED_WORD => "run the commands in it first, and write what they print",
+        tables::COMPUTED_NAME | tables::COMPUTED_WORD => "run what prints the name in a call of its own, and write the name",
         tables::REFUSED => "leave it out: listing it does not allow it",
         tables::SUBCOMMAND => "have the list of allowed commands name the subcommand",
         tables::OPERAND => "write another, or have the list of allowed commands name the command with it",
