@@ -25,13 +25,15 @@ const SCRIPTS: [&str; 8] = ["e", "f", "regexp", "file", "expression", "from-file
 /// Returns the places of the arguments that are texts to a program in all its versions, and of files of which it only asks whether they are there.
 #[must_use]
 pub fn texts(program: &str, arguments: &[Argument]) -> Vec<usize> {
+    // Of several words the first is what is searched for, and the others are files.
+    let is_one = |at: &&usize| arguments.get(**at).is_some_and(|argument| !argument.many);
     match program {
         // Tests tell no more of a file than whether it is there.
         "echo" | "printf" | "test" | "[" | "[[" => (0..arguments.len()).collect(),
         "git" => scan_subcommand(program, arguments).map_or_else(Vec::new, |scan| {
             let subcommand = subcommand_of_git(arguments);
             let row = OF_GIT.iter().find(|(names, _)| is_in(names, subcommand));
-            let pattern = scan.operands.first().filter(|_| subcommand == "grep" && !scan.has(&["e", "f"]));
+            let pattern = scan.operands.first().filter(is_one).filter(|_| subcommand == "grep" && !scan.has(&["e", "f"]));
             let end = arguments.iter().position(|argument| argument.text == "--").unwrap_or(arguments.len());
             // A range of revisions, and what is pushed to a remote, is no file.
             let is_reference = |at: &&usize| {
@@ -50,7 +52,7 @@ pub fn texts(program: &str, arguments: &[Argument]) -> Vec<usize> {
         }),
         "pytest" | "py.test" => scan_of(program, arguments).map_or_else(Vec::new, |scan| values(&scan, &["k", "m"])),
         _ if searches(program) => scan_of(program, arguments).map_or_else(Vec::new, |scan| {
-            let script = scan.operands.first().filter(|_| !gives_script(program, &scan));
+            let script = scan.operands.first().filter(is_one).filter(|_| !gives_script(program, &scan));
             values(&scan, &SEARCHED).into_iter().chain(script.copied()).collect()
         }),
         _ => Vec::new(),

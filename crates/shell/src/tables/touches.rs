@@ -171,8 +171,12 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     let before = |first: Option<&usize>| arguments.get(..first.copied().unwrap_or_default()).unwrap_or_default();
     let has_model = || arguments.iter().any(|argument| argument.text.starts_with("--ref"));
     let mut packed = 1;
+    let is_many = |index: &usize| arguments.get(*index).is_some_and(|argument| argument.many);
     match kind {
-        Kind::Searches if scanned.as_ref().is_some_and(has_script) && !operands.is_empty() => drop(operands.remove(0)),
+        // Of several words the first is what is searched for, and the others are files.
+        Kind::Searches if scanned.as_ref().is_some_and(has_script) && operands.first().is_some_and(|first| !is_many(first)) => {
+            operands.remove(0);
+        }
         // With another file for a model no mode stands there.
         Kind::Changes if operands.first().is_some_and(is_mode) && !has_model() => drop(operands.remove(0)),
         // Patterns in front may be taken for the archive.
@@ -183,7 +187,6 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     operands.retain(|at| targets.binary_search_by_key(at, |(index, _)| *index).is_err());
     touched.extend(targets.iter().map(|(index, path)| Touch::written(*index, path)));
     // Of several words the last may be none, and then the one in front of them is written.
-    let is_many = |index: &usize| arguments.get(*index).is_some_and(|argument| argument.many);
     let written = operands.iter().rposition(|index| !is_many(index)).unwrap_or_default();
     let makes_folders = matches!(program, "install" | "ginstall") && has(arguments, &['d'], "directory");
     let searched = if is_in_place(program, arguments) { Access::Write } else { Access::Read };
