@@ -5,7 +5,7 @@
 use super::tables;
 
 /// The names of well-known programs that have no row in `programs.txt`.
-const PROGRAMS: &str = ". ab ack addgroup adduser age apropos arp biome black blkid brctl browser-sync buf cabal cfdisk chattr chgrp chmod \
+const PROGRAMS: &str = "ab ack addgroup adduser age apropos arp biome black blkid brctl browser-sync buf cabal cfdisk chattr chgrp chmod \
      chown chsh clang-format clear cp cryptsetup cypress dig dir dmesg esbuild fdisk firefox flake8 flutter fsck fuser fzf getent getfacl \
      groupadd groupdel halt host hostnamectl htop ifconfig insmod iptables isort javac k9s killall kustomize last ldconfig lighttpd ln \
      locate logger login losetup lsattr lsmod lsof minikube mkdir mkfifo mkfs mkfs.ext4 mknod mktemp modprobe mount mv mypy netstat nginx \

@@ -166,28 +166,15 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     let mut operands = operands_of(scanned.as_ref(), arguments);
     let last = operands.len().saturating_sub(1);
     let others = if program == "mv" { Access::Write } else { Access::Read };
-    let is_mode = |index: &usize| arguments.get(*index).is_some_and(|argument| is_mode(program, &argument.text));
-    let has_script = |scan: &Scan| !gives_script(program, scan);
     let before = |first: Option<&usize>| arguments.get(..first.copied().unwrap_or_default()).unwrap_or_default();
-    let has_model = || arguments.iter().any(|argument| argument.text.starts_with("--ref"));
-    let mut packed = 1;
-    let is_many = |index: &usize| arguments.get(*index).is_some_and(|argument| argument.many);
-    match kind {
-        // Of several words the first is what is searched for, and the others are files.
-        Kind::Searches if scanned.as_ref().is_some_and(has_script) && operands.first().is_some_and(|first| !is_many(first)) => {
-            operands.remove(0);
-        }
-        // With another file for a model no mode stands there.
-        Kind::Changes if operands.first().is_some_and(is_mode) && !has_model() => drop(operands.remove(0)),
-        // Patterns in front may be taken for the archive.
-        Kind::Packs if has(before(operands.first()), &['x', 'i'], "") => packed = operands.len(),
-        _ => {}
-    }
+    leave_script_out(kind, program, arguments, scanned.as_ref(), &mut operands);
+    // Patterns in front may be taken for the archive.
+    let packed = if *kind == Kind::Packs && has(before(operands.first()), &['x', 'i'], "") { operands.len() } else { 1 };
     let targets = if *kind == Kind::Copies { targets(arguments) } else { Vec::new() };
     operands.retain(|at| targets.binary_search_by_key(at, |(index, _)| *index).is_err());
     touched.extend(targets.iter().map(|(index, path)| Touch::written(*index, path)));
     // Of several words the last may be none, and then the one in front of them is written.
-    let written = operands.iter().rposition(|index| !is_many(index)).unwrap_or_default();
+    let written = operands.iter().rposition(|index| arguments.get(*index).is_some_and(|argument| !argument.many)).unwrap_or_default();
     let makes_folders = matches!(program, "install" | "ginstall") && has(arguments, &['d'], "directory");
     let searched = if is_in_place(program, arguments) { Access::Write } else { Access::Read };
     let access = |at: usize| match kind {
@@ -219,6 +206,19 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         touched.extend(placed(arguments, &operands, targets.into_iter().next_back()));
     }
     touched
+}
+
+/// Takes away the first operand where that is no file: the text that is searched for, or a mode.
+fn leave_script_out(kind: &Kind, program: &str, arguments: &[Argument], scanned: Option<&Scan>, operands: &mut Vec<usize>) {
+    let Some(first) = operands.first().and_then(|index| arguments.get(*index)) else { return };
+    let is_script = match kind {
+        // Of several words the first is what is searched for, and the others are files.
+        Kind::Searches => scanned.is_some_and(|scan| !gives_script(program, scan)) && !first.many,
+        // With another file for a model no mode stands there.
+        Kind::Changes => is_mode(program, &first.text) && !arguments.iter().any(|argument| argument.text.starts_with("--ref")),
+        _ => false,
+    };
+    operands.drain(..usize::from(is_script));
 }
 
 /// Notes that what is written to a link is written to its file.
