@@ -63,22 +63,9 @@ mod tests {
     #[test]
     fn what_matches_no_command_line_is_foreign() {
         let expressions = ["rm.*", "^rm", "rm$", "(rm|mv)", "[s]udo", "rm -[rf]+", r"rm\b", r"rm\.", "(?i)rm", "[^a]rm"];
-        let rules = [
-            "Bash(rm *)",
-            "rm:*",
-            "rm,mv",
-            "rm, mv",
-            "/rm -rf/",
-            "/rm -rf/i",
-            "'rm -rf'",
-            "\"rm\"",
-            "`rm`",
-            "rm {path}",
-            "",
-            "r\u{200b}m",
-            "a\tb",
-        ];
-        for pattern in expressions.iter().chain(&rules) {
+        let rules = ["Bash(rm *)", "rm:*", "rm,mv", "rm, mv", "/rm -rf/", "/rm -rf/i", "rm {path}"];
+        let others = ["'rm -rf'", "\"rm\"", "`rm`", "", "r\u{200b}m", "a\tb"];
+        for pattern in expressions.iter().chain(&rules).chain(&others) {
             assert!(is_foreign_pattern(pattern), "{pattern}");
         }
     }
@@ -86,23 +73,9 @@ mod tests {
     #[test]
     fn what_a_command_line_may_hold_is_a_pattern() {
         let commands = ["rm -rf", "sudo", "chmod 777", "dd if=", "rm -rf /", "git push*--force", "del /S", "find*-exec*\\;", "echo a, b"];
-        let texts = [
-            ":(){ :|:& };:",
-            "| sh",
-            "curl*|*sh",
-            "a|b",
-            "[x]",
-            "[ -f x ]",
-            "/etc/",
-            "/etc/passwd",
-            "DROP TABLE",
-            "$(",
-            "é",
-            "{a,b}",
-            "awk '{*}'",
-            "(cat | sh)",
-        ];
-        for pattern in commands.iter().chain(&texts) {
+        let texts = [":(){ :|:& };:", "| sh", "curl*|*sh", "a|b", "[x]", "[ -f x ]", "(cat | sh)", "awk '{*}'"];
+        let others = ["/etc/", "/etc/passwd", "DROP TABLE", "$(", "é", "{a,b}"];
+        for pattern in commands.iter().chain(&texts).chain(&others) {
             assert!(!is_foreign_pattern(pattern), "{pattern}");
         }
     }
