@@ -129,32 +129,11 @@ const WORDS: &[&str] =
     &["content_filter", "refusal", "SAFETY", "guardrail_intervened", "INTERVENED", "flagged", "stop", "length", "tool_use", "1301", "x"];
 
 /// Names of members that lead somewhere.
+#[rustfmt::skip]
 const NAMES: &[&str] = &[
-    "finish_reason",
-    "stop_reason",
-    "stopReason",
-    "choices",
-    "candidates",
-    "error",
-    "code",
-    "type",
-    "message",
-    "response",
-    "content",
-    "tool_calls",
-    "function_call",
-    "promptFeedback",
-    "blockReason",
-    "base_resp",
-    "status_code",
-    "incomplete_details",
-    "reason",
-    "delta",
-    "safeguard_results",
-    "output",
-    "parts",
-    "id",
-    "name",
+    "finish_reason", "stop_reason", "stopReason", "choices", "candidates", "error", "code", "type", "message", "response", "content",
+    "tool_calls", "function_call", "promptFeedback", "blockReason", "base_resp", "status_code", "incomplete_details", "reason", "delta",
+    "safeguard_results", "output", "parts", "id", "name",
 ];
 
 /// Values that are made of what readers look for.

@@ -5,18 +5,9 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// The crates that must not be there: Kafka, runtimes, metrics, servers and clients, logging.
+#[rustfmt::skip]
 const IMPURE: [&str; 12] = [
-    "rdkafka",
-    "rdkafka-sys",
-    "tokio",
-    "mio",
-    "async-std",
-    "smol",
-    "prometheus",
-    "hyper",
-    "axum",
-    "openssl",
-    "tracing",
+    "rdkafka", "rdkafka-sys", "tokio", "mio", "async-std", "smol", "prometheus", "hyper", "axum", "openssl", "tracing",
     "tracing-subscriber",
 ];
 

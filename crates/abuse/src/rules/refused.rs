@@ -65,35 +65,10 @@ const OF_DETECTION: &[Refused] = &[
 const TYPES: [&str; 5] = ["temporal", "temporal_ordered", "value_avg", "value_percentile", "value_median"];
 
 /// Sigma's modifiers of fields that there are none of here.
+#[rustfmt::skip]
 const MODIFIERS: [&str; 28] = [
-    "all",
-    "base64",
-    "base64offset",
-    "cased",
-    "cidr",
-    "day",
-    "exists",
-    "expand",
-    "fieldref",
-    "gt",
-    "gte",
-    "hour",
-    "i",
-    "lt",
-    "lte",
-    "m",
-    "minute",
-    "month",
-    "neq",
-    "re",
-    "s",
-    "utf16",
-    "utf16be",
-    "utf16le",
-    "week",
-    "wide",
-    "windash",
-    "year",
+    "all", "base64", "base64offset", "cased", "cidr", "day", "exists", "expand", "fieldref", "gt", "gte", "hour", "i", "lt", "lte", "m",
+    "minute", "month", "neq", "re", "s", "utf16", "utf16be", "utf16le", "week", "wide", "windash", "year",
 ];
 
 fn refuse(section: &Section<'_>, refused: &[Refused]) {

@@ -13,21 +13,11 @@ use crate::topics::{Topic, TopicSpec};
 use tollgate_core::settings::{Entry, REDACTED, Section, Spelling, shape};
 
 /// Properties that correctness depends on. Tollgate sets them itself.
+#[rustfmt::skip]
 const OURS: [&str; 14] = [
-    "bootstrap.servers",
-    "metadata.broker.list",
-    "group.id",
-    "group.instance.id",
-    "enable.auto.commit",
-    "enable.auto.offset.store",
-    "enable.idempotence",
-    "acks",
-    "request.required.acks",
-    "max.in.flight",
-    "max.in.flight.requests.per.connection",
-    "partitioner",
-    "transactional.id",
-    "isolation.level",
+    "bootstrap.servers", "metadata.broker.list", "group.id", "group.instance.id", "enable.auto.commit", "enable.auto.offset.store",
+    "enable.idempotence", "acks", "request.required.acks", "max.in.flight", "max.in.flight.requests.per.connection", "partitioner",
+    "transactional.id", "isolation.level",
 ];
 
 /// Brokers, group and topics.

@@ -23,32 +23,12 @@ const SECRET_SECTIONS: &[&str] = &["privacy", "kafka.properties"];
 /// Where the rules against abuse stand. They are a list of mappings, whose keys are not among those of the configuration itself.
 const RULES: &str = "abuse.rules[].";
 /// What of a rule is shown: numbers, durations and words that the rules' format knows. Whom a rule is about, and its texts, are not.
+#[rustfmt::skip]
 const SHOWN_OF_RULES: &[&str] = &[
-    "id",
-    "level",
-    "mode",
-    "suppress",
-    "detection.signal",
-    "detection.category",
-    "detection.stage",
-    "detection.provider",
-    "detection.detector",
-    "detection.code",
-    "detection.tool",
-    "correlation.type",
-    "correlation.group-by",
-    "correlation.timespan",
-    "correlation.condition.gte",
-    "correlation.condition.field",
-    "correlation.over.signal",
-    "correlation.min",
-    "correlation.factor",
-    "correlation.floor",
-    "correlation.history",
-    "correlation.warmup",
-    "correlation.for",
-    "escalation.steps",
-    "escalation.decay",
+    "id", "level", "mode", "suppress", "detection.signal", "detection.category", "detection.stage", "detection.provider",
+    "detection.detector", "detection.code", "detection.tool", "correlation.type", "correlation.group-by", "correlation.timespan",
+    "correlation.condition.gte", "correlation.condition.field", "correlation.over.signal", "correlation.min", "correlation.factor",
+    "correlation.floor", "correlation.history", "correlation.warmup", "correlation.for", "escalation.steps", "escalation.decay",
 ];
 /// The longest value of a rule that is shown, in bytes.
 const RULE_VALUE_BYTES_MAX: usize = 32;

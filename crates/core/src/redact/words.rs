@@ -44,24 +44,11 @@ pub(super) fn failure_words(codes: &[u32]) -> Vec<bool> {
 }
 
 /// The reasons why responses end otherwise than by a safety stop, in the words of the providers.
+#[rustfmt::skip]
 const ORDINARY_REASONS: &[&str] = &[
-    "stop",
-    "length",
-    "tool_calls",
-    "function_call",
-    "end_turn",
-    "max_tokens",
-    "stop_sequence",
-    "tool_use",
-    "pause_turn",
-    "model_context_window_exceeded",
-    "MALFORMED_FUNCTION_CALL",
-    "UNEXPECTED_TOOL_CALL",
-    "LANGUAGE",
-    "FINISH_REASON_UNSPECIFIED",
-    "eos",
-    "error",
-    "null",
+    "stop", "length", "tool_calls", "function_call", "end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn",
+    "model_context_window_exceeded", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "LANGUAGE", "FINISH_REASON_UNSPECIFIED", "eos",
+    "error", "null",
 ];
 
 /// Returns the reasons that stay: those that detectors know by default, the ordinary ones, the words of safety stops, and `others`.

@@ -80,18 +80,10 @@ fn assert_seen(seen: &Seen, often: usize, troubles: &[&str]) {
 }
 
 /// What happens to a worker whether it has servers to ask or not.
+#[rustfmt::skip]
 const ALWAYS: [&str; 11] = [
-    "value",
-    "tombstone",
-    "refused checkpoint",
-    "unknown outcome, written",
-    "crash",
-    "revoke",
-    "redelivery",
-    "fenced",
-    "compaction",
-    "commit lost",
-    "written again",
+    "value", "tombstone", "refused checkpoint", "unknown outcome, written", "crash", "revoke", "redelivery", "fenced", "compaction",
+    "commit lost", "written again",
 ];
 
 /// What happens to a worker whose records wait for answers.

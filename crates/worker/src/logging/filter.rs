@@ -9,25 +9,10 @@ const CRATES: [&str; 9] =
     ["tollgate", "tollgate_worker", "tollgate_bench", "librdkafka", "rdkafka", "hyper", "hyper_util", "tokio", "axum"];
 
 /// The modules of this crate, which log under their paths.
+#[rustfmt::skip]
 const MODULES: [&str; 18] = [
-    "admin",
-    "control_feed",
-    "health",
-    "host_time",
-    "kafka",
-    "logging",
-    "member",
-    "metrics",
-    "outbox",
-    "partition",
-    "peers",
-    "policy_servers",
-    "process",
-    "shadow",
-    "stages",
-    "stop",
-    "threads",
-    "traces",
+    "admin", "control_feed", "health", "host_time", "kafka", "logging", "member", "metrics", "outbox", "partition", "peers",
+    "policy_servers", "process", "shadow", "stages", "stop", "threads", "traces",
 ];
 
 /// The modules of the program that log: the lines of all others stand under the worker's.

@@ -12,34 +12,16 @@ use prometheus::proto::MetricFamily;
 pub const ABUSE: &str = "abuse";
 
 /// The metrics that every stage counts, in the order of the list.
+#[rustfmt::skip]
 pub const STAGED: &[&str] = &[
-    "tollgate_abuse_clock_lag_seconds",
-    "tollgate_misplaced_records_total",
-    "tollgate_rebalances_total",
-    "tollgate_redelivered_records_total",
-    "tollgate_checkpoints_total",
-    "tollgate_checkpoint_duration_seconds",
-    "tollgate_checkpoint_records_total",
-    "tollgate_checkpoint_bytes_total",
-    "tollgate_commit_failures_total",
-    "tollgate_publish_failures_total",
-    "tollgate_member_restarts_total",
-    "tollgate_backpressure_total",
-    "tollgate_partition_yields_total",
-    "tollgate_restore_duration_seconds",
-    "tollgate_restore_failures_total",
-    "tollgate_restore_records_total",
-    "tollgate_restore_bytes_total",
-    "tollgate_event_partitions",
-    "tollgate_lag_records",
-    "tollgate_lag_seconds",
-    "tollgate_live_threads",
-    "tollgate_state_bytes",
-    "tollgate_restore_remaining_records",
-    "tollgate_restore_eta_seconds",
-    "tollgate_in_flight",
-    "tollgate_assigned_partitions",
-    "tollgate_unrestored_partitions",
+    "tollgate_abuse_clock_lag_seconds", "tollgate_misplaced_records_total", "tollgate_rebalances_total",
+    "tollgate_redelivered_records_total", "tollgate_checkpoints_total", "tollgate_checkpoint_duration_seconds",
+    "tollgate_checkpoint_records_total", "tollgate_checkpoint_bytes_total", "tollgate_commit_failures_total",
+    "tollgate_publish_failures_total", "tollgate_member_restarts_total", "tollgate_backpressure_total", "tollgate_partition_yields_total",
+    "tollgate_restore_duration_seconds", "tollgate_restore_failures_total", "tollgate_restore_records_total",
+    "tollgate_restore_bytes_total", "tollgate_event_partitions", "tollgate_lag_records", "tollgate_lag_seconds", "tollgate_live_threads",
+    "tollgate_state_bytes", "tollgate_restore_remaining_records", "tollgate_restore_eta_seconds", "tollgate_in_flight",
+    "tollgate_assigned_partitions", "tollgate_unrestored_partitions",
 ];
 
 /// The registries of further stages.

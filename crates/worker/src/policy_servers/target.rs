@@ -13,16 +13,9 @@ use super::EndpointError;
 
 /// Headers that belong to the connection and the body, so the configuration may not set them. `accept-encoding` is among them since
 /// compressed answers cannot be read.
+#[rustfmt::skip]
 const RESERVED: [&str; 10] = [
-    "accept-encoding",
-    "connection",
-    "content-length",
-    "expect",
-    "keep-alive",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
+    "accept-encoding", "connection", "content-length", "expect", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding",
     "upgrade",
 ];
 

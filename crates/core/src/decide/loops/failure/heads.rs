@@ -7,21 +7,10 @@ use super::view::{Hinted, View, beginning, hinted};
 use crate::decide::loops::search::begins;
 
 /// What a line may begin with, in lower case.
+#[rustfmt::skip]
 const HEADS: [&str; 14] = [
-    "error:",
-    "error -",
-    "error[",
-    "fatal:",
-    "fatal error:",
-    "panic:",
-    "failed:",
-    "failure:",
-    "err:",
-    "npm err!",
-    "npm error",
-    "<tool_use_error>",
-    "traceback (most recent call last)",
-    "exception:",
+    "error:", "error -", "error[", "fatal:", "fatal error:", "panic:", "failed:", "failure:", "err:", "npm err!", "npm error",
+    "<tool_use_error>", "traceback (most recent call last)", "exception:",
 ];
 /// How an error's name may end.
 const ENDINGS: [&[u8]; 2] = [b"Error", b"Exception"];

@@ -6,41 +6,12 @@ use super::view::{View, beginning};
 use crate::decide::loops::search::position;
 
 /// What failures say that may pass, in lower case.
+#[rustfmt::skip]
 const PHRASES: [&str; 34] = [
-    "timed out",
-    "timeout",
-    "time-out",
-    "unavailable",
-    "unreachable",
-    "connection",
-    "reset by",
-    "temporar",
-    "rate limit",
-    "rate-limit",
-    "ratelimit",
-    "rate exceeded",
-    "throttl",
-    "overload",
-    "too many requests",
-    "try again",
-    "is locked",
-    "fetch failed",
-    "failed to fetch",
-    "bad gateway",
-    "starting up",
-    "not ready",
-    "econnre",
-    "etimedout",
-    "eai_again",
-    "hang up",
-    "name resolution",
-    "handshake",
-    "could not get lock",
-    "unable to acquire",
-    "acquiring the",
-    "held by process",
-    "another process",
-    "another operation",
+    "timed out", "timeout", "time-out", "unavailable", "unreachable", "connection", "reset by", "temporar", "rate limit", "rate-limit",
+    "ratelimit", "rate exceeded", "throttl", "overload", "too many requests", "try again", "is locked", "fetch failed", "failed to fetch",
+    "bad gateway", "starting up", "not ready", "econnre", "etimedout", "eai_again", "hang up", "name resolution", "handshake",
+    "could not get lock", "unable to acquire", "acquiring the", "held by process", "another process", "another operation",
 ];
 /// The status codes of such failures.
 const CODES: [&str; 4] = ["429", "502", "503", "504"];
@@ -57,38 +28,19 @@ const FRAME: [&str; 13] =
     ["exit", "code", "status", "exited", "with", "returncode", "output", "command", "process", "metadata", "duration", "seconds", "stdout"];
 
 /// What a short result says whose call is to be made again later, in lower case.
+#[rustfmt::skip]
 const LATER: [&str; 14] = [
-    "not ready",
-    "not yet",
-    "pending",
-    "in progress",
-    "in_progress",
-    "still running",
-    "queued",
-    "busy",
-    "starting",
-    "loading",
-    "processing",
-    "creating",
-    "typing",
-    "waiting",
+    "not ready", "not yet", "pending", "in progress", "in_progress", "still running", "queued", "busy", "starting", "loading", "processing",
+    "creating", "typing", "waiting",
 ];
 /// How long a result may be that says no more than that, in bytes.
 const LATER_BYTES_MAX: usize = 200;
 /// What terminals say of a program that goes on, in lower case.
 const GOES_ON: [&str; 2] = ["no new output", "process running with"];
 /// How a state is named that ends by itself, in lower case, where it is a whole value.
+#[rustfmt::skip]
 const STATES: [&str; 11] = [
-    "running",
-    "processing",
-    "in-progress",
-    "queued",
-    "creating",
-    "building",
-    "provisioning",
-    "initializing",
-    "deploying",
-    "waiting",
+    "running", "processing", "in-progress", "queued", "creating", "building", "provisioning", "initializing", "deploying", "waiting",
     "activating",
 ];
 /// The labels behind which a state stands, in lower case, and how the name of one ends that ends by itself: `Status: Building`.

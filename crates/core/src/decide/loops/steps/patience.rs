@@ -10,26 +10,10 @@ use crate::decide::ruling::Rule;
 use crate::decide::tools::ToolPatterns;
 
 /// The words of tools' names and command lines that wait, in lower case. A blank stands for any bytes between words.
+#[rustfmt::skip]
 const WAITING: [&str; 19] = [
-    "poll",
-    "polling",
-    "status",
-    "statuses",
-    "wait",
-    "await",
-    "waiting",
-    "sleep",
-    "kubectl get",
-    "logs",
-    "watch",
-    "get pods",
-    "health",
-    "healthz",
-    "isready",
-    "is active",
-    "nc z",
-    "receive",
-    "tail",
+    "poll", "polling", "status", "statuses", "wait", "await", "waiting", "sleep", "kubectl get", "logs", "watch", "get pods", "health",
+    "healthz", "isready", "is active", "nc z", "receive", "tail",
 ];
 /// The words of those that do not wait, whatever else they say: they ask for something that nobody else changes, or they change it.
 const NOT_WAITING: [&str; 4] = ["git status", "update", "set", "change"];

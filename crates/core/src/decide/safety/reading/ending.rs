@@ -52,53 +52,19 @@ pub(super) const STOPS: &[(&str, Category)] = &[
 ];
 
 /// The words of responses that ended as they should.
+#[rustfmt::skip]
 const COMPLETE: &[&str] = &[
-    "stop",
-    "end_turn",
-    "tool_calls",
-    "tool_call",
-    "tool-calls",
-    "tool_use",
-    "function_call",
-    "stop_sequence",
-    "eos",
-    "eos_token",
-    "finish",
-    "finished",
-    "normal",
-    "complete",
-    "completed",
-    "requires_action",
-    "pause_turn",
+    "stop", "end_turn", "tool_calls", "tool_call", "tool-calls", "tool_use", "function_call", "stop_sequence", "eos", "eos_token", "finish",
+    "finished", "normal", "complete", "completed", "requires_action", "pause_turn",
 ];
 
 /// The words of responses that were cut off, or whose calls are broken, for another reason than safety.
+#[rustfmt::skip]
 const CUT: &[&str] = &[
-    "length",
-    "max_tokens",
-    "max_output_tokens",
-    "max_len",
-    "max_context",
-    "model_length",
-    "model_context_window_exceeded",
-    "context_window_exceeded",
-    "error_limit",
-    "error",
-    "time_limit",
-    "timeout",
-    "abort",
-    "cancelled",
-    "incomplete",
-    "network_error",
-    "insufficient_system_resource",
-    "malformed_function_call",
-    "malformed_tool_use",
-    "malformed_model_output",
-    "malformed_response",
-    "unexpected_tool_call",
-    "too_many_tool_calls",
-    "missing_thought_signature",
-    "function_call_filter: malformed_function_call",
+    "length", "max_tokens", "max_output_tokens", "max_len", "max_context", "model_length", "model_context_window_exceeded",
+    "context_window_exceeded", "error_limit", "error", "time_limit", "timeout", "abort", "cancelled", "incomplete", "network_error",
+    "insufficient_system_resource", "malformed_function_call", "malformed_tool_use", "malformed_model_output", "malformed_response",
+    "unexpected_tool_call", "too_many_tool_calls", "missing_thought_signature", "function_call_filter: malformed_function_call",
 ];
 
 /// What SDKs print before the word of an enum.
