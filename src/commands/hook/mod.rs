@@ -6,11 +6,9 @@
 
 mod settings;
 
-use std::future::poll_fn;
 use std::io::{Read as _, Write as _};
 use std::panic::catch_unwind;
 use std::process::ExitCode;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail};
@@ -19,9 +17,9 @@ use clap::builder::PossibleValuesParser;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokio::runtime::Builder;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
+use crate::commands::shared::interrupt::ending_signal;
 use crate::commands::shared::server::Server;
 
 /// The exit code that stops a call at every host.
@@ -114,30 +112,16 @@ fn answer(args: &HookArgs) -> Result<Vec<u8>, Failure> {
         // The command may have ended meanwhile.
         let _ended = sender.send(answer);
     };
-    // By these, hosts and shells end a command.
-    let entered = runtime.enter();
-    let signals =
-        [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].into_iter().map(signal).collect::<Result<_, _>>();
-    let signals = signals.context("no signals").map_err(Failure::blocks)?;
-    drop(entered);
+    let signalled = ending_signal(&runtime).context("no signals").map_err(Failure::blocks)?;
     std::thread::Builder::new().spawn(work).context("no thread").map_err(Failure::blocks)?;
     let left = deadline.saturating_duration_since(Instant::now()) + GRACE;
     runtime.block_on(async {
         tokio::select! {
             answer = answer => answer.unwrap_or_else(|_gone| Err(Failure::blocks(anyhow!(GIVEN_UP)))),
-            () = signalled(signals) => Err(Failure::blocks(anyhow!("a signal ended the command"))),
+            () = signalled => Err(Failure::blocks(anyhow!("a signal ended the command"))),
             () = tokio::time::sleep(left) => Err(Failure::blocks(anyhow!("{timeout} ms have passed; see --timeout"))),
         }
     })
-}
-
-/// Waits for a signal.
-async fn signalled(mut signals: Vec<Signal>) {
-    poll_fn(|context| match signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready()) {
-        true => Poll::Ready(()),
-        false => Poll::Pending,
-    })
-    .await;
 }
 
 /// Returns what follows if a request gets no answer.

@@ -1,8 +1,10 @@
 //! The signals that end a command before its time: it keeps what it has done, and says in its exit code that it was interrupted.
 
+use std::future::poll_fn;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::Poll;
 
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -15,6 +17,20 @@ use super::process;
 /// The exit codes of a process that a signal ended, as shells report them.
 const INTERRUPTED: u8 = 130;
 const TERMINATED: u8 = 143;
+
+/// Catches the signals by which hosts, shells and supervisors end a command. Returns the wait for the first of them.
+///
+/// # Errors
+/// The system does not allow it.
+pub(crate) fn ending_signal(runtime: &Runtime) -> std::io::Result<impl Future<Output = ()> + use<>> {
+    let _entered = runtime.enter();
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let mut signals = kinds.into_iter().map(signal).collect::<Result<Vec<_>, _>>()?;
+    Ok(poll_fn(move |context| {
+        let has_come = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
+        if has_come { Poll::Ready(()) } else { Poll::Pending }
+    }))
+}
 
 /// The signals that stop a command.
 ///
