@@ -140,6 +140,7 @@ fn cases() -> Vec<Case> {
         sharing!(clients::the_python_client_does_what_verdicts_say),
         sharing!(clients::the_rust_client_does_what_verdicts_say),
         sharing!(membership::a_stopped_worker_leaves_nothing_to_repeat),
+        sharing!(membership::a_stopped_worker_is_no_member),
         sharing!(membership::a_static_member_keeps_its_partitions),
         sharing!(dead_worker::a_killed_worker_is_missed_before_its_session_is_over),
         sharing!(dead_worker::a_worker_with_a_longer_session_is_not_missed),

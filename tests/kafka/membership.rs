@@ -6,10 +6,11 @@ use std::thread::{scope, sleep};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use serde_json::json;
 
 use crate::traffic::{awaited, conversations};
-use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Worker, header, wait_until};
+use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, TIME_MAX, Worker, header, wait_until};
 
 /// How many events a load sends at once, and the pause between two batches.
 const BATCH: usize = 40;
@@ -117,6 +118,21 @@ pub(crate) fn a_stopped_worker_leaves_nothing_to_repeat(cluster: &Cluster) -> Re
     assert_eq!(verdicts.len(), awaited(&events) + calls.len());
     next.await_metric("tollgate_events_consumed_total", |count| count >= calls.len() as f64)?;
     assert_eq!(next.metric("tollgate_events_consumed_total")?, calls.len() as f64);
+    Ok(())
+}
+
+/// The members of a worker leave at once when it stops, though each of them begins a rebalance for the other.
+pub(crate) fn a_stopped_worker_is_no_member(cluster: &Cluster) -> Result<()> {
+    let mut deployment = Deployment::new(cluster, 6)?;
+    deployment.configure("/worker/members", json!(2));
+    let client: BaseConsumer = cluster.client().create()?;
+    let _stays = deployment.start()?;
+    for round in 0..5 {
+        ensure!(deployment.start()?.stop()?.success());
+        let listed = client.fetch_group_list(Some(&deployment.group), TIME_MAX)?;
+        let members: Vec<_> = listed.groups().iter().flat_map(|group| group.members()).map(|member| member.id().to_owned()).collect();
+        ensure!(members.len() == 2, "round {round}: {members:?}");
+    }
     Ok(())
 }
 

@@ -26,6 +26,8 @@ const LEAVE_WAIT: Duration = Duration::from_millis(100);
 const LIST_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a member that leaves is waited for. A rebalance takes less, unless a member of it is dead.
 const GONE_MAX: Duration = Duration::from_secs(3);
+/// The same while the brokers do not answer.
+const SILENCE_MAX: Duration = Duration::from_secs(1);
 /// How many characters a UUID has.
 const UUID_CHARS: usize = 36;
 /// How long a consumer is waited for while it closes. The brokers need milliseconds, and seconds where the coordinator has just moved.
@@ -87,31 +89,33 @@ impl StaticMember {
         Self { group_id: group_id.to_owned(), instance_id }
     }
 
-    /// Returns whether the brokers list the member; not if they do not answer.
-    fn is_listed<C: ConsumerContext>(&self, consumer: &BaseConsumer<C>) -> bool {
-        let listed = consumer.fetch_group_list(Some(&self.group_id), LIST_TIMEOUT);
+    /// Returns whether the brokers list the member; `None` if one of them does not answer. Groups of KIP-848 have no such members.
+    fn is_listed<C: ConsumerContext>(&self, consumer: &BaseConsumer<C>) -> Option<bool> {
+        let listed = consumer.fetch_group_list(Some(&self.group_id), LIST_TIMEOUT).ok()?;
         // The brokers make the ids of such members of the instance id and a UUID.
         let is_own =
             |id: &str| id.strip_prefix(&self.instance_id).is_some_and(|rest| rest.starts_with('-') && rest.len() == UUID_CHARS + 1);
-        listed.is_ok_and(|listed| listed.groups().iter().flat_map(GroupInfo::members).any(|member| is_own(member.id())))
+        Some(listed.groups().iter().flat_map(GroupInfo::members).any(|member| is_own(member.id())))
     }
 
     /// Serves a consumer that has unsubscribed until the group has its member no more. In a rebalance, librdkafka leaves the group once the
     /// rebalance is over; a consumer that closes before that stays in the group, and keeps its partitions.
-    fn left<C: ConsumerContext>(&self, consumer: &BaseConsumer<C>) {
-        let end = Instant::now() + GONE_MAX;
+    pub(crate) fn wait_until_gone<C: ConsumerContext>(&self, consumer: &BaseConsumer<C>) {
+        let began = Instant::now();
         loop {
             let looked = Instant::now();
             while looked.elapsed() < LEAVE_WAIT {
                 let _event = consumer.poll(EVENT_WAIT);
             }
-            if !self.is_listed(consumer) {
-                return;
-            }
-            if Instant::now() >= end {
+            let wait = match self.is_listed(consumer) {
+                Some(false) => return,
+                Some(true) => GONE_MAX,
+                None => SILENCE_MAX,
+            };
+            if began.elapsed() >= wait {
                 return tracing::warn!(
                     group = self.group_id,
-                    "the group still has a member that left; its partitions wait until its peers or the brokers take it for dead"
+                    "the group may still have a member that left; then its partitions wait until its peers or the brokers take it for dead"
                 );
             }
         }
@@ -156,14 +160,14 @@ impl Drop for Closer {
 impl<C: Closes + 'static> Drop for GroupConsumer<C> {
     fn drop(&mut self) {
         let closing = self.consumer.context().closing();
-        if let Some(leaving) = &self.leaving {
+        // The callbacks of a thread that panics can finish nothing. They know it by the thread that they run on.
+        if let Some(leaving) = self.leaving.as_ref().filter(|_| !std::thread::panicking()) {
             closing.is_leaving.store(true, Ordering::Relaxed);
             // A consumer with an instance id stays in the group when it closes, and leaves it when it unsubscribes.
             self.consumer.unsubscribe();
-            leaving.left(&self.consumer);
+            leaving.wait_until_gone(&self.consumer);
         }
         closing.has_begun.store(true, Ordering::Relaxed);
-        // The callbacks of a thread that panics can finish nothing. They know it by the thread that they run on.
         if !std::thread::panicking() {
             self.closer = Closer::new(&self.consumer);
         }

@@ -274,6 +274,11 @@ impl<R: StageRuntime> Assignment<R> {
         self.failure.as_ref()
     }
 
+    /// Returns whether verdicts of its own are not acknowledged, or were refused.
+    pub fn misses_verdicts(&self) -> bool {
+        self.in_flight() > 0 || self.failure().is_some()
+    }
+
     /// Returns how many publications are not acknowledged, plus how many records wait for responses or for what is still to be published.
     #[must_use]
     pub fn in_flight(&self) -> usize {

@@ -382,7 +382,7 @@ impl<R: StageRuntime> Member<R> {
             tracing::info!(member = %self.id, "drained, leaving");
         } else {
             // State that is not written is made again from the same records; verdicts are missing until then.
-            if context.assignment().in_flight() > 0 {
+            if context.assignment().misses_verdicts() {
                 self.parts.health.threads().undrained(&self.id.thread());
             }
             tracing::warn!(member = %self.id, "leaving with verdicts unacknowledged or state unwritten: their records will be decided again");

@@ -13,7 +13,7 @@ use rdkafka::types::RDKafkaRespErr;
 
 use tollgate_config::settings::KafkaSettings;
 
-use crate::kafka::{Callbacks, Context, StageTopics, answer_leaving, consumer_config};
+use crate::kafka::{Callbacks, Context, StageTopics, StaticMember, answer_leaving, consumer_config};
 use crate::stop::Stop;
 
 use super::beat::Beat;
@@ -48,12 +48,16 @@ pub(super) fn remove(kafka: &KafkaSettings, topics: &StageTopics, worker: &Beat,
     };
     let clients = worker.instance_ids().map(stand_in).collect::<KafkaResult<Vec<_>>>()?;
     let joined = all_joined(&clients, stop);
-    // What has joined leaves again whatever has become of the others: a stand-in that only closes would stay in the group.
+    // A stand-in that has joined leaves again, also where another stand-in failed: a stand-in that only closes would stay in the group.
     clients.iter().for_each(BaseConsumer::unsubscribe);
     for client in &clients {
         // librdkafka serves what it is asked in order: once it has answered this, its question about the partitions is there.
         let _served = client.rebalance_protocol();
         while client.poll(POLL).is_some() {}
+    }
+    if joined.is_err() {
+        let members = worker.instance_ids().map(|id| StaticMember::new(&topics.group_id, id));
+        clients.iter().zip(members).for_each(|(client, member)| member.wait_until_gone(client));
     }
     // Dropping them waits for the brokers' answers.
     joined

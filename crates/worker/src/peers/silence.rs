@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use super::beat::{Beat, Beats};
 
+/// By how much less the time counts of a worker that waits for its first assignment: no living worker beats while a rebalance lasts.
+const UNASSIGNED_DIVISOR: u32 = 3;
+
 /// What one worker knows of the beats of its peers.
 #[derive(Debug)]
 pub(super) struct Silence {
@@ -36,16 +39,21 @@ impl Silence {
         beats.0.iter().for_each(|(_, beat)| moments.entry(&beat.worker).or_default().push(beat.moment_ms));
         let own = moments.remove(self.worker.as_str()).unwrap_or_default();
         // Where not even the own beat comes through, a rebalance holds all of them up. A worker that waits for its first assignment waits for
-        // the end of a rebalance.
-        let counts = if own.is_empty() { is_assigned } else { own != self.own };
+        // the end of a rebalance too, which a dead worker may hold up: its time counts for less.
+        let counted = match (own.is_empty(), own != self.own) {
+            (true, _) if is_assigned => since,
+            (true, _) => since / UNASSIGNED_DIVISOR,
+            (false, true) => since,
+            (false, false) => Duration::ZERO,
+        };
         self.own = own;
         self.peers.retain(|worker, _| moments.contains_key(worker.as_str()));
         for (worker, moments) in moments {
             let peer = self.peers.entry(worker.to_owned()).or_default();
             if peer.moments != moments {
                 *peer = Peer { moments, silent: Duration::ZERO };
-            } else if counts {
-                peer.silent += since;
+            } else {
+                peer.silent += counted;
             }
         }
         let before_us = self.peers.iter().filter(|(worker, peer)| **worker < self.worker && peer.silent < self.max / 2).count();
@@ -112,7 +120,8 @@ mod tests {
     #[test]
     fn time_counts_only_while_the_own_beat_moves() {
         assert_eq!(steps("a", 60, |_| vec![("a", 1), ("b", 1)]), []);
-        assert_eq!(steps("new", 60, |_| vec![("b", 1)]), [], "a rebalance lasts while a worker waits for its first assignment");
+        let patient = [(13, "b".to_owned()), (13, "dead".to_owned())];
+        assert_eq!(steps("new", 14, |_| vec![("b", 1)]), patient, "a rebalance lasts while a worker waits for its first assignment");
         assert_eq!(steps("a", 20, |step| vec![("a", step / 2)]).first(), Some(&(8, "dead".to_owned())));
     }
 
