@@ -2,7 +2,7 @@
 //!
 //! stdout is data, stderr is for people. Exit codes: 0, 1 for a failure, 2 for wrong usage, 3 for `eval` if it rejected a line, for `replay`
 //! if it left a record out and for `topics apply --check` if something differs, 70 for a worker that stopped because one of its threads
-//! ended, 130 and 143 if a signal interrupted a command, 143 if a second signal ended a worker, 141 if the reader of stdout has gone before
+//! ended, 130 and 143 if a signal interrupted a command, 129, 130 or 143 if a second signal ended a worker, 141 if the reader of stdout has gone before
 //! the result was known.
 
 mod abuse;

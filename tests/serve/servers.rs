@@ -59,37 +59,38 @@ fn a_server_without_a_worker_says_so_within_the_deadline_and_drains() {
     assert!(server.wait().success(), "{}", server.said());
 }
 
-/// What the policy server of [`who_waits_gets_a_verdict_from_a_server_that_stops`] waits for.
-static ANSWERS: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+/// The threads whose calls the policy server of [`who_waits_gets_a_verdict_from_a_server_that_stops`] answers.
+static ANSWERED: (Mutex<Vec<String>>, Condvar) = (Mutex::new(Vec::new()), Condvar::new());
 
-/// A server alone, and the server of a process that decides too.
+/// A server alone, and then the server of a process that decides too.
 #[test]
 fn who_waits_gets_a_verdict_from_a_server_that_stops() {
-    let policy = PolicyServer::start(|_| {
-        let (may_answer, changed) = &ANSWERS;
-        drop(changed.wait_while(may_answer.lock().unwrap(), |may_answer| !*may_answer).unwrap());
+    let policy = PolicyServer::start(|input| {
+        let (answered, changed) = &ANSWERED;
+        let waits = |answered: &mut Vec<String>| !answered.iter().any(|thread| input["thread_id"] == thread.as_str());
+        drop(changed.wait_while(answered.lock().unwrap(), waits).unwrap());
         (Duration::ZERO, json!(true))
     });
     let provider = json!({"use": "http", "config": {"url": policy.url(), "dialect": "opa", "timeout_ms": 60_000}});
     let settings = json!({"guardrails": {"enabled": true, "provider": provider}, "serve": {"deadline_ms": 60_000}});
     let mut dev = Dev::configured(&settings.to_string());
     let config = temporary("{serve: {deadline_ms: 60000}}");
-    let (mut server, client) = started(&mut serve(&dev, 1, &config));
-    let waits = [("alone", client.clone()), ("beside", dev.client.clone())]
-        .map(|(thread, client)| std::thread::spawn(move || client.events(&call(thread, "c", "ls"))));
+    let (mut server, alone) = started(&mut serve(&dev, 1, &config));
+    let beside = dev.client.clone();
+    let waits = [("alone", &alone), ("beside", &beside)].map(|(thread, client)| {
+        let client = client.clone();
+        std::thread::spawn(move || client.events(&call(thread, "c", "ls")))
+    });
     wait_until("the policy server is asked", || Ok(policy.asked().len() == 2)).unwrap();
-    server.interrupt();
-    dev.process.interrupt();
-    for address in [&client.address, &dev.client.address] {
-        wait_until("the server takes no more connections", || Ok(TcpStream::connect(address).is_err())).unwrap();
-    }
-    let (may_answer, changed) = &ANSWERS;
-    *may_answer.lock().unwrap() = true;
-    changed.notify_all();
-    for answer in waits.map(|waits| waits.join().unwrap()) {
-        assert_eq!((answer.status, &answer.json()["action"]), (200, &json!("allow")), "{answer:?}");
-    }
-    for process in [&mut server, &mut dev.process] {
+    let stopping = [("alone", &alone, &mut server), ("beside", &beside, &mut dev.process)];
+    for ((thread, client, process), waits) in stopping.into_iter().zip(waits) {
+        process.interrupt();
+        wait_until("the server takes no more connections", || Ok(TcpStream::connect(&client.address).is_err())).unwrap();
+        let (answered, changed) = &ANSWERED;
+        answered.lock().unwrap().push(thread.to_owned());
+        changed.notify_all();
+        let answer = waits.join().unwrap();
+        assert_eq!((answer.status, &answer.json()["action"]), (200, &json!("allow")), "{thread}: {answer:?}");
         assert!(process.wait().success(), "{}", process.said());
     }
 }

@@ -30,6 +30,8 @@ pub(crate) fn own(file: &File) -> io::Result<bool> {
         Err(TryLockError::WouldBlock) => Err(io::Error::other(
             "it is being written already; let the process that writes it end (`fuser FILE` names it), or name another file",
         )),
+        // Some file systems know no locks.
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(true),
         Err(TryLockError::Error(error)) => Err(error),
     }
 }

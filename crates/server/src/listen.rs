@@ -58,6 +58,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(250);
 const DRAIN_MAX: Duration = Duration::from_secs(65);
 /// How long a connection that ends stays open behind its last answer, which the client has yet to read.
 const LAST_WRITE_MAX: Duration = Duration::from_secs(1);
+/// How often to look for the rest of a beginning that came in two pieces.
+const PIECE_POLL: Duration = Duration::from_millis(5);
+/// How often at most: no client holds the loop up.
+const PIECE_POLLS: u32 = 100;
 /// How many handles of the value that requests hold are a connection's own.
 const OWN_HANDLES: usize = 2;
 
@@ -224,9 +228,18 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 /// Returns whether a connection begins as HTTP/2 does. Its bytes stay unread: hyper could find out too, and would keep twice the buffer for
 /// as long as the connection lives.
 async fn begins_http2(stream: &TcpStream) -> std::io::Result<bool> {
-    let mut beginning = [0; 3];
-    stream.peek(&mut beginning).await?;
-    Ok(beginning == *b"PRI")
+    const BEGINNING: &[u8] = b"PRI";
+    let mut beginning = [0; BEGINNING.len()];
+    for _ in 0..PIECE_POLLS {
+        let count = stream.peek(&mut beginning).await?;
+        let begun = beginning.get(..count).unwrap_or_default();
+        if count == 0 || !BEGINNING.starts_with(begun) || begun == BEGINNING {
+            return Ok(begun == BEGINNING);
+        }
+        // The beginning came in two pieces, and the first piece stays to be read.
+        tokio::time::sleep(PIECE_POLL).await;
+    }
+    Ok(false)
 }
 
 fn builder(is_http2: bool, head_time_max: Duration) -> auto::Builder<TokioExecutor> {
@@ -283,6 +296,20 @@ mod tests {
         stop.send(()).unwrap();
         served.await.unwrap();
         assert!(began.elapsed() < DRAIN_MAX, "{:?}", began.elapsed());
+    }
+
+    #[tokio::test]
+    async fn a_beginning_in_two_pieces_is_the_same_beginning() {
+        let address = start(TIME_LIMITS).await;
+        let mut asks = TcpStream::connect(address).await.unwrap();
+        asks.set_nodelay(true).unwrap();
+        for piece in ["P", "RI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0"] {
+            asks.write_all(piece.as_bytes()).await.unwrap();
+            tokio::time::sleep(PIECE_POLL * 2).await;
+        }
+        let mut settings = [0; 9];
+        asks.read_exact(&mut settings).await.unwrap();
+        assert_eq!(settings[3], 4, "the server's own settings come first");
     }
 
     #[tokio::test]

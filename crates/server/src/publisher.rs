@@ -157,11 +157,11 @@ fn current(producer: &RwLock<Arc<Producer>>) -> Arc<Producer> {
     Arc::clone(&producer.read().unwrap_or_else(PoisonError::into_inner))
 }
 
-const CLOCK_REFUSED: &str = "the events topic does not take the time of this server's clock (message.timestamp.after.max.ms, \
+const CLOCK_REFUSED: &str = "the topic does not take the time of this server's clock (message.timestamp.after.max.ms, \
     message.timestamp.before.max.ms); set the clocks of server and brokers right";
 
 /// What is said where brokers refuse a record of a batch of several, and their code does not say why.
-const CLOCK_LIKELY: &str = "the brokers refused an event of a batch, most often because the events topic does not take the time of this server's \
+const CLOCK_LIKELY: &str = "the brokers refused an event of a batch, most often because the topic does not take the time of this server's \
     clock (message.timestamp.after.max.ms, message.timestamp.before.max.ms); compare the clocks of server and brokers";
 
 /// Returns what a code says of the server's clock, if it says anything.
@@ -226,8 +226,12 @@ impl Deliveries for Reports {
             }
             (Tag::Claim, Err(error)) => {
                 tracing::warn!(%error, "the server's claim on its partition of the replies topic was not written");
-                // Where brokers are away, the reader of the replies says so.
-                if code != Some(RDKafkaErrorCode::MessageTimedOut) {
+                // Where brokers are away, the reader of the replies says so. A producer that was renewed has purged what it had.
+                let is_silence = matches!(
+                    code,
+                    Some(RDKafkaErrorCode::MessageTimedOut | RDKafkaErrorCode::PurgeQueue | RDKafkaErrorCode::PurgeInflight)
+                );
+                if !is_silence {
                     let why = clock_fault(code)
                         .map_or_else(|| format!("the replies topic does not take this server's claim: {error}"), str::to_owned);
                     let code = if clock_fault(code).is_some() { CLOCK_WRONG } else { CLAIM_REFUSED };

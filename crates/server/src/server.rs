@@ -22,7 +22,7 @@ use crate::listen::{self, Answering, TIME_LIMITS, Transport};
 use crate::publisher::Publisher;
 use crate::replies::Replies;
 use crate::routes::{App, router};
-use crate::shared::{Condition, Shared};
+use crate::shared::{Condition, PARTITION_TAKEN, Shared};
 use crate::token_file;
 use crate::tokens::Tokens;
 use crate::waits::Waits;
@@ -68,7 +68,7 @@ impl ServerParts {
 }
 
 /// The threads that speak with Kafka. They outlive the sign to stop: requests that have begun wait for replies.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct KafkaThreads {
     threads: Vec<JoinHandle<()>>,
     /// The sign to these threads alone, given once no request waits.
@@ -77,12 +77,18 @@ struct KafkaThreads {
 
 impl KafkaThreads {
     /// Gives the sign, and waits until the threads have ended and their clients are closed.
-    fn join(self) {
+    fn join(mut self) {
         self.stop.give();
-        for thread in self.threads {
+        for thread in self.threads.drain(..) {
             // A thread that panicked has been reported by the panic itself.
             let _panicked = thread.join();
         }
+    }
+}
+
+impl Drop for KafkaThreads {
+    fn drop(&mut self) {
+        self.stop.give();
     }
 }
 
@@ -93,7 +99,7 @@ pub struct Server {
     app: Arc<App>,
     /// Why the server had to end, if it had to.
     ended: Arc<Mutex<Option<anyhow::Error>>>,
-    kafka: KafkaThreads,
+    threads: KafkaThreads,
     transport: Transport,
     connections_max: u32,
 }
@@ -130,10 +136,14 @@ impl Server {
         let waits = Waits::new(count(settings.in_flight_max), count(settings.remembered_max));
         let partition = Partition(i32::try_from(settings.partition).context("serve.partition: found a number that no partition has")?);
         let shared = Arc::new(Shared::new(waits, partition, Arc::clone(&health), metrics));
-        let unheard = Stop::default();
-        let (publisher, publishing) = Publisher::start(&kafka, partition, &shared, (must_run("serve-publisher"), &unheard))?;
+        let mut threads = KafkaThreads::default();
+        let kafka_stop = threads.stop.clone();
+        let of_kafka = |name: &str| must_run(name).until(&kafka_stop);
+        let (publisher, publishing) = Publisher::start(&kafka, partition, &shared, (of_kafka("serve-publisher"), &kafka_stop))?;
+        threads.threads.push(publishing);
         let publisher = Arc::new(publisher);
-        let (found, watching) = TopicWatch::start(&kafka, partition, &shared, (must_run("serve-watch"), &unheard))?;
+        let (found, watching) = TopicWatch::start(&kafka, partition, &shared, (of_kafka("serve-watch"), &kafka_stop))?;
+        threads.threads.push(watching);
         let consumer = Replies::consumer(&kafka, partition, &shared).context("kafka.properties")?;
         let claims = Claims::new(host_name(), is_alone);
         let replies = Replies {
@@ -143,13 +153,13 @@ impl Server {
             publisher: Arc::clone(&publisher),
             claims,
             found,
-            stop: unheard.clone(),
+            stop: kafka_stop.clone(),
         };
         let ended = Arc::new(Mutex::new(None));
-        let (why, cut_off, until) = (Arc::clone(&ended), Arc::clone(&shared), unheard.clone());
-        let reading = must_run("serve-replies").spawn(move || {
+        let (why, cut_off, until) = (Arc::clone(&ended), Arc::clone(&shared), kafka_stop.clone());
+        let reading = of_kafka("serve-replies").spawn(move || {
             let Err(error) = replies.run(consumer) else { return };
-            cut_off.set(Condition::CutOff { code: "partition_taken", why: error.to_string() });
+            cut_off.set(Condition::CutOff { code: PARTITION_TAKEN, why: error.to_string() });
             if ends_process {
                 *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                 stop.give();
@@ -158,10 +168,10 @@ impl Server {
                 cut_off.beat();
             }
         })?;
-        let kafka = KafkaThreads { threads: vec![publishing, watching, reading], stop: unheard };
+        threads.threads.push(reading);
         let connections_max = settings.connections_max;
         let gate = Gate { shared: Arc::clone(&shared), publisher };
-        Ok(Self { shared, app: Arc::new(App { gate, guard, settings, event_bytes_max }), ended, kafka, transport, connections_max })
+        Ok(Self { shared, app: Arc::new(App { gate, guard, settings, event_bytes_max }), ended, threads, transport, connections_max })
     }
 
     /// Reads the files that the settings name, as a server does when it starts: tokens, certificate, key and authorities of clients.
@@ -175,11 +185,12 @@ impl Server {
         Ok(())
     }
 
-    /// Answers requests until `stopping` is ready, and then those that have begun. When it returns, every client of Kafka is closed.
+    /// Answers requests until `stopping` is ready, and then those that have begun. `held` is dropped when nobody waits any more. When it returns,
+    /// every client of Kafka is closed.
     ///
     /// # Errors
     /// The server had to end: another server has its partition.
-    pub async fn serve(self, listener: TcpListener, stopping: impl Future<Output = ()>) -> anyhow::Result<()> {
+    pub async fn serve<T>(self, listener: TcpListener, stopping: impl Future<Output = ()>, held: T) -> anyhow::Result<()> {
         let shared = Arc::clone(&self.shared);
         let delay = Duration::from_millis(self.app.settings.stop_delay_ms.into());
         let stop = async move {
@@ -191,7 +202,8 @@ impl Server {
         let metrics = self.shared.metrics.clone();
         let answering = Answering { transport: self.transport, metrics, router: router(self.app), limits: TIME_LIMITS };
         listen::serve(listener, answering, self.connections_max, stop).await;
-        tokio::task::spawn_blocking(|| self.kafka.join()).await?;
+        drop(held);
+        tokio::task::spawn_blocking(|| self.threads.join()).await?;
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
         ended.map_or(Ok(()), Err)
     }

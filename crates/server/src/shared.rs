@@ -1,6 +1,5 @@
 //! What requests share with the threads that speak with Kafka: the waits, and whether the log can be reached.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -48,6 +47,8 @@ pub enum Condition {
     Draining,
 }
 
+/// The code of refusals by a server that has no partition of its own.
+pub(crate) const PARTITION_TAKEN: &str = "partition_taken";
 /// The code of refusals while the brokers do not take the time of the server's clock.
 pub(crate) const CLOCK_WRONG: &str = "clock_wrong";
 /// The code of refusals while the replies topic takes no claim of the server for another reason.
@@ -60,8 +61,6 @@ pub struct Shared {
     condition: watch::Sender<Condition>,
     silence: Mutex<Silence>,
     partition: Partition,
-    /// Whether the server was asked to stop. It may answer for a while, and is not ready.
-    is_leaving: AtomicBool,
     health: Arc<Health>,
     /// The metrics of the process.
     pub metrics: Metrics,
@@ -73,15 +72,7 @@ impl Shared {
     pub fn new(waits: Waits, partition: Partition, health: Arc<Health>, metrics: Metrics) -> Self {
         health.set(SERVER, MemberPhase::Starting, MemberPartitions::default());
         let condition = watch::Sender::new(Condition::Starting);
-        Self {
-            waits: Mutex::new(waits),
-            condition,
-            silence: Mutex::default(),
-            partition,
-            is_leaving: AtomicBool::default(),
-            health,
-            metrics,
-        }
+        Self { waits: Mutex::new(waits), condition, silence: Mutex::default(), partition, health, metrics }
     }
 
     /// Runs something over the waits.
@@ -162,7 +153,8 @@ impl Shared {
     /// Changes the condition. A server that drains does nothing else any more.
     pub fn set(&self, condition: Condition) {
         self.condition.send_if_modified(|current| {
-            let changes = *current != condition && *current != Condition::Draining;
+            let is_final = matches!(current, Condition::Draining | Condition::CutOff { code: PARTITION_TAKEN, .. });
+            let changes = *current != condition && (!is_final || condition == Condition::Draining);
             if changes {
                 self.report(&condition);
                 *current = condition;
@@ -171,11 +163,9 @@ impl Shared {
         });
     }
 
-    /// Ends readiness, while requests are answered as before.
+    /// Ends readiness for good, while requests are answered as before.
     pub fn leave(&self) {
-        self.is_leaving.store(true, Ordering::Relaxed);
-        let held = MemberPartitions { held: vec![self.partition], ..MemberPartitions::default() };
-        self.health.set(SERVER, MemberPhase::Draining, held);
+        self.health.set_problem("serve stop", Some("the HTTP server stops".to_owned()));
     }
 
     /// Says in the log and in the health report what the condition is now.
@@ -188,8 +178,7 @@ impl Shared {
             }
             Condition::Ready => {
                 tracing::info!(partition = self.partition.0, "requests are answered");
-                let is_leaving = self.is_leaving.load(Ordering::Relaxed);
-                self.health.set(SERVER, if is_leaving { MemberPhase::Draining } else { MemberPhase::Assigned }, held);
+                self.health.set(SERVER, MemberPhase::Assigned, held);
                 None
             }
             Condition::CutOff { why, .. } => {

@@ -27,7 +27,7 @@ const CLIENT_SILENCE_MAX: Duration = Duration::from_secs(30);
 pub(crate) const UNHEARD: &str = "reply_partition_missing";
 
 /// The code of refusals while the events topic is away.
-const NOWHERE: &str = "events_topic_missing";
+const EVENTS_MISSING: &str = "events_topic_missing";
 
 /// Whether the server's partition of the replies topic is there and has a leader, or the condition of the server without it. `None` before
 /// the first look.
@@ -80,9 +80,13 @@ impl TopicWatch {
 
     /// Looks at the topics once. Returns whether the brokers have answered.
     fn look(&self, client: &BaseConsumer<PlainContext>) -> bool {
-        self.found.set(Some(self.reply_partition(client)));
+        let replies = self.reply_partition(client);
+        // Of two causes, the one that the reader of the replies names is enough.
+        if replies.is_ok() {
+            self.look_for_events(client);
+        }
+        self.found.set(Some(replies));
         let events = std::slice::from_ref(&self.kafka.topics.events);
-        self.look_for_events(client);
         // The threads on a partition without a leader wait in vain, and the server is ready for the others.
         let found = leaderless(client.client(), events, |_| true, TIMEOUT);
         found.map(|found| self.shared.set_warning("serve events", found)).is_ok()
@@ -91,13 +95,13 @@ impl TopicWatch {
     /// Refuses requests while the events topic is not there, and lets the server begin again when it is.
     fn look_for_events(&self, client: &BaseConsumer<PlainContext>) {
         let topic = &self.kafka.topics.events;
-        let is_refusing = matches!(self.shared.condition(), Condition::CutOff { code: NOWHERE, .. });
+        let is_refusing = matches!(self.shared.condition(), Condition::CutOff { code: EVENTS_MISSING, .. });
         match cluster_topic(client, topic, TIMEOUT).map(|found| found.partitions) {
             Ok(0) => {
                 let why = format!(
                     "there is no events topic {topic}; create it with `tollgate topics apply --execute`, or change kafka.topics.events"
                 );
-                self.shared.set(Condition::CutOff { code: NOWHERE, why });
+                self.shared.set(Condition::CutOff { code: EVENTS_MISSING, why });
             }
             Ok(_) if is_refusing => self.shared.set(Condition::Starting),
             _ => {}

@@ -8,15 +8,21 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     shared: Arc<(Mutex<bool>, Condvar)>,
-    /// The sign to what ends before this, given with this sign at the latest.
+    /// The sign to what ends before this part.
     before: Option<Arc<(Mutex<bool>, Condvar)>>,
     /// Whether this part is to start over.
     again: Option<Arc<AtomicBool>>,
 }
 
+fn give(sign: &Arc<(Mutex<bool>, Condvar)>) {
+    let (given, changed) = &**sign;
+    *given.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    changed.notify_all();
+}
+
 impl Stop {
-    /// Returns the sign to a part of the process that ends first, and the sign to the rest, which ends when that sign is given too. Giving the
-    /// second sign gives both.
+    /// Returns the sign to what ends first, and the sign to the rest of the process. Giving the second sign gives the first sign alone: what ends
+    /// first has to say that it has ended, with [`Stop::end`].
     #[must_use]
     pub fn in_two_steps() -> (Self, Self) {
         let first = Self::default();
@@ -24,13 +30,15 @@ impl Stop {
         (first, second)
     }
 
-    /// Gives the sign, to the whole process.
+    /// Gives the sign to the whole process, or to what ends before this part.
     pub fn give(&self) {
-        for sign in self.before.iter().chain([&self.shared]) {
-            let (given, changed) = &**sign;
-            *given.lock().unwrap_or_else(PoisonError::into_inner) = true;
-            changed.notify_all();
-        }
+        give(self.before.as_ref().unwrap_or(&self.shared));
+    }
+
+    /// Gives the sign to this part of the process too: what ends before it has ended.
+    pub fn end(&self) {
+        self.before.iter().for_each(give);
+        give(&self.shared);
     }
 
     /// Returns whether the sign was given, to the process or to this part of it.
@@ -97,5 +105,17 @@ mod tests {
         assert!(!part.is_given());
         part.give();
         assert!(process.is_given() && other.is_given() && other.is_for_good());
+    }
+
+    #[test]
+    fn the_rest_ends_once_the_first_has_ended() {
+        let (first, rest) = Stop::in_two_steps();
+        rest.part().give();
+        assert!(first.is_for_good() && !rest.is_given());
+        rest.end();
+        assert!(rest.is_for_good());
+        let (first, rest) = Stop::in_two_steps();
+        rest.end();
+        assert!(first.is_given() && rest.is_given());
     }
 }

@@ -81,13 +81,21 @@ pub struct MustRun {
     name: String,
     threads: Arc<Threads>,
     stop: Stop,
+    /// The sign that ends the thread or task, where that is another sign than the sign to the process.
+    until: Option<Stop>,
 }
 
 impl MustRun {
     /// Returns what to start a thread or task with.
     #[must_use]
     pub fn new(name: impl Into<String>, threads: &Arc<Threads>, stop: &Stop) -> Self {
-        Self { name: name.into(), threads: Arc::clone(threads), stop: stop.clone() }
+        Self { name: name.into(), threads: Arc::clone(threads), stop: stop.clone(), until: None }
+    }
+
+    /// Returns the same for a thread or task that runs on behind the sign to the process, until a sign of its own.
+    #[must_use]
+    pub fn until(self, stop: &Stop) -> Self {
+        Self { until: Some(stop.clone()), ..self }
     }
 
     /// Starts the thread.
@@ -115,8 +123,8 @@ struct Running(MustRun);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let MustRun { name, threads, stop } = &self.0;
-        if !stop.is_given() {
+        let MustRun { name, threads, stop, until } = &self.0;
+        if !until.as_ref().unwrap_or(stop).is_given() {
             threads.faults().insert(name.clone(), Fault::Ended);
             stop.give();
             tracing::error!(thread = name, exit_code = THREAD_ENDED, "a thread ended that has to run; the process drains and ends");

@@ -131,7 +131,7 @@ pub(super) fn execute(args: &DevArgs, mut settings: Settings, context: DevContex
     let runtime = process::runtime()?;
     let outcome = runtime.block_on(dev.work(settings, health, (first, stop.clone())));
     // What ends with the runtime ends because of this.
-    stop.give();
+    stop.end();
     outcome
 }
 
@@ -283,7 +283,7 @@ impl Dev {
 
     fn greet(self, kafka: &KafkaSettings, partitions: u32, http: &Http, admin_url: Option<&str>) {
         let (header, option) = if http.has_tokens { (" -H 'authorization: Bearer TOKEN'", " --token-file FILE") } else { ("", "") };
-        let http = &http.url;
+        let (http, http_condition) = (&http.url, http.shared.condition());
         let (brokers, events, decisions) = (kafka.shown_brokers(), &kafka.topics.events, &kafka.topics.decisions);
         let call = r#"{"type":"tool_call","thread_id":"t1","tool_call_id":"c1","tool_name":"bash","tool_input":{"command":"ls"}}"#;
         let broker = if self.is_embedded { "an embedded broker on" } else { "topics of its own at" };
@@ -304,6 +304,9 @@ impl Dev {
             lines.push(format!(
                 "  note    another broker has port 9092: give -b {brokers} to every other command that this broker is meant for"
             ));
+        }
+        if let Condition::CutOff { why, .. } = &http_condition {
+            lines.push(format!("  note    HTTP requests are refused: {why}"));
         }
         lines.push("Ctrl-C ends it.".to_owned());
         say!("{}", lines.join("\n"));

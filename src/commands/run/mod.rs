@@ -78,14 +78,12 @@ pub(super) fn execute(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit
         );
     }
     // Requests that wait for verdicts are answered before the members leave.
-    let (mut first, stop) = Stop::in_two_steps();
-    if !args.serve {
-        first = stop.clone();
-    }
+    let alone = Stop::default();
+    let (first, stop) = if args.serve { Stop::in_two_steps() } else { (alone.clone(), alone) };
     let runtime = process::runtime()?;
     let outcome = runtime.block_on(work(settings, args, (first, stop.clone())));
     // What ends with the runtime ends because of this.
-    stop.give();
+    stop.end();
     outcome
 }
 
@@ -95,17 +93,18 @@ async fn work(settings: Settings, args: &RunArgs, (first, stop): (Stop, Stop)) -
     process::start_admin(settings.admin.as_ref(), &metrics, &health, &stop).await?;
     let served = if args.serve { Some(process::start_server(&settings, (&metrics, &health), (&first, &stop)).await?) } else { None };
     let worked = work_as_members(&settings, args, (metrics, Arc::clone(&health)), &stop).await;
+    if let Err(error) = &worked {
+        tracing::error!("the worker ends: {error:#}");
+    }
     // Whatever ended the members, nobody who waits for a verdict is cut off.
     stop.give();
-    if let Some(served) = served {
-        served.await??;
-    }
+    let served = if let Some(served) = served { served.await? } else { Ok(()) };
     if health.threads().is_undrained() {
         tracing::error!("stopped with verdicts that the brokers have not acknowledged: their records will be decided again");
     } else {
         tracing::info!("stopped");
     }
-    worked
+    worked.and_then(|code| served.map(|()| code))
 }
 
 /// Decides and counts until the sign to stop, and returns the exit code.

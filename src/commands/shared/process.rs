@@ -139,14 +139,19 @@ pub(crate) async fn start_server(
     Ok(spawn_server(Server::start(parts)?, listener, (first, rest)))
 }
 
+/// A sign to stop that is given when this value is dropped, also by a panic.
+struct GivenAtEnd(Stop);
+
+impl Drop for GivenAtEnd {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
 /// Has a server answer on a listener until the first sign, and gives the sign to the rest of the process when nobody waits any more.
 pub(crate) fn spawn_server(server: Server, listener: TcpListener, (first, rest): (&Stop, &Stop)) -> JoinHandle<anyhow::Result<()>> {
-    let (first, rest) = (first.clone(), rest.clone());
-    tokio::spawn(async move {
-        let served = server.serve(listener, stopping(&first)).await;
-        rest.give();
-        served
-    })
+    let (first, rest) = (first.clone(), GivenAtEnd(rest.clone()));
+    tokio::spawn(async move { server.serve(listener, stopping(&first), rest).await })
 }
 
 /// Waits until members that were asked to stop should have done so.

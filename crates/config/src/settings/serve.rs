@@ -63,6 +63,9 @@ impl ServeSettings {
 /// The longest time that a request may wait for its verdicts, in milliseconds. A server that stops waits for those that have begun.
 const DEADLINE_MS_MAX: u32 = 60_000;
 
+/// The longest time for which a server that was asked to stop takes requests, in milliseconds.
+const STOP_DELAY_MS_MAX: u32 = 600_000;
+
 /// Returns whether anybody could ask a server at this address.
 fn is_open(listen: SocketAddr, tokens: Option<&str>) -> bool {
     tokens.is_none() && !listen.ip().is_loopback()
@@ -94,6 +97,10 @@ pub(super) fn read(root: &Section<'_>) -> ServeSettings {
             "write at most 60000; whoever waits for longer asks again",
         );
     }
+    let stop_delay_ms = section.u32("stop_delay_ms");
+    if stop_delay_ms > STOP_DELAY_MS_MAX {
+        section.fault("stop_delay_ms", "more than ten minutes", "write at most 600000; balancers notice within seconds");
+    }
     let tls = read_tls(&section, tokens.is_some());
     ServeSettings {
         listen,
@@ -105,7 +112,7 @@ pub(super) fn read(root: &Section<'_>) -> ServeSettings {
         remembered_max: section.positive("remembered_max"),
         body_bytes_max: section.positive("body_bytes_max"),
         connections_max: section.positive("connections_max"),
-        stop_delay_ms: section.u32("stop_delay_ms"),
+        stop_delay_ms,
     }
 }
 

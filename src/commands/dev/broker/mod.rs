@@ -111,7 +111,7 @@ fn bind(port: Option<u16>) -> anyhow::Result<StdListener> {
 
 impl Drop for EmbeddedBroker {
     fn drop(&mut self) {
-        self.stop.give();
+        self.stop.end();
         drop(self.keep_alive.take());
         if let Some(thread) = self.thread.take() {
             let _panicked = thread.join();
