@@ -93,7 +93,8 @@ async fn work(settings: Settings, args: &RunArgs, (first, stop): (Stop, Stop)) -
     process::start_admin(settings.admin.as_ref(), &metrics, &health, &stop).await?;
     let served = if args.serve { Some(process::start_server(&settings, (&metrics, &health), (&first, &stop)).await?) } else { None };
     let worked = work_as_members(&settings, args, (metrics, Arc::clone(&health)), &stop).await;
-    if let Err(error) = &worked {
+    // Before those who wait are answered, which may take a while.
+    if let (Err(error), Some(_)) = (&worked, &served) {
         tracing::error!("the worker ends: {error:#}");
     }
     // Whatever ended the members, nobody who waits for a verdict is cut off.
@@ -101,7 +102,7 @@ async fn work(settings: Settings, args: &RunArgs, (first, stop): (Stop, Stop)) -
     let served = if let Some(served) = served { served.await? } else { Ok(()) };
     if health.threads().is_undrained() {
         tracing::error!("stopped with verdicts that the brokers have not acknowledged: their records will be decided again");
-    } else {
+    } else if worked.is_ok() {
         tracing::info!("stopped");
     }
     worked.and_then(|code| served.map(|()| code))
