@@ -31,13 +31,19 @@ pub fn started(command: &mut Command) -> (Process, Client) {
     (process, Client { address })
 }
 
+/// Starts a server with an admin endpoint, and waits until it answers. Returns the endpoint behind the server.
+fn started_with_admin(command: &mut Command) -> (Process, Client, Client) {
+    let (process, client) = started(command.env("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0"));
+    let address = after(&process.line(&["admin endpoint", "listen="]), "listen=").to_owned();
+    (process, client, Client { address })
+}
+
 #[test]
 fn a_server_without_a_worker_says_so_within_the_deadline_and_drains() {
     let dev = Dev::start();
     // Nobody reads these events.
     let config = temporary("{kafka: {topics: {events: agent.shadow, shadow: agent.other}}, serve: {deadline_ms: 50}}");
-    let (mut server, client) = started(serve(&dev, 1, &config).env("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0"));
-    let admin = Client { address: after(&server.line(&["admin endpoint", "listen="]), "listen=").to_owned() };
+    let (mut server, client, admin) = started_with_admin(&mut serve(&dev, 1, &config));
     let late = client.events(&call("t", "c", "ls"));
     let verdict = late.json();
     assert_eq!((late.status, &verdict["code"]), (504, &json!("deadline_exceeded")), "{late:?}");
@@ -99,8 +105,7 @@ fn who_waits_gets_a_verdict_from_a_server_that_stops() {
 fn a_server_that_stops_answers_until_balancers_have_noticed() {
     let dev = Dev::start();
     let config = temporary("{serve: {stop_delay_ms: 600000}}");
-    let (server, client) = started(serve(&dev, 1, &config).env("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0"));
-    let admin = Client { address: after(&server.line(&["admin endpoint", "listen="]), "listen=").to_owned() };
+    let (server, client, admin) = started_with_admin(&mut serve(&dev, 1, &config));
     server.interrupt();
     wait_until("the server is not ready any more", || Ok(admin.get("/readyz").status == 503)).unwrap();
     let answer = client.events(&call("t", "c", "ls"));
@@ -111,8 +116,7 @@ fn a_server_that_stops_answers_until_balancers_have_noticed() {
 fn a_client_that_goes_away_frees_its_place() {
     let dev = Dev::start();
     let config = temporary("{kafka: {topics: {events: agent.shadow, shadow: agent.other}}, serve: {deadline_ms: 60000}}");
-    let (server, client) = started(serve(&dev, 1, &config).env("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0"));
-    let admin = Client { address: after(&server.line(&["admin endpoint", "listen="]), "listen=").to_owned() };
+    let (_server, client, admin) = started_with_admin(&mut serve(&dev, 1, &config));
     let are_waiting =
         |count| wait_until("so many wait", || Ok(admin.get("/metrics").body.contains(&format!("\ntollgate_serve_in_flight {count}\n"))));
     let event = call("t", "c", "ls");
