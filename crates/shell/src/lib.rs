@@ -77,6 +77,7 @@ pub use patch::patched;
 use reached::{Doubt, Reached, Way};
 use rustc_hash::FxHashSet;
 pub use tables::{HIDDEN_ONES, braces};
+pub use template::has_place;
 use walk::Walk;
 
 /// The longest command that is parsed, in bytes.

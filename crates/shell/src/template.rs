@@ -40,6 +40,12 @@ impl Place {
 const PLACES: [(&str, Place); 5] =
     [("{number}", Place::Number), ("{word}", Place::Word), ("{path}", Place::Path), ("{url}", Place::Url), ("{any}", Place::Any)];
 
+/// Returns whether a text has a typed place of an entry in it, such as `{path}`.
+#[must_use]
+pub fn has_place(text: &str) -> bool {
+    PLACES.iter().any(|(place, _)| text.contains(place))
+}
+
 /// Says as the last word of an entry that nothing may follow.
 const END: &str = "{end}";
 

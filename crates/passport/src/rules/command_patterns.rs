@@ -1,5 +1,7 @@
 //! The entries of `blocked_patterns` for command lines: which of them can match at all.
 
+use bash_commands::has_place;
+
 use super::super::fields::without;
 use super::super::look_alike::is_invisible;
 use super::Malformed;
@@ -49,11 +51,6 @@ fn has_group(pattern: &str) -> bool {
         is_name(inner) && (is_letter(before.chars().next_back()) || is_letter(behind.chars().next()))
     });
     group || is_class
-}
-
-/// Returns whether a pattern has a typed place, such as `{path}`, which only entries of what is allowed have.
-fn has_place(pattern: &str) -> bool {
-    ["{path}", "{word}", "{number}", "{url}", "{any}"].iter().any(|place| pattern.contains(place))
 }
 
 #[cfg(test)]
