@@ -1,6 +1,8 @@
 //! LiteLLM's generic guardrail API. It asks before a request to a model, with the results of tools in it, and after the response, with its
 //! calls. The calls of a response are allowed or blocked together.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 use tollgate_json::Parser;
 
@@ -81,10 +83,10 @@ fn of_request(body: &Members<'_>) -> Result<Vec<Event>, Fault> {
     let place = place(body)?;
     let calls = before.last().map_or(Ok(Vec::new()), |message| message.objects("tool_calls"))?;
     let calls: Vec<Read> = calls.iter().map(Read::of).collect::<Result<_, _>>()?;
+    // Of two calls with one id the first counts.
+    let by_id: HashMap<&str, &Read> = calls.iter().rev().map(|call| (call.0.id.as_str(), call)).collect();
     let event = |result: &Members<'_>| {
-        let id = result.text("tool_call_id")?;
-        let call = calls.iter().find(|call| call.0.id == id);
-        let call = call.ok_or_else(result_without_call)?;
+        let call = by_id.get(result.text("tool_call_id")?.as_str()).ok_or_else(result_without_call)?;
         Ok(call.0.answered(&place, None, result.get("content").map(result_text), None))
     };
     results.iter().map(event).collect()
