@@ -326,7 +326,7 @@ fn denials_tell_what_to_change() {
         ("Read", json!({"FILE-path": "/x"}), format!("{unlisted}: argument 'file_path'")),
         ("Read", json!({"file_path": "x"}), format!("{unlisted}: argument 'file_path' is relative, and {SEND}")),
         ("Read", json!({"file_path": "x", "cwd": "/x"}), format!("{unlisted}: argument 'file_path'")),
-        ("Grep", json!({"pattern": "x"}), format!("{unlisted}: the call names no path, and {SEND}")),
+        ("Grep", json!({"pattern": "x"}), format!("{unlisted}: the call names no folder as the tool does, and {SEND}")),
         ("Read", json!({"file_path": "/w/credentials/a.ts"}), format!("File path {secret}")),
         ("Glob", json!({"pattern": "**/credentials/*", "path": "/w"}), format!("Pattern of paths {secret}")),
         ("bash", json!({"command": "cat src/credentials/a.ts"}), format!("Command names a file that {secret}")),
@@ -391,4 +391,32 @@ fn the_strict_side_names_every_fault_and_what_evaluation_makes_of_it() {
     }
     assert!(["capabilities[0]", "capabilities[2].params"].iter().all(|path| effect(path).starts_with("grants nothing")));
     assert!(check_schema(b"{").is_err());
+}
+
+/// Such a list reads closed and blocks nothing.
+#[test]
+fn an_entry_that_matches_nothing_is_a_fault() {
+    let faults = |capability: &str, list: &str, entry: &str| {
+        let mut passport: Value = serde_json::from_str(SEED).unwrap();
+        passport["limits"] = json!({ capability: { list: [entry] } });
+        let faults = check_schema(passport.to_string().as_bytes()).unwrap();
+        faults.iter().any(|fault| fault.path == format!("limits[\"{capability}\"].{list}[0]"))
+    };
+    let read = ("data.file.read", "blocked_patterns");
+    let (channels, recipients) = (("messaging.send", "blocked_channels"), ("messaging.send", "blocked_recipients"));
+    let (actions, tools) = (("web.browser", "blocked_actions"), ("mcp.tool.execute", "blocked_tools"));
+    for ((capability, list), nothing, something) in [
+        (read, [".*secret.*", "secret_.*", ".*/secret/.*", "secret+", "/.git/"], [".git/", ".*", "/srv/.*", "c++", "*.pem"]),
+        (channels, ["general-.*", "slack:#general", "^general", "a,b", ".*"], ["general-*", "#general", "general", "C0123", "*"]),
+        (recipients, [".*@evil.com", "a.*@evil.com", "a|b", "evil$", " "], ["*@evil.com", "evil.com", "a@evil.com", "@ann", "+49*"]),
+        (
+            actions,
+            ["click,type", "click type", "mcp__playwright__click", ".*", "cli.+"],
+            ["click", "browser_click", "type_*", "Click", "*"],
+        ),
+        (tools, ["!get_*", "mcp_github_delete", "delete_.*", "get+", "a b"], ["get_*", "delete_repo", "repos.delete", "merge", "*"]),
+    ] {
+        assert!(nothing.iter().all(|entry| faults(capability, list, entry)), "{list}: {nothing:?}");
+        assert!(!something.iter().any(|entry| faults(capability, list, entry)), "{list}: {something:?}");
+    }
 }

@@ -230,6 +230,23 @@ impl Arguments {
         parser.parse(longer.as_bytes(), DEPTH_MAX).map(Self::of).unwrap_or(self)
     }
 
+    /// Returns whether an object at any depth has a member of which `is_meant` is true, given its name, and its text if it is one.
+    pub(crate) fn has_member(&self, is_meant: &dyn Fn(&str, Option<&str>) -> bool) -> bool {
+        let mut parser = Parser::new();
+        let Ok(root) = parser.parse(self.text.as_bytes(), DEPTH_MAX) else { return false };
+        let mut open = vec![root];
+        while let Some(value) = open.pop() {
+            for (name, member) in value.members() {
+                let text = |value: Value<'_>| value.as_text().map(|text| String::from_utf8_lossy(&text.into_bytes()).into_owned());
+                if is_meant(&text(name).unwrap_or_default(), text(member).as_deref()) {
+                    return true;
+                }
+            }
+            open.extend(value.items().chain(value.members().map(|(_, member)| member)));
+        }
+        false
+    }
+
     fn of(value: Value<'_>) -> Self {
         let mut bytes = Vec::new();
         canonical::write(value, &mut bytes);

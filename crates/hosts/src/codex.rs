@@ -20,6 +20,7 @@ pub(crate) static CODEX: Hook = Hook {
         agent: None,
         tool: "tool_name",
         arguments: "tool_input",
+        server: None,
         call: CallId::Member("tool_use_id"),
     }],
     answer: |occasion, ruling| ANSWER.answer(occasion, ruling),

@@ -20,6 +20,7 @@ pub(crate) static COPILOT: Hook = Hook {
             agent: None,
             tool: "tool_name",
             arguments: "tool_input",
+            server: None,
             call: CallId::Time("timestamp"),
         },
         // These bodies do not name their event: the members of a call and of a question for permission are the same.
@@ -32,6 +33,7 @@ pub(crate) static COPILOT: Hook = Hook {
             agent: None,
             tool: "toolName",
             arguments: "toolArgs",
+            server: None,
             call: CallId::Time("timestamp"),
         },
     ],

@@ -18,6 +18,7 @@ pub(crate) static CURSOR: Hook = Hook {
         agent: None,
         tool: "tool_name",
         arguments: "tool_input",
+        server: None,
         call: CallId::Member("tool_use_id"),
     }],
     answer,

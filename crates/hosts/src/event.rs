@@ -138,3 +138,9 @@ pub(crate) fn event_id(parts: &[&str]) -> String {
 fn digest(parts: &[&[u8]]) -> String {
     Digest::of_parts(parts).to_string()
 }
+
+/// Returns the name of a tool of an MCP server, as agents and policies write it; `None` where the server's name runs into the tool's.
+pub(crate) fn mcp_tool(server: &str, tool: &str) -> Option<String> {
+    let is_clear = !server.is_empty() && !server.contains("__") && !server.ends_with('_');
+    is_clear.then(|| format!("mcp__{server}__{tool}"))
+}

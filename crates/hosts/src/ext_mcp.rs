@@ -11,7 +11,7 @@ use serde_json::json;
 use tollgate_json::Parser;
 
 use crate::body::{Fault, Members, result_text};
-use crate::event::{Call, Place, result_event};
+use crate::event::{Call, Place, mcp_tool, result_event};
 use crate::ruling::{Ruling, cut};
 use crate::{Event, Question};
 
@@ -55,6 +55,8 @@ fn request_event(message: &[u8], call: &str) -> Result<(Event, String), Fault> {
     let checked = Checked::read(message)?;
     let mut parser = Parser::new();
     let params = checked.members(&mut parser)?;
+    params.check_keys(&["name", "arguments"], true)?;
+    params.get("arguments").map_or(Ok(()), |_| params.object("arguments")?.check_case())?;
     let tool = checked.tool(&params.text("name")?)?;
     let call = Call { id: call.to_owned(), tool, arguments: params.arguments_or_none("arguments")? };
     let place = checked.place()?;
@@ -112,11 +114,10 @@ impl Checked {
     /// Returns the tool's name, as agents and policies write a tool of an MCP server.
     fn tool(&self, tool: &str) -> Result<String, Fault> {
         match self.services.as_slice() {
-            [server] if !server.is_empty() && !server.contains("__") && !server.ends_with('_') => Ok(format!("mcp__{server}__{tool}")),
-            [_] => {
+            [server] => mcp_tool(server, tool).ok_or_else(|| {
                 let problem = "found an empty name, or a name with __ in it or _ at its end, which runs into the tool's name";
-                Err(Fault::new("service_names", problem, "give the backend another name"))
-            }
+                Fault::new("service_names", problem, "give the backend another name")
+            }),
             names => {
                 let problem = format!("found {} names, so that the server of the tool is not known", names.len());
                 Err(Fault::new("service_names", problem, "give each MCP server a backend of its own"))

@@ -17,6 +17,7 @@ pub(crate) static GEMINI_CLI: Hook = Hook {
         agent: None,
         tool: "tool_name",
         arguments: "tool_input",
+        server: Some("mcp_context"),
         call: CallId::Time("timestamp"),
     }],
     answer,

@@ -1,10 +1,10 @@
 //! Hooks: what the wires of coding agents have in common. A host is described by its dialects and by how it is answered.
 
 use tollgate_json::Parser;
-use tollgate_passport::{AgentHost, DEFAULT_TOOL_CAPABILITIES, HOSTS, Pack};
+use tollgate_passport::{AgentHost, DEFAULT_TOOL_CAPABILITIES, HOSTS, Pack, ignores_folder};
 
 use crate::body::{Arguments, Fault, Members};
-use crate::event::{Call, Place, derived_call_id, event_id};
+use crate::event::{Call, Place, derived_call_id, event_id, mcp_tool};
 use crate::ruling::{Ruling, ok};
 use crate::{Answer, Event, Question, Request, Wire};
 
@@ -34,6 +34,8 @@ pub(crate) struct Dialect {
     pub agent: Option<&'static str>,
     pub tool: &'static str,
     pub arguments: &'static str,
+    /// The member that names the server of a tool of MCP and the server's own name of the tool, if the host tells them.
+    pub server: Option<&'static str>,
     pub call: CallId,
 }
 
@@ -129,9 +131,9 @@ impl Hook {
             turn(kind, end)
         };
         match moment {
-            Moment::Call => dialect.call_event(&body, &place()?, None).map(|event| vec![event]),
+            Moment::Call => dialect.call_event(self.name, &body, &place()?, None).map(|event| vec![event]),
             Moment::Result(read) => match read(&body)? {
-                Some(finished) => dialect.call_event(&body, &place()?, Some(finished)).map(|event| vec![event]),
+                Some(finished) => dialect.call_event(self.name, &body, &place()?, Some(finished)).map(|event| vec![event]),
                 None => Ok(Vec::new()),
             },
             Moment::TurnStart => turn("turn_start", "start"),
@@ -190,14 +192,14 @@ impl Dialect {
         Ok(place.event(kind, id))
     }
 
-    fn call_event(&self, body: &Members<'_>, place: &Place, finished: Option<Finished>) -> Result<Event, Fault> {
-        let tool = body.text(self.tool)?;
+    fn call_event(&self, host: &str, body: &Members<'_>, place: &Place, finished: Option<Finished>) -> Result<Event, Fault> {
+        let tool = self.tool_of(body)?;
         let arguments = match self.call {
             CallId::Member(_) => body.arguments(self.arguments)?,
             // Such a host may write the arguments as a text.
             CallId::Time(_) => body.arguments_or_text(self.arguments)?,
         };
-        let arguments = with_folder(body, &tool, arguments)?;
+        let arguments = self.with_folder(host, body, &tool, arguments)?;
         let id = self.call_id(body, place, &tool, &arguments)?;
         let turn = self.turn_of_ids(body)?;
         let call = Call { id, tool, arguments };
@@ -207,21 +209,44 @@ impl Dialect {
         })
     }
 
+    /// Returns the tool of a call. A tool of an MCP server is named by its server and its own name, where the host tells both.
+    fn tool_of(&self, body: &Members<'_>) -> Result<String, Fault> {
+        match self.server.filter(|member| body.get(member).is_some()) {
+            Some(member) => {
+                let server = body.object(member)?;
+                mcp_tool(&server.text("server_name")?, &server.text("tool_name")?).ok_or_else(|| {
+                    let problem = "found a name with __ in it or _ at its end, which runs into the tool's name";
+                    Fault::new(format!("{member}.server_name"), problem, "give the server another name in the host's settings")
+                })
+            }
+            None => body.text(self.tool),
+        }
+    }
+
+    /// Returns the arguments of a call with the host's working folder, from which a tool for files sees relative paths, and searches without a
+    /// path. A folder that the model has written as an argument that the tool does not have is refused: the host looks at no such argument.
+    fn with_folder(&self, host: &str, body: &Members<'_>, tool: &str, arguments: Arguments) -> Result<Arguments, Fault> {
+        let folder = body.optional_text("cwd")?;
+        let is_ignored = |name: &str, said: Option<&str>| {
+            let is_ignored = AgentHost::of(host).is_some_and(|host| ignores_folder(host, tool, name));
+            is_ignored && (said.is_none() || said != folder.as_deref())
+        };
+        if arguments.has_member(&is_ignored) {
+            let fix = format!("leave the argument out: {host} runs the tool in its own working folder");
+            return Err(Fault::new(self.arguments, "found a working folder that this tool takes from nobody", fix));
+        }
+        Ok(match folder.filter(|_| works_on_files(tool)) {
+            Some(folder) => arguments.or_text("cwd", &folder),
+            None => arguments,
+        })
+    }
+
     fn call_id(&self, body: &Members<'_>, place: &Place, tool: &str, arguments: &Arguments) -> Result<String, Fault> {
         match self.call {
             CallId::Member(member) => body.text(member),
             CallId::Time(_) => Ok(derived_call_id(place.thread(), tool, arguments)),
         }
     }
-}
-
-/// Returns the arguments of a call with the host's working folder, from which a tool for files sees relative paths, and searches without a path.
-fn with_folder(body: &Members<'_>, tool: &str, arguments: Arguments) -> Result<Arguments, Fault> {
-    let folder = if works_on_files(tool) { body.optional_text("cwd")? } else { None };
-    Ok(match folder {
-        Some(folder) => arguments.or_text("cwd", &folder),
-        None => arguments,
-    })
 }
 
 /// Returns whether passports know a tool as a tool for files, whichever host names it so.

@@ -15,6 +15,7 @@ pub(crate) static VSCODE: Hook = Hook {
         agent: None,
         tool: "tool_name",
         arguments: "tool_input",
+        server: None,
         call: CallId::Member("tool_use_id"),
     }],
     answer: |occasion, ruling| ANSWER.answer(occasion, ruling),

@@ -66,7 +66,7 @@ fn relative_paths_are_seen_from_the_hosts_folder() {
         let question = read(wire(host).unwrap(), "", body.to_string().as_bytes()).unwrap();
         serde_json::from_str::<Value>(question.events[0]["arguments"].as_str().unwrap()).unwrap()
     };
-    let (path, own) = (json!({"path": "src/a"}), json!({"path": "src/a", "cwd": "/own"}));
+    let path = json!({"path": "src/a"});
     for (host, event, tools) in [
         ("claude-code", "PreToolUse", &["Read", "Write"][..]),
         ("codex", "PreToolUse", &["list_dir", "grep_files"]),
@@ -79,9 +79,41 @@ fn relative_paths_are_seen_from_the_hosts_folder() {
             let seen = json!({"path": "src/a", "cwd": "/srv/app"});
             assert_eq!(arguments(host, event, tool, &path, Some("/srv/app")), seen, "{host}: {tool}");
             assert_eq!(arguments(host, event, tool, &path, None), path, "{host}: {tool}");
-            assert_eq!(arguments(host, event, tool, &own, Some("/srv/app")), own, "{host}: {tool}");
+            let same = json!({"path": "src/a", "cwd": "/srv/app"});
+            assert_eq!(arguments(host, event, tool, &same, Some("/srv/app")), same, "{host}: {tool}");
         }
         assert_eq!(arguments(host, event, "mcp__files__read", &path, Some("/srv/app")), path, "{host}");
+    }
+}
+
+/// The host looks at no argument that its tool does not have, so the model may not choose the folder by such an argument.
+#[test]
+fn a_model_chooses_no_working_folder() {
+    let ask = |host: &str, event: &str, tool: &str, input: &Value| {
+        let body = json!({"session_id": "s", "sessionId": "s", "conversation_id": "s", "hook_event_name": event, "hookEventName": event,
+                          "timestamp": "2026-11-28T02:00:00Z", "tool_use_id": "u", "tool_name": tool, "tool_input": input, "cwd": "/srv/app"});
+        read(wire(host).unwrap(), "", body.to_string().as_bytes())
+            .map(|question| question.events.len())
+            .map_err(|answer| answer.to_string())
+    };
+    for (host, event, tool, input) in [
+        ("claude-code", "PreToolUse", "Bash", json!({"command": "cat ../x", "cwd": "/srv/app/docs/sub"})),
+        ("claude-code", "PreToolUse", "Read", json!({"file_path": "notes.txt", "CWD": "/srv/app/docs"})),
+        ("claude-code", "PreToolUse", "Write", json!({"file_path": "x", "content": "a", "options": {"work_dir": "/etc"}})),
+        ("gemini-cli", "BeforeTool", "run_shell_command", json!({"command": "cat ../x", "cwd": "/etc"})),
+        ("cursor", "preToolUse", "Shell", json!({"command": "ls", "workdir": "/etc"})),
+    ] {
+        let answer = ask(host, event, tool, &input).unwrap_err();
+        assert!(answer.contains("leave the argument out"), "{host}: {tool}: {answer}");
+    }
+    for (host, event, tool, input) in [
+        ("codex", "PreToolUse", "shell_command", json!({"command": "ls", "workdir": "/srv/app/docs"})),
+        ("gemini-cli", "BeforeTool", "run_shell_command", json!({"command": "ls", "dir_path": "docs"})),
+        ("cursor", "preToolUse", "Shell", json!({"command": "ls", "working_directory": "/srv/app/docs"})),
+        ("claude-code", "PreToolUse", "Bash", json!({"command": "ls", "cwd": "/srv/app"})),
+        ("claude-code", "PreToolUse", "mcp__files__read", json!({"path": "a", "cwd": "/etc"})),
+    ] {
+        assert_eq!(ask(host, event, tool, &input), Ok(1), "{host}: {tool}");
     }
 }
 

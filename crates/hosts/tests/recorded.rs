@@ -1,10 +1,13 @@
 //! Requests as hosts send them, written from their documentation: the events of each, and the answer to each kind of verdict.
 //! `TOLLGATE_UPDATE_FIXTURES=1` writes the expected parts anew; read them before you commit them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value, json};
 use tollgate_core::Gate;
 use tollgate_core::decide::policy::{Policy, PolicySettings};
 use tollgate_hosts::Wire;
+use tollgate_passport::{AgentHost, CapabilityMap};
 
 use crate::support::{OUTCOMES, Recorded, all, answer, expected, file, read, recorded};
 
@@ -42,6 +45,20 @@ fn outcome(wire: &dyn Wire, request: &Recorded) -> Recorded {
         }
     }
     found
+}
+
+/// Passports know the tools of a host whose name the configuration names.
+#[test]
+fn every_tool_of_a_host_is_in_its_table() {
+    let unknown = ["Read", "editFiles", "run", "x", "list_orders"];
+    for (wire, host) in all().into_iter().filter_map(|wire| Some((wire, AgentHost::of(wire.name())?))) {
+        let needs = CapabilityMap::new(Some(&[host]), &BTreeMap::new());
+        let events = recorded(wire).into_iter().filter_map(|request| request.events).flat_map(|events| events.as_array().cloned().unwrap());
+        let tools: BTreeSet<String> = events.filter_map(|event| Some(event["tool_name"].as_str()?.to_owned())).collect();
+        for tool in tools.iter().filter(|tool| !unknown.contains(&tool.as_str()) && !tool.starts_with("MCP:")) {
+            assert!(needs.need(tool).is_some(), "{}: {tool}", wire.name());
+        }
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ use super::argument_tables::{
     WEB_TOOLS,
 };
 use super::beginning::{behind_drive, climbs, is_file_address};
+use super::capabilities::DEFAULT_TOOL_CAPABILITIES;
 use super::denial::Denial;
 use super::hosts::{AgentHost, WEB_SEARCHES, arguments_of};
 use super::pack::Pack;
@@ -236,6 +237,23 @@ pub(super) fn is_place(folded: &str) -> bool {
     known(folded).iter().any(|(table, role, _)| matches!((table, role), (Table::Files | Table::Web, Path | Folder | Url | Host)))
 }
 
+/// Returns whether passports take an argument of a host's tool for its working folder although the tool has no such argument. The host looks at no
+/// such argument, and the tool works in the host's folder.
+#[must_use]
+pub fn ignores_folder(host: AgentHost, tool: &str, argument: &str) -> bool {
+    let Some(folded) = fold(argument) else { return false };
+    let mut tools = host.tools().chain(DEFAULT_TOOL_CAPABILITIES);
+    let pack = tools.find(|(name, _)| *name == tool).and_then(|(_, capability)| Pack::of(capability));
+    let is_own = |(of, name, role): (&str, &str, ArgumentRole)| of == tool && role == Folder && fold(name).as_ref() == Some(&folded);
+    let is_folder = |pack| known(&folded).iter().any(|(of, role, _)| *of == table(pack) && *role == Folder);
+    pack.is_some_and(is_folder) && !arguments_of(Some(&[host])).any(is_own)
+}
+
+/// Returns whether a folded name is that of a path to tools for files.
+pub(super) fn is_path_name(folded: &str) -> bool {
+    known(folded).iter().any(|(of, role, _)| *of == Table::Files && *role == Path)
+}
+
 /// Returns whether a folded name is that of a host.
 pub(super) fn is_host(folded: &str) -> bool {
     known(folded).iter().any(|(_, role, _)| *role == Host)
@@ -255,6 +273,11 @@ pub(super) fn fold(name: &str) -> Option<String> {
 /// Returns whether two names are folded to the same.
 pub(super) fn are_alike(left: &str, right: &str) -> bool {
     left.is_ascii() && right.is_ascii() && letters(left).eq(letters(right))
+}
+
+/// Returns whether an argument, named as its table or a configuration does (`tool.name`), has another name.
+pub(super) fn is_called(shown: &str, name: &str) -> bool {
+    shown.rsplit('.').next().is_some_and(|last| are_alike(last, name))
 }
 
 /// Returns the name of an argument as messages show it: the name of its table, or `filePath` for `file_path` where the call writes it so. A

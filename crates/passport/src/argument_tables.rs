@@ -103,7 +103,7 @@ pub(super) const MCP_TOOLS: &[Names] = &[
         "content contents text body message messages query queries q search search_query sql jql cql cypher graphql filter pattern regex \
          prompt instruction instructions question name names subject html markdown ref branch base head sha tag owner repo repository state \
          status labels expression selector value values data code script new_str old_str new_string old_string new_text old_text edits \
-         xpath json_path locator css key keys prefix suffix delimiter separator logql promql expr formula cron exclude excludes exclude_pattern \
+         xpath json_path locator css function key keys prefix suffix delimiter separator logql promql expr formula cron exclude excludes exclude_pattern \
          exclude_patterns ignore ignore_patterns log_group log_group_name log_group_names log_group_name_prefix log_stream_name",
     ),
     (Route, "endpoint route api_path method_path"),
@@ -114,7 +114,8 @@ pub(super) const THINGS: [&str; 14] =
     ["base", "branch", "head", "labels", "name", "names", "owner", "ref", "repo", "repository", "script", "state", "status", "tag"];
 
 /// TABLE: names of queries and programs among these texts, which may open what stands in quotes.
-pub(super) const PROGRAMS: [&str; 10] = ["code", "cql", "cypher", "expr", "expression", "formula", "queries", "query", "script", "sql"];
+pub(super) const PROGRAMS: [&str; 11] =
+    ["code", "cql", "cypher", "expr", "expression", "formula", "function", "queries", "query", "script", "sql"];
 
 /// TABLE: tools that send messages.
 pub(super) const MESSAGE_TOOLS: &[Names] = &[

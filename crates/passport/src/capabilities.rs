@@ -75,6 +75,8 @@ pub(super) fn how_to_map(tool: &str) -> Cow<'static, str> {
 pub enum Need {
     /// It needs an active passport only.
     Nothing,
+    /// It needs an active passport only, and no argument of it may be the place of a file: another tool of its name may take files.
+    NoFile,
     /// It needs a capability that has rules.
     Pack(Pack),
     /// It needs a capability without rules: the passport has it or not.
@@ -94,7 +96,7 @@ impl Need {
     #[must_use]
     pub fn capability(&self) -> Option<&str> {
         match self {
-            Self::Nothing => None,
+            Self::Nothing | Self::NoFile => None,
             Self::Pack(pack) => Some(pack.capability()),
             Self::Capability(capability) => Some(capability),
         }
@@ -104,7 +106,7 @@ impl Need {
     #[must_use]
     pub fn policy_id(&self) -> Option<Cow<'static, str>> {
         match self {
-            Self::Nothing => None,
+            Self::Nothing | Self::NoFile => None,
             Self::Pack(pack) => Some(pack.policy_id().into()),
             Self::Capability(capability) => Some(format!("{capability}.v1").into()),
         }
@@ -131,7 +133,8 @@ impl CapabilityMap {
     #[must_use]
     pub fn new(hosts: Option<&[AgentHost]>, overrides: &BTreeMap<String, Option<String>>) -> Self {
         let known = DEFAULT_TOOL_CAPABILITIES.into_iter().chain(tools_of(hosts));
-        let mut entries: HashMap<String, Need> = known.map(|(tool, capability)| (tool.to_owned(), Need::read(capability))).collect();
+        let need = |capability| if capability == NO_CAPABILITY { Need::NoFile } else { Need::read(capability) };
+        let mut entries: HashMap<String, Need> = known.map(|(tool, capability)| (tool.to_owned(), need(capability))).collect();
         for (tool, capability) in overrides {
             match capability {
                 Some(capability) => drop(entries.insert(tool.clone(), Need::read(capability))),
@@ -187,7 +190,7 @@ mod tests {
             let expected = expected.or((tool == "browser_*").then_some("web.browser"));
             assert_eq!(map.need(tool).and_then(Need::capability), expected, "{tool}");
         }
-        assert_eq!(map.need("todo"), Some(&Need::Nothing));
+        assert_eq!(map.need("todo"), Some(&Need::NoFile));
     }
 
     #[test]

@@ -4,9 +4,10 @@
 //! everything. The first denial is the primary one. Later checks that are still possible are reported as well.
 
 use crate::ToolInput;
-use tollgate_json::Parser;
+use tollgate_json::{Parser, Text};
 
-use super::argument_names::{ArgumentNames, ToolArguments};
+use super::argument_names::{ArgumentNames, ToolArguments, is_path_name};
+use super::beginning::{climbs, is_begun};
 use super::capabilities::{CapabilityMap, Need, how_to_map};
 use super::denial::{Denial, Outcome, Report, report};
 use super::fields::{Field, quoted};
@@ -76,6 +77,9 @@ pub fn examine(passport: Option<Result<&Passport, &PassportFault>>, terms: &Term
         return;
     };
     to.outcome("mapping", Outcome::Passed);
+    if let (Need::NoFile, Some(arguments)) = (need, &arguments) {
+        report(to, "files", check_no_file(arguments));
+    }
     let Some(policy_id) = need.policy_id() else {
         to.outcome("capability", Outcome::NotAsked("the tool needs none"));
         return;
@@ -91,6 +95,16 @@ pub fn examine(passport: Option<Result<&Passport, &PassportFault>>, terms: &Term
             }
         }
     }
+}
+
+/// Checks that no argument under the name of a path leads to a place outside of a tool's own.
+fn check_no_file(arguments: &Arguments<'_>) -> Result<(), Denial> {
+    const MESSAGE: &str = "A tool that needs no capability is given the path of a file; write in tool_capabilities which capability it \
+        needs, such as data.file.write";
+    let leads_out = |text: &str| is_begun(text) || climbs(text) || text.starts_with('~');
+    let mut paths = arguments.under(is_path_name);
+    let has_path = paths.any(|value| value.as_text().and_then(Text::into_str).is_some_and(|text| leads_out(text.trim())));
+    if has_path { Err(Denial::new("oap.invalid_tool_arguments", MESSAGE)) } else { Ok(()) }
 }
 
 const NO_PASSPORT: Outcome = Outcome::NotAsked("there is no passport");
@@ -212,7 +226,7 @@ fn missing(need: &Need) -> Denial {
 
 fn check_limits(passport: &Passport, need: &Need, terms: &Terms, (call, arguments): &(&Call<'_>, Arguments<'_>), to: &mut dyn Report) {
     match (&passport.contents.limits, need) {
-        (_, Need::Nothing) => {}
+        (_, Need::Nothing | Need::NoFile) => {}
         (Err(malformed), _) => report(to, "limits", Err(Denial::invalid(malformed))),
         (Ok(limits), Need::Pack(pack)) => {
             let grants = |pack: Pack| {

@@ -27,6 +27,10 @@ pub struct AgentHost {
     arguments: &'static [(&'static str, &'static str, ArgumentRole)],
 }
 
+/// Arguments of tools that several hosts name as Claude Code does.
+const BASH_IN_BACKGROUND: (&str, &str, ArgumentRole) = ("Bash", "run_in_background", Text);
+const DOMAINS_OF_SEARCH: [(&str, &str, ArgumentRole); 2] = [("WebSearch", "allowed_domains", Text), ("WebSearch", "blocked_domains", Text)];
+
 /// A host writes the text of a patch under one of these names.
 const APPLY_PATCH: (&str, &str, ArgumentRole) = ("apply_patch", "command", Patch);
 const APPLY_PATCH_INPUT: (&str, &str, ArgumentRole) = ("apply_patch", "input", Patch);
@@ -50,12 +54,13 @@ pub const HOSTS: [AgentHost; 8] = [
             ),
         ],
         common: &[],
-        arguments: &[("Bash", "run_in_background", Text), ("WebSearch", "allowed_domains", Text), ("WebSearch", "blocked_domains", Text)],
+        arguments: &[BASH_IN_BACKGROUND, DOMAINS_OF_SEARCH[0], DOMAINS_OF_SEARCH[1]],
     },
     AgentHost {
         name: "codex",
         tools: &[
-            (COMMAND, "exec_command shell_command"),
+            // Its hooks name the shell `Bash`.
+            (COMMAND, "Bash exec_command shell_command"),
             (READ, "list_dir grep_files"),
             (WRITE, "apply_patch"),
             (NO_CAPABILITY, "update_plan request_user_input"),
@@ -65,8 +70,12 @@ pub const HOSTS: [AgentHost; 8] = [
             APPLY_PATCH,
             APPLY_PATCH_INPUT,
             APPLY_PATCH_TEXT,
+            BASH_IN_BACKGROUND,
             ("exec_command", "cmd", Command),
+            ("exec_command", "workdir", Folder),
+            ("shell_command", "workdir", Folder),
             ("shell", "command", Words),
+            ("shell", "workdir", Folder),
             ("grep_files", "pattern", Text),
         ],
     },
@@ -77,33 +86,54 @@ pub const HOSTS: [AgentHost; 8] = [
             (READ, "list_directory read_many_files search_file_content grep_search glob"),
             (WRITE, "replace"),
             (FETCH, "google_web_search"),
-            (NO_CAPABILITY, "save_memory"),
+            (NO_CAPABILITY, "save_memory ask_user enter_plan_mode exit_plan_mode"),
         ],
         common: &["glob", "replace"],
-        arguments: &[("run_shell_command", "dir_path", Folder), ("read_many_files", "include", Path)],
+        arguments: &[
+            ("run_shell_command", "dir_path", Folder),
+            ("run_shell_command", "directory", Folder),
+            ("read_many_files", "include", Path),
+        ],
     },
     AgentHost {
         name: "cursor",
         tools: &[
             (COMMAND, "run_terminal_cmd Shell"),
-            (READ, "list_dir grep_search file_search glob_file_search codebase_search read_lints Read Grep"),
-            (WRITE, "edit_file search_replace delete_file Write StrReplace Delete"),
-            (NO_CAPABILITY, "todo_write fetch_rules"),
+            (READ, "list_dir grep_search file_search glob_file_search codebase_search read_lints Read Grep Glob LS ReadLints"),
+            (WRITE, "edit_file search_replace delete_file Write StrReplace Delete EditNotebook"),
+            (FETCH, "WebFetch WebSearch"),
+            (SESSION, "Task"),
+            (NO_CAPABILITY, "todo_write fetch_rules TodoWrite"),
         ],
         common: &[],
-        arguments: &[("file_search", "query", Pattern)],
+        arguments: &[
+            ("Shell", "cwd", Folder),
+            ("Shell", "working_directory", Folder),
+            ("codebase_search", "target_directories", Path),
+            ("EditNotebook", "cell_language", Text),
+            ("EditNotebook", "target_notebook", Path),
+            ("file_search", "query", Pattern),
+            DOMAINS_OF_SEARCH[0],
+            DOMAINS_OF_SEARCH[1],
+        ],
     },
     AgentHost {
         name: "copilot",
         tools: &[
             // Events in PascalCase name the tool as Claude Code does.
             (COMMAND, "Bash powershell"),
-            (READ, "view grep glob"),
-            (WRITE, "create edit apply_patch"),
+            (READ, "view grep glob Read Grep Glob LS"),
+            (WRITE, "create edit apply_patch Write Edit MultiEdit"),
+            (FETCH, "WebFetch WebSearch"),
+            (SESSION, "Task"),
+            (NO_CAPABILITY, "report_intent update_todo read_bash stop_bash TodoWrite"),
         ],
-        common: &["view", "grep", "glob", "create", "edit"],
+        common: &["bash", "view", "grep", "glob", "create", "edit"],
         arguments: &[
-            ("Bash", "run_in_background", Text),
+            BASH_IN_BACKGROUND,
+            DOMAINS_OF_SEARCH[0],
+            DOMAINS_OF_SEARCH[1],
+            ("bash", "mode", Text),
             // What the shells of POSIX take for one word may be two commands to PowerShell, which has other quotes.
             ("powershell", "command", Refused),
             APPLY_PATCH,
@@ -115,12 +145,21 @@ pub const HOSTS: [AgentHost; 8] = [
         name: "vscode",
         tools: &[
             (COMMAND, "run_in_terminal"),
-            (READ, "list_dir grep_search file_search get_errors"),
-            (WRITE, "editFiles create_file create_directory replace_string_in_file apply_patch"),
-            (NO_CAPABILITY, "manage_todo_list"),
+            (READ, "list_dir grep_search file_search semantic_search get_errors"),
+            (
+                WRITE,
+                "editFiles create_file create_directory replace_string_in_file multi_replace_string_in_file insert_edit_into_file \
+                 edit_notebook_file apply_patch",
+            ),
+            (FETCH, "fetch_webpage"),
+            (NO_CAPABILITY, "manage_todo_list get_terminal_output"),
         ],
         common: &[],
         arguments: &[
+            ("edit_notebook_file", "editType", Text),
+            ("edit_notebook_file", "language", Text),
+            ("edit_notebook_file", "newCode", Text),
+            ("insert_edit_into_file", "code", Text),
             ("run_in_terminal", "goal", Text),
             ("run_in_terminal", "mode", Text),
             ("file_search", "query", Pattern),
@@ -145,13 +184,14 @@ pub const HOSTS: [AgentHost; 8] = [
         tools: &[
             (COMMAND, "execute_bash"),
             // Its `command` says what it does with a file. To look at a file needs the right to write it, too.
-            (WRITE, "str_replace_editor file_editor"),
+            (WRITE, "str_replace_editor str_replace_based_edit_tool file_editor"),
             (NO_CAPABILITY, "task_tracker think finish"),
         ],
         common: &["think", "finish"],
         arguments: &[
             ("execute_bash", "is_input", Text),
             ("str_replace_editor", "command", Text),
+            ("str_replace_based_edit_tool", "command", Text),
             ("file_editor", "command", Text),
             ("task_tracker", "command", Text),
         ],

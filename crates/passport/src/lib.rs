@@ -34,12 +34,13 @@ mod unknown;
 mod words;
 mod written;
 
-pub use argument_names::ToolArguments;
+pub use argument_names::{ToolArguments, ignores_folder};
 pub use argument_role::ArgumentRole;
 pub use capabilities::{BROWSER_FAMILY, CapabilityMap, DEFAULT_TOOL_CAPABILITIES, MCP_FAMILY, Need, known_tools};
 pub use denial::{Denial, Outcome, Report};
 pub use document::PassportFault;
 pub use examine::{Call, Terms, examine};
+pub use fields::is_expression;
 pub use hosts::{AgentHost, HOSTS};
 pub use look_alike::is_invisible;
 pub use pack::{NO_CAPABILITY, Pack};

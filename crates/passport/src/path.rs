@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::beginning::{CLIMBS_MAX, parents};
-use super::fields::{Malformed, item_path};
+use super::fields::{Malformed, is_expression, item_path};
 use super::glob::{self, Case, GlobIndex, Wildcards};
 use super::links;
 use super::look_alike::{is_ambiguous, plain_spelling};
@@ -315,7 +315,8 @@ impl PathSet {
 
 /// Returns in which form an entry is written where no path that tools are given is meant by it.
 fn no_path(entry: &str) -> Option<&'static str> {
-    let is_regular = entry.starts_with('^') || entry.len() > 1 && entry.ends_with('$') || entry.contains('|');
+    // Nobody has a hidden folder at the root.
+    let is_slashed = entry.strip_prefix("/.").and_then(|rest| rest.strip_suffix('/')).is_some_and(|name| !name.contains('/'));
     let is_rule =
         entry.ends_with(')') && entry.split_once('(').is_some_and(|(name, _)| name.starts_with(|first: char| first.is_ascii_uppercase()));
     // Some folders of Windows are called so, such as `$RECYCLE.BIN`.
@@ -323,7 +324,7 @@ fn no_path(entry: &str) -> Option<&'static str> {
     let forms = [
         (entry.trim() != entry || entry.contains(char::is_control), "it has blanks around it, or a control character"),
         (entry.starts_with(['"', '\'', '`']), "it is in quotes"),
-        (is_regular, "it is a regular expression"),
+        (is_expression(entry) || is_slashed, "it is a regular expression"),
         (is_rule, "it is a rule of another product's form"),
         (entry.starts_with(['$', '%']) && !is_dollar_name, "it begins with a variable, which nobody replaces"),
         (!is_dollar_name && is_ambiguous(entry), "it has a drive, a scheme, several paths, a short name of Windows or an escape"),

@@ -2,21 +2,29 @@
 
 use std::borrow::Cow;
 
-use super::super::argument_names::fold;
+use super::super::argument_names::{fold, is_called};
 use super::super::argument_role::ArgumentRole;
 use super::super::arguments::Sorted;
 use super::{Denial, RuleCall, SEVERAL_FOLDERS};
 
-/// Tools that use the working directory if they are given none.
-const DIRECTORY_TOOLS: &str = "ls LS search_files Grep Glob grep glob grep_search grep_files file_search codebase_search list_dir list_directory \
-     search_file_content glob_file_search read_lints get_errors";
+/// TABLE: tools that use the working directory if they are given none, and the arguments that name another. A tool looks at no other argument, such as
+/// `paths` of a tool that has `path`.
+const DIRECTORY_TOOLS: [(&str, &str); 7] = [
+    ("ls LS search_files Grep Glob grep grep_files semantic_search", "path"),
+    ("glob grep_search list_directory search_file_content", "path dir_path"),
+    ("list_dir", "path dir_path target_directory relative_workspace_path"),
+    ("file_search", "dir_path"),
+    ("glob_file_search", "target_directory"),
+    ("codebase_search", "target_directories"),
+    ("read_lints ReadLints get_errors", "paths file_paths"),
+];
 
 /// Tools that show the names that they find, and nothing of the files.
 const NAME_TOOLS: [&str; 4] = ["Glob", "file_search", "glob", "glob_file_search"];
 
-/// Returns whether a tool uses the working directory if it is given none.
-fn needs_no_path(call: &RuleCall<'_>) -> bool {
-    DIRECTORY_TOOLS.split_ascii_whitespace().any(|tool| tool == call.tool_name)
+/// Returns the arguments that name a folder for a tool that uses the working directory if it is given none; `None` for any other tool.
+fn folder_arguments(call: &RuleCall<'_>) -> Option<&'static str> {
+    DIRECTORY_TOOLS.into_iter().find(|(tools, _)| tools.split(' ').any(|tool| tool == call.tool_name)).map(|(_, names)| names)
 }
 
 /// Returns whether a call shows names of files, and nothing of the files.
@@ -27,7 +35,7 @@ pub(super) fn shows_names(call: &RuleCall<'_>) -> bool {
 /// Returns the pattern of a search that looks for names of files and not for a text: `target` says so.
 pub(super) fn names_looked_for<'c>(call: &RuleCall<'c>) -> Option<Cow<'c, str>> {
     let target = call.arguments.text("target").ok().flatten()?;
-    let is_names = needs_no_path(call) && fold(&target).is_none_or(|target| target != "content");
+    let is_names = folder_arguments(call).is_some() && fold(&target).is_none_or(|target| target != "content");
     call.arguments.text("pattern").ok().flatten().filter(|_| is_names)
 }
 
@@ -52,11 +60,11 @@ impl Origin<'_> {
         let place = match self {
             Origin::Argument(name) => format!("argument '{name}'"),
             Origin::Unknown => "an argument that the tool is not known to have".to_owned(),
-            Origin::Omitted => "the working folder, since the call names no path".to_owned(),
+            Origin::Omitted => "the working folder, since the call names no folder as the tool does".to_owned(),
         };
         let message = match self {
             _ if text.starts_with(['/', '~']) => place,
-            Origin::Omitted => format!("the call names no path, and {SEND}"),
+            Origin::Omitted => format!("the call names no folder as the tool does, and {SEND}"),
             _ => format!("{place} is relative, and {SEND}"),
         };
         Denial::new("oap.path_not_allowed", format!("{NOT_LISTED}: {message}"))
@@ -89,7 +97,7 @@ type Path<'c> = (Origin<'c>, Cow<'c, str>);
 /// Reads the arguments, with the working directory as the path of a tool that needs no path.
 pub(super) fn read_arguments<'c>(call: &RuleCall<'c>, is_read: bool) -> Result<(Sorted<'c>, Vec<Path<'c>>), Denial> {
     let sorted = call.sorted()?;
-    let paths: Vec<_> = sorted.named(ArgumentRole::Path).map(|(name, path)| (Origin::Argument(name), path.clone())).collect();
+    let mut paths: Vec<_> = sorted.named(ArgumentRole::Path).map(|(name, path)| (Origin::Argument(name), path.clone())).collect();
     let folders = sorted.of(ArgumentRole::Folder).count();
     if folders > 1 {
         return Err(Denial::new("oap.invalid_tool_arguments", SEVERAL_FOLDERS));
@@ -97,12 +105,16 @@ pub(super) fn read_arguments<'c>(call: &RuleCall<'c>, is_read: bool) -> Result<(
     // A call whose patterns begin at the root names its folders there.
     let is_other = |pattern: &Cow<'_, str>| rooted(call, pattern).is_none();
     let names_folders = sorted.of(ArgumentRole::Pattern).next().is_some() && !sorted.of(ArgumentRole::Pattern).any(is_other);
-    match paths.is_empty() && !names_folders {
-        false => Ok((sorted, paths)),
-        true if folders == 1 || needs_no_path(call) => Ok((sorted, vec![(Origin::Omitted, ".".into())])),
-        true => {
-            let what = if is_read { "File read context must include file_path" } else { "File write context must include file_path" };
-            Err(Denial::new("oap.missing_file_path", what))
-        }
+    let own = folder_arguments(call);
+    let is_own = |name: &str| own.is_none_or(|own| own.split(' ').any(|own| is_called(name, own)));
+    let names_own = sorted.named(ArgumentRole::Path).any(|(name, path)| is_own(name) && !path.trim().is_empty());
+    if names_own || names_folders {
+        return Ok((sorted, paths));
     }
+    if own.is_none() && folders == 0 {
+        let what = if is_read { "File read context must include file_path" } else { "File write context must include file_path" };
+        return Err(Denial::new("oap.missing_file_path", what));
+    }
+    paths.push((Origin::Omitted, ".".into()));
+    Ok((sorted, paths))
 }

@@ -26,7 +26,7 @@ use tollgate_json::Text;
 
 use super::super::beginning::count_parents;
 use super::super::capabilities::is_mcp;
-use super::super::fields::without;
+use super::super::fields::{is_expression, without};
 use super::super::hosts::RESOURCE_TOOLS;
 use super::super::names::NameSet;
 use super::budget;
@@ -97,7 +97,7 @@ impl McpLimits {
 /// Refuses whole names of tools, as agents and verdicts show them: the lists hold servers and tools apart, so that such an entry would match
 /// nothing.
 fn part_names(entries: Vec<String>, path: &str, expected: &str) -> Result<Vec<String>, Malformed> {
-    without(entries, |entry| entry.starts_with("mcp__"), path, ("a name with mcp__ in front, which matches nothing", expected))
+    without(entries, |entry| entry.starts_with("mcp_"), path, ("a name with mcp_ in front, which matches nothing", expected))
 }
 
 /// Refuses entries that name a tool behind a server of the passport, as in `github.delete_repo`: the lists hold servers and tools apart.
@@ -113,10 +113,10 @@ fn without_servers(entries: Vec<String>, servers: &[String], path: &str) -> Resu
 
 /// Returns the names of a list of what is blocked, at `path`. A rule of another form would block nothing.
 fn blocked_names(entries: Vec<String>, path: &str) -> Result<NameSet, Malformed> {
-    let is_sign = |char: char| char.is_whitespace() || char.is_control() || "()[]{}^$|\\\"'`;,<>".contains(char);
+    let is_sign = |char: char| char.is_whitespace() || char.is_control() || "()[]{}$\\\"'`;,<>!".contains(char);
     let is_foreign = |entry: &str| {
         let is_other = path.ends_with("_tools") && entry.contains("__") || entry.contains(':') || !entry.is_ascii();
-        is_other || entry.contains(is_sign) || entry.starts_with(".*") || entry.contains("_.*")
+        is_other || entry.contains(is_sign) || entry == ".*" || is_expression(entry)
     };
     let entries =
         without(entries, is_foreign, path, ("a rule of another form, which matches nothing", "a name, such as github or delete_*"))?;

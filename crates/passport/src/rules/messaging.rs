@@ -9,7 +9,7 @@ use tollgate_json::{Shape, Text, Value};
 
 use super::super::argument_names::are_alike;
 use super::super::argument_role::ArgumentRole;
-use super::super::fields::{item_path, strings, without};
+use super::super::fields::{is_expression, item_path, strings, without};
 use super::super::look_alike::folded;
 use super::super::names::NameSet;
 use super::mcp::check_secrets;
@@ -83,15 +83,20 @@ pub(super) struct MessagingLimits {
 impl MessagingLimits {
     pub(super) fn new(section: &Section<'_>) -> Self {
         // What is blocked is so in other spellings too.
-        let spelled =
-            |entries: Vec<String>| NameSet::new(entries.into_iter().flat_map(|entry| [domain(&entry), plain(&entry), entry]).collect());
+        let spelled = |entries: Vec<String>| {
+            // A domain alone means everybody there.
+            let of_domain = |entry: &str| (entry.contains('.') && !entry.contains(SIGNS)).then(|| format!("*@{entry}"));
+            let all = |entry: String| [domain(&entry), plain(&entry)].into_iter().chain(of_domain(&entry)).chain([entry.clone()]).collect();
+            NameSet::new(entries.into_iter().flat_map::<Vec<String>, _>(all).collect())
+        };
         let blocked = |key| {
             let said = (
                 "several names or a regular expression, which is no recipient",
                 "one recipient or channel, in which * stands for anything",
             );
-            let is_foreign =
-                |entry: &str| entry.contains([',', ';', '|', '^', '$', '\\']) || entry.starts_with(".*") || entry.trim().is_empty();
+            let is_foreign = |entry: &str| {
+                entry.contains([',', ';', '\\']) || entry.contains(":#") || entry == ".*" || is_expression(entry) || entry.trim().is_empty()
+            };
             let entries = section.strings(key).and_then(|entries| without(entries, is_foreign, &section.path_of(key), said));
             entries.map(spelled)
         };

@@ -4,7 +4,7 @@
 
 use tollgate_json::{Shape, Text, Value};
 
-use super::super::argument_names::{are_alike, fold};
+use super::super::argument_names::{are_alike, fold, is_called};
 use super::super::argument_role::ArgumentRole;
 use super::super::arguments::{Arguments, Sorted};
 use super::super::names::NameSet;
@@ -28,6 +28,9 @@ const DURATIONS: [(&str, f64); 13] = [
     ("ttl", 1.0),
 ];
 
+/// Tools whose argument `subagent_type` names the kind.
+const OWN_KIND: [&str; 2] = ["Agent", "Task"];
+
 #[derive(Debug)]
 pub(super) struct SessionLimits {
     allowed_session_types: Field<NameSet>,
@@ -45,7 +48,9 @@ impl SessionLimits {
     fn check_type(&self, call: &RuleCall<'_>, sorted: &Sorted<'_>) -> Result<(), Denial> {
         check_limit(&self.allowed_session_types, |allowed| {
             for session in sessions(call) {
-                if session.sorted(&call.names)?.of(ArgumentRole::SessionType).next().is_none() {
+                // These tools take a kind of their own where it is left out, and look at no other argument for it.
+                let is_own = |name: &str| !OWN_KIND.contains(&call.tool_name) || is_called(name, "subagent_type");
+                if !session.sorted(&call.names)?.named(ArgumentRole::SessionType).any(|(name, _)| is_own(name)) {
                     return Err(Denial::new("oap.missing_required_context", "Session context must include session_type"));
                 }
             }

@@ -11,6 +11,7 @@ use super::super::argument_role::ArgumentRole;
 use super::super::arguments::{Sorted, text};
 use super::super::beginning::{climbs, is_begun};
 use super::super::destination::{DomainSet, Host};
+use super::super::fields::{is_expression, without};
 use super::super::names::NameSet;
 use super::super::said::leads_to_private;
 use super::secrets::check_no_secret;
@@ -43,7 +44,14 @@ impl WebLimits {
         // What is blocked is so under the whole name of the tool too.
         let own = |entry: String| own_name(&entry).to_owned();
         let blocking = |entries: Vec<String>| NameSet::blocking(entries.into_iter().map(own).collect());
-        let blocked_actions = section.strings("blocked_actions").map(blocking);
+        let is_foreign = |entry: &str| {
+            let is_several = entry.trim().contains(|char: char| char.is_whitespace() || char == ',');
+            is_several || entry == ".*" || entry.starts_with("mcp_") || is_expression(entry)
+        };
+        let said = ("several names, or a rule of another form, which matches nothing", "an action, such as click or browser_click");
+        let entries = section.strings("blocked_actions");
+        let entries = entries.and_then(|entries| without(entries, is_foreign, &section.path_of("blocked_actions"), said));
+        let blocked_actions = entries.map(blocking);
         Self::new(section, Kind::Browser { allowed_actions, blocked_actions })
     }
 
