@@ -1,11 +1,11 @@
 //! Patterns of tool names, for every list of tools in a configuration.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashSet;
-use tollgate_passport::is_invisible;
+use tollgate_passport::{is_expression, is_invisible, known_tools};
 
-use crate::settings::{Section, Spelling, shape};
+use crate::settings::{Section, Spelling, nearest, shape};
 
 /// Names of tools, in which `*` stands for any characters. Names are case-sensitive.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,11 +65,23 @@ pub fn is_foreign(entry: &str) -> bool {
     let is_foreign = |character: char| {
         character.is_whitespace() || character.is_control() || is_invisible(character) || "()[]{}^$|\\?,\"'`;!~#%&<>=".contains(character)
     };
-    let is_expression = entry.starts_with(".*") || entry.contains("_.*");
     let is_server = entry
         .strip_prefix("mcp__")
         .is_some_and(|rest| !rest.contains('*') && rest.split_once("__").is_none_or(|(_, tool)| tool.is_empty()));
-    entry.is_empty() || entry.contains(is_foreign) || is_expression || is_server
+    entry.is_empty() || entry == ".*" || entry.contains(is_foreign) || is_expression(entry) || is_server
+}
+
+/// Returns remarks on the entries of a list of tools that differ a little from tools that are known: names are compared as they are.
+pub fn unknown_names<'e>(key: &str, entries: impl IntoIterator<Item = &'e String>) -> impl Iterator<Item = String> {
+    let known: BTreeSet<&str> = known_tools().filter(|tool| !tool.contains('*')).collect();
+    entries.into_iter().filter(|entry| !entry.contains('*')).filter_map(move |entry| {
+        let cased: Vec<_> = known.iter().copied().filter(|tool| tool.eq_ignore_ascii_case(entry) && tool != entry).collect();
+        if !cased.is_empty() {
+            return Some(format!("{key}: {entry} does not match {}, which hosts know too", cased.join(", ")));
+        }
+        let meant = nearest(entry, known.iter().copied()).filter(|_| !known.contains(entry.as_str()))?;
+        Some(format!("{key}: no tool that is known here is called {entry}; did you mean {meant}?"))
+    })
 }
 
 /// Returns whether a name can match both patterns. Between stars there is room for the pieces of both, so that only the ends can differ.

@@ -9,13 +9,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tollgate_passport::known_tools;
 
 use super::{GuardrailDecision, GuardrailProvider, GuardrailRequest, ProviderDescriptor, ProviderSettings, Step};
 use crate::decide::controls::Controls;
 use crate::decide::ruling::GuardrailReason;
-use crate::decide::tools::{ToolPatterns, read_tools};
-use crate::settings::{Section, nearest};
+use crate::decide::tools::{ToolPatterns, read_tools, unknown_names};
+use crate::settings::Section;
 
 /// The provider's descriptor for configuration: `config: {allowed_tools: […] | null, denied_tools: […] | null}`.
 pub(super) const DESCRIPTOR: ProviderDescriptor = ProviderDescriptor {
@@ -36,19 +35,6 @@ impl AllowlistSettings {
         let set = |key| read_tools(config, key).map(|tools| tools.into_iter().collect());
         Self { allowed_tools: set("allowed_tools"), denied_tools: set("denied_tools").unwrap_or_default() }
     }
-
-    /// Returns remarks on denied tools that differ a little from tools that are known: names are compared as they are.
-    fn unknown_names(&self) -> impl Iterator<Item = String> {
-        let known: BTreeSet<&str> = known_tools().filter(|tool| !tool.contains('*')).collect();
-        self.denied_tools.iter().filter(|entry| !entry.contains('*')).filter_map(move |entry| {
-            let cased: Vec<_> = known.iter().copied().filter(|tool| tool.eq_ignore_ascii_case(entry) && tool != entry).collect();
-            if !cased.is_empty() {
-                return Some(format!("denied_tools: {entry} does not deny {}, which hosts know too", cased.join(", ")));
-            }
-            let meant = nearest(entry, known.iter().copied()).filter(|_| !known.contains(entry.as_str()))?;
-            Some(format!("denied_tools: no tool that is known here is called {entry}; did you mean {meant}?"))
-        })
-    }
 }
 
 impl ProviderSettings for AllowlistSettings {
@@ -56,8 +42,9 @@ impl ProviderSettings for AllowlistSettings {
         json!(self)
     }
 
-    fn denied_tools(&self) -> Box<dyn Iterator<Item = &String> + '_> {
-        Box::new(self.denied_tools.iter())
+    fn listed_tools(&self) -> Vec<(&'static str, &BTreeSet<String>)> {
+        let allowed = self.allowed_tools.as_ref().map(|tools| ("allowed_tools", tools));
+        allowed.into_iter().chain([("denied_tools", &self.denied_tools)]).collect()
     }
 
     fn remarks(&self) -> Vec<String> {
@@ -66,7 +53,7 @@ impl ProviderSettings for AllowlistSettings {
             |entry: &String| format!("allowed_tools: {entry} allows tools that do not exist yet, such as those that a server adds");
         let open = (self.allowed_tools.is_none() && self.denied_tools.is_empty())
             .then(|| "denied_tools: neither this list nor allowed_tools has an entry, so that the allowlist allows every tool".to_owned());
-        patterns.map(remark).chain(open).chain(self.unknown_names()).collect()
+        patterns.map(remark).chain(open).chain(unknown_names("denied_tools", &self.denied_tools)).collect()
     }
 
     fn build(&self, _controls: &Arc<Controls>) -> Box<dyn GuardrailProvider> {

@@ -1,5 +1,6 @@
 //! Descriptors of guardrail providers: the names of a provider, how its configuration is read, and what was read.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
@@ -58,9 +59,9 @@ pub trait ProviderSettings: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// Returns the patterns of the tools that the provider denies by name.
-    fn denied_tools(&self) -> Box<dyn Iterator<Item = &String> + '_> {
-        Box::new(std::iter::empty())
+    /// Returns the lists of tools by which the provider decides: their keys, and the patterns in them.
+    fn listed_tools(&self) -> Vec<(&'static str, &BTreeSet<String>)> {
+        Vec::new()
     }
 
     /// Returns what the author of the settings should know about them, as sentences that begin with a key.

@@ -322,6 +322,10 @@ fn read_settings(section: &Section<'_>) -> RepetitionSettings {
 /// Reads the nested form, with the defaults that it has in Hermes: warnings only, unless hard stops are switched on.
 fn read_nested(section: &Section<'_>, flat: RepetitionSettings) -> RepetitionSettings {
     let (warn, stop) = (section.section("warn_after"), section.section("hard_stop_after"));
+    if section.is_written("hard_stop_after") && !section.is_written("hard_stop_enabled") {
+        let found = "numbers of stops that never come, because `hard_stop_enabled` is false where it is left out";
+        section.fault("hard_stop_after", found, "write `hard_stop_enabled: true` beside it, or false if only warnings are meant");
+    }
     let settings = RepetitionSettings {
         exact_failure_warn_after: warn.u32_or("exact_failure", 2),
         exact_failure_block_after: stop.u32_or("exact_failure", 5),

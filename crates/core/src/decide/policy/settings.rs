@@ -11,7 +11,7 @@ use crate::decide::controls::Controls;
 use crate::decide::guardrail::{ConfiguredProvider, GuardrailChain, HttpSettings, NamedFile};
 use crate::decide::loops::LoopSettings;
 use crate::decide::safety::{ConfiguredDetector, ResponseSettings};
-use crate::decide::tools::{have_common_names, read_tools};
+use crate::decide::tools::{have_common_names, read_tools, unknown_names};
 use crate::settings::{self, Collector, Fault, Faults, Section, find};
 use tollgate_passport::{Passport, Terms};
 
@@ -74,6 +74,11 @@ impl LimitSettings {
     /// Reads the section `limits`.
     fn read(section: &Section<'_>) -> Self {
         let at_least = |key: &'static str, least: u32| section.between(key, least, u32::MAX) as usize;
+        let [turn, thread] = ["turn_idle_seconds_max", "thread_idle_seconds_max"];
+        if section.is_written(turn) && section.positive(turn) > section.positive(thread) {
+            let found = "a longer time than `thread_idle_seconds_max`, after which the whole thread starts from nothing";
+            section.fault(turn, found, "write no more seconds than that, or leave it out");
+        }
         Self {
             event_bytes_max: section.positive("event_bytes_max") as usize,
             verdict_bytes_max: at_least("verdict_bytes_max", VERDICT_BYTES_MIN),
@@ -165,7 +170,16 @@ impl PolicySettings {
 
     /// Returns what the author of the settings should know about them, as sentences for people.
     pub fn remarks(&self) -> impl Iterator<Item = String> {
-        self.providers().flat_map(|provider| provider.settings.remarks())
+        let about_tools = |provider: &ConfiguredProvider| unknown_names("tools", provider.tools.iter().flatten()).collect::<Vec<_>>();
+        let remarks = self.providers().flat_map(move |provider| provider.settings.remarks().into_iter().chain(about_tools(provider)));
+        remarks.chain(self.unasked())
+    }
+
+    /// Returns a remark if there are tools that no provider is asked about.
+    fn unasked(&self) -> Option<String> {
+        let is_narrow = |provider: &ConfiguredProvider| provider.tools.as_ref().is_some_and(|tools| tools.iter().all(|tool| tool != "*"));
+        let is_open = self.guardrails.is_some() && self.providers().all(is_narrow);
+        is_open.then(|| "tools: no provider is asked about a tool that this list does not match, so that such a tool is allowed".to_owned())
     }
 
     /// Returns the terms of the first provider that examines passports.
@@ -256,14 +270,13 @@ fn read_provider(entry: &Section<'_>, guardrails: &Section<'_>, registry: &Regis
         return None;
     };
     let settings = (provider.read)(&config, guardrails);
-    let is_asked = |denied: &String| tools.as_ref().is_none_or(|tools| tools.iter().any(|tools| have_common_names(tools, denied)));
-    if let Some(denied) = settings.denied_tools().find(|denied| !is_asked(denied)) {
-        let found = format!("{denied}, which this provider is never asked about: no name matches its `tools` too");
-        config.fault(
-            "denied_tools",
-            found,
-            "leave `tools` out, which asks about every tool, or write the tool in a provider that is asked about it",
-        );
+    let is_asked = |listed: &String| tools.as_ref().is_none_or(|tools| tools.iter().any(|tools| have_common_names(tools, listed)));
+    for (key, listed) in settings.listed_tools() {
+        if let Some(listed) = listed.iter().find(|listed| !is_asked(listed)) {
+            let found = format!("{listed}, which this provider is never asked about: no name matches its `tools` too");
+            let fix = "leave `tools` out, which asks about every tool, or write the tool in a provider that is asked about it";
+            config.fault(key, found, fix);
+        }
     }
     entry.refuse_keys_of("config", &config);
     Some(ConfiguredProvider { name: provider.name, tools, settings })

@@ -4,23 +4,32 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::Dialect;
 use crate::decide::guardrail::{GuardrailDecision, ProviderError};
 use crate::decide::ruling::{Evidence, GuardrailReason};
 use tollgate_json::digest::Digest;
+use tollgate_json::{DEPTH_MAX, Parser, Shape, Value};
 
 /// The longest code and policy id that an answer may contain, in bytes: they become labels and are stored with the call.
 pub(super) const NAME_BYTES_MAX: usize = 128;
 /// How much of a reason's message is stored, in characters. DeerFlow's audit stores as much.
 pub(super) const MESSAGE_CHARS_MAX: usize = 500;
+/// The members of an answer that give reasons for a no.
+const REASONS: [&str; 4] = ["reasons", "reason", "deny", "violations"];
+/// Some servers write it in front of a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// How many reasons of an answer are stored.
 const REASONS_MAX: usize = 8;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 struct Decision {
     allow: bool,
+    /// What some policies give as reasons for a no. A yes has neither.
+    #[serde(default)]
+    deny: serde_json::Value,
+    #[serde(default)]
+    violations: serde_json::Value,
     #[serde(default)]
     reasons: Option<Vec<DecisionReason>>,
     #[serde(default)]
@@ -56,7 +65,7 @@ pub(super) fn read(dialect: Dialect, answer: &[u8]) -> Result<GuardrailDecision,
         Dialect::Tollgate => read_json::<Decision>(answer)?,
         Dialect::Opa => match read_json::<OpaAnswer>(answer)?.result {
             Some(OpaResult::Decision(decision)) => decision,
-            Some(OpaResult::Plain(allow)) => Decision { allow, reasons: None, policy_id: None },
+            Some(OpaResult::Plain(allow)) => Decision { allow, ..Decision::default() },
             None => return Err(ProviderError::Malformed("the policy has no result")),
         },
     };
@@ -66,27 +75,38 @@ pub(super) fn read(dialect: Dialect, answer: &[u8]) -> Result<GuardrailDecision,
 /// Reads an answer that says no; `None` for any other. Its reasons may be texts, objects of any form, or one text: what can be read of them is
 /// told, and what cannot be read changes nothing of the no.
 fn read_no(dialect: Dialect, answer: &[u8]) -> Option<Decision> {
-    let answer: Value = serde_json::from_slice(answer).ok()?;
-    let said = if dialect == Dialect::Opa { answer.get("result")? } else { &answer };
-    if said.get("allow").and_then(Value::as_bool) != Some(false) {
-        return None;
-    }
-    let found = ["reasons", "reason", "deny", "violations"].into_iter().find_map(|key| said.get(key).filter(|value| !value.is_null()));
+    let mut parser = Parser::new();
+    let root = parser.parse(answer.strip_prefix(BYTE_ORDER_MARK).unwrap_or(answer), DEPTH_MAX).ok()?;
+    let is_false = |value: &Value<'_>| value.as_bool() == Some(false);
+    let results: Vec<Value<'_>> = if dialect == Dialect::Opa { under(root, "result") } else { vec![root] };
+    let says_no = |result: &Value<'_>| dialect == Dialect::Opa && is_false(result) || under(*result, "allow").iter().any(is_false);
+    let said = *results.iter().find(|result| says_no(result))?;
+    let found = REASONS.into_iter().find_map(|key| said.get(key).filter(|value| !value.is_null()));
     let reasons = match found {
         None => Vec::new(),
-        Some(Value::Array(items)) => items.iter().map(read_reason).collect(),
+        Some(found) if found.shape() == Shape::Array => found.items().map(read_reason).collect(),
         Some(other) => vec![read_reason(other)],
     };
-    let policy_id = said.get("policy_id").and_then(Value::as_str).filter(|name| is_name(name)).map(str::to_owned);
-    Some(Decision { allow: false, reasons: Some(reasons), policy_id })
+    let policy_id = said.get("policy_id").and_then(text).filter(|name| is_name(name));
+    Some(Decision { reasons: Some(reasons), policy_id, ..Decision::default() })
 }
 
 /// Reads one reason of a no, whatever its form.
-fn read_reason(reason: &Value) -> DecisionReason {
-    let text = |keys: &[&str]| keys.iter().find_map(|key| reason.get(key).and_then(Value::as_str));
-    let code = text(&["code"]).filter(|code| is_name(code)).unwrap_or("oap.denied").to_owned();
-    let message = reason.as_str().or_else(|| text(&["message", "msg", "reason", "description"]));
-    DecisionReason { code, message: message.map(str::to_owned) }
+fn read_reason(reason: Value<'_>) -> DecisionReason {
+    let first = |keys: &[&str]| keys.iter().find_map(|key| reason.get(key).and_then(text));
+    let code = first(&["code"]).filter(|code| is_name(code)).unwrap_or_else(|| "oap.denied".to_owned());
+    let message = text(reason).or_else(|| first(&["message", "msg", "reason", "description"]));
+    DecisionReason { code, message }
+}
+
+/// Returns every value under a name, which may stand several times.
+fn under<'v>(value: Value<'v>, name: &str) -> Vec<Value<'v>> {
+    value.members().filter(|(key, _)| key.is_text(name)).map(|(_, value)| value).collect()
+}
+
+/// Returns the text of a string, with a sign in place of half a character.
+fn text(value: Value<'_>) -> Option<String> {
+    value.as_text().map(|text| String::from_utf8_lossy(&text.into_bytes()).into_owned())
 }
 
 fn is_name(name: &str) -> bool {
@@ -100,7 +120,11 @@ fn read_json<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, ProviderErro
 
 /// Returns the decision with its evidence. Codes and policy ids that are too long are refused, sentences that are too long are cut.
 fn conclude(decision: Decision, evidence: Evidence) -> Result<GuardrailDecision, ProviderError> {
-    let Decision { allow, reasons, policy_id } = decision;
+    let Decision { allow, deny, violations, reasons, policy_id } = decision;
+    let is_nothing = |said: &serde_json::Value| ["null", "false", "[]", "{}", "\"\""].contains(&said.to_string().as_str());
+    if ![deny, violations].iter().all(is_nothing) {
+        return Err(ProviderError::Malformed("it allows, and gives reasons to deny"));
+    }
     let reasons = reasons.unwrap_or_default();
     let mut names = reasons.iter().map(|reason| &reason.code).chain(&policy_id);
     if names.any(|name| !is_name(name)) {
