@@ -2,6 +2,7 @@
 //!
 //! The text of an event stays as it came. Ids that the server adds stand in front of it, so that no number is rounded and no member is lost.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use axum::http::StatusCode;
@@ -11,14 +12,17 @@ use serde_json::value::RawValue;
 use tollgate_core::decide::evaluate::verdict::verdict_id;
 use tollgate_core::event::decode::{Event, EventType, Rejection, decode};
 use tollgate_core::event::record::{Offset, Partition, Record};
-use tollgate_json::Parser;
 use tollgate_json::digest::{Digest, Fingerprint};
+use tollgate_json::{DEPTH_MAX, Parser, Shape, Value};
 
 use crate::refusal::Refusal;
 use crate::tokens::Caller;
 
 /// How many events a request may hold: the calls of a response.
 pub const EVENTS_MAX: usize = 256;
+
+/// The members that the server adds.
+const ADDED: [&str; 4] = ["event_id", "tenant_id", "agent_id", "user_id"];
 
 /// An event that is ready for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +116,7 @@ impl Reading<'_> {
             Refusal::body("value_not_an_object", named(message.to_owned()))
         })?;
         let own = self.added(&ids, place);
-        let value = with_members(text, &own);
+        let value = with_members(&without_nulls(text), &own);
         let record = Record {
             topic: "http",
             partition: Partition(0),
@@ -179,6 +183,23 @@ fn not_json(error: &serde_json::Error) -> Refusal {
     let (line, column) = (error.line(), error.column());
     let message = format!("body: found no JSON at line {line}, column {column}; send an event as a JSON object, or a list of events");
     Refusal::body("value_not_json", message)
+}
+
+/// Returns the text of an object without the ids in it that are null: a null is the same as leaving the id out, and no member may stand twice.
+fn without_nulls(text: &str) -> Cow<'_, str> {
+    let mut parser = Parser::new();
+    let Ok(root) = parser.parse(text.as_bytes(), DEPTH_MAX) else { return text.into() };
+    let is_null = |(key, value): &(Value<'_>, Value<'_>)| value.is_null() && ADDED.iter().any(|name| key.is_text(name));
+    if !root.members().any(|member| is_null(&member)) {
+        return text.into();
+    }
+    let source = |value: Value<'_>| {
+        let source = String::from_utf8_lossy(value.source()).into_owned();
+        if value.shape() == Shape::String { format!("\"{source}\"") } else { source }
+    };
+    let kept = root.members().filter(|member| !is_null(member));
+    let members: Vec<_> = kept.map(|(key, value)| format!("{}:{}", source(key), source(value))).collect();
+    format!("{{{}}}", members.join(",")).into()
 }
 
 /// Returns the text of an object with members in front of its own.
@@ -273,6 +294,16 @@ mod tests {
         assert_eq!(value, CALL.replacen('{', r#"{"event_id":"key","agent_id":"coder","user_id":"ada","#, 1));
         let foreign = CALL.replacen('{', r#"{"user_id":"bob","#, 1);
         assert_eq!(read(&caller, &foreign).unwrap_err().code, "user_not_allowed");
+    }
+
+    #[test]
+    fn an_id_that_is_null_is_left_out() {
+        let nulls = CALL.replacen('{', r#"{"tenant_id":null,"event_id":null,"#, 1);
+        let value = String::from_utf8(read(&Caller::anyone().of_tenant("acme"), &nulls).unwrap().0.remove(0).value).unwrap();
+        assert_eq!(value, CALL.replacen('{', r#"{"event_id":"key","tenant_id":"acme","#, 1));
+        let cloud_event = format!(r#"{{"specversion":"1.0","id":"e","type":"tool_call","subject":"t","source":"s","data":{CALL}}}"#);
+        let refusal = read(&Caller::anyone().of_tenant("acme"), &cloud_event).unwrap_err();
+        assert!(refusal.message.contains("CloudEvent"), "{refusal:?}");
     }
 
     #[test]

@@ -49,6 +49,10 @@ impl Caller {
     /// Returns a [`Refusal`] that names the field, and repeats no value.
     pub fn check(&self, tenant: Option<&str>, agent: Option<&str>) -> Result<(), Refusal> {
         let refused = |code, message: &str| Err(Refusal::new(StatusCode::FORBIDDEN, code, message));
+        if self.tenant.is_some() && tenant.is_none() {
+            let message = "tenant_id: found nothing; name the token's tenant in the `data` of a CloudEvent, which stays as it is";
+            return refused("tenant_not_allowed", message);
+        }
         if self.tenant.is_some() && self.tenant.as_deref() != tenant {
             let message = "tenant_id: found another tenant than this token may speak for; leave tenant_id out, or use that tenant's token";
             return refused("tenant_not_allowed", message);

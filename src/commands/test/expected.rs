@@ -97,6 +97,9 @@ fn check(section: &Section<'_>, fields: &Map<String, Value>, schema: &'static Va
             let words: Vec<_> = words.iter().filter_map(Value::as_str).collect();
             section.fault(name, "another word", format!("write {}", words.join(" or ")));
         }
+        if expected.get(CONTAINS).is_some_and(|part| part == "" || part.as_object().is_some_and(Map::is_empty)) {
+            section.fault(name, "a part that everything contains", "write a text or fields, so that the case can fail");
+        }
         let Some(below) = expected.as_object().filter(|below| !is_contains(below)) else {
             check_elements(section, name, expected, property);
             continue;
