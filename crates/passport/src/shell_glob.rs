@@ -1,19 +1,10 @@
-//! Globs of a shell: which names one of them could match.
+//! Globs of a shell: which names a glob could match.
+
+use bash_commands::globs::{Element, meet};
 
 /// A component of a shell's glob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShellGlob(Vec<Element>);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Element {
-    Char(char),
-    /// `?`.
-    One,
-    /// `*`.
-    Many,
-    /// `[...]`: the ranges that it lists. A negated one, or one with classes, is `One`.
-    Set(Vec<(char, char)>),
-}
 
 impl ShellGlob {
     /// Reads a component. A backslash quotes the character behind it, and a bracket that is not closed is itself. Case is ignored.
@@ -168,46 +159,6 @@ fn read_set(behind: &[char]) -> Option<(Element, &[char])> {
         }
     }
     Some((if is_any { Element::One } else { Element::Set(ranges) }, behind.get(at + 1..)?))
-}
-
-/// Returns whether some text matches both. The pairs of places that can be reached are marked, so time is bounded by the product of the
-/// lengths.
-fn meet(glob: &[Element], pattern: &[Element]) -> bool {
-    // Most pairs differ at one of their ends.
-    let differ = |left: Option<&Element>, right: Option<&Element>| matches!((left, right), (Some(left), Some(right)) if *left != Element::Many && *right != Element::Many && !agree(left, right));
-    if differ(glob.first(), pattern.first()) || differ(glob.last(), pattern.last()) {
-        return false;
-    }
-    let width = pattern.len() + 1;
-    let mut row = vec![false; width];
-    // `row[j]`: whether the ends of both from here on meet.
-    for at in (0..=glob.len()).rev() {
-        let mut next = vec![false; width];
-        std::mem::swap(&mut row, &mut next);
-        for place in (0..=pattern.len()).rev() {
-            let below = |place: usize| next.get(place).copied().unwrap_or(false);
-            let same = |row: &[bool], place: usize| row.get(place).copied().unwrap_or(false);
-            let met = match (glob.get(at), pattern.get(place)) {
-                (None, None) => true,
-                (Some(Element::Many), _) => below(place) || place < pattern.len() && same(&row, place + 1),
-                (_, Some(Element::Many)) => same(&row, place + 1) || at < glob.len() && below(place),
-                (Some(element), Some(other)) => agree(element, other) && below(place + 1),
-                _ => false,
-            };
-            if let Some(cell) = row.get_mut(place) {
-                *cell = met;
-            }
-        }
-    }
-    row.first() == Some(&true)
-}
-
-fn agree(element: &Element, other: &Element) -> bool {
-    match (element, other) {
-        (Element::Char(left), Element::Char(right)) => left == right,
-        (Element::Set(ranges), Element::Char(character)) => ranges.iter().any(|(low, high)| (*low..=*high).contains(character)),
-        _ => true,
-    }
 }
 
 #[cfg(test)]

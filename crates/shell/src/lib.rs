@@ -24,6 +24,7 @@
 //! | `assignments` | the variables that may be set |
 //! | `allow` | the list |
 //! | `deny`, `flags`, `text`, `paths`, `loose` | the patterns |
+//! | [`globs`] | whether two wildcard patterns have a text in common |
 //! | `near` | the entry of the list that a refused command comes nearest to |
 //! | `finding` | the objections, with their messages |
 //! | `advice` | what the author of a list should know about its entries |
@@ -48,6 +49,7 @@ mod finding;
 mod flags;
 mod folders;
 mod found;
+pub mod globs;
 pub mod grammar;
 mod loose;
 mod names;

@@ -1,5 +1,7 @@
 //! Patterns that are paths, compared with paths and with globs that may find them.
 
+use crate::globs::{Element, meet};
+
 /// The longest glob that is compared, in bytes. A longer one counts as finding everything.
 const GLOB_BYTES_MAX: usize = 4096;
 
@@ -39,64 +41,27 @@ pub fn may_find(glob: &str, pattern: &str) -> bool {
     let found: Vec<&str> = glob.split('/').filter(|component| !component.is_empty()).collect();
     let is_at = |from: usize| {
         let rest = found.get(from..).unwrap_or_default();
-        rest.len() >= wanted.len() && wanted.iter().zip(rest).all(|(wanted, found)| overlap(wanted.as_bytes(), found.as_bytes()))
+        rest.len() >= wanted.len() && wanted.iter().zip(rest).all(|(wanted, found)| meet(&elements(wanted), &elements(found)))
     };
     let is_fixed = pattern.starts_with('/') && glob.starts_with('/');
     if is_fixed { is_at(0) } else { (0..found.len()).any(is_at) }
 }
 
-/// Returns whether two wildcard patterns have a text in common. A set in brackets counts as any character.
-fn overlap(one: &[u8], other: &[u8]) -> bool {
-    let mut reached = vec![false; other.len() + 1];
-    let stars = |places: &mut [bool], row_is_star: bool, before: &[bool]| {
-        for at in 0..places.len() {
-            // A star stands for nothing, or for one character more.
-            let by_other = at > 0 && other.get(at - 1) == Some(&b'*') && places.get(at - 1) == Some(&true);
-            let by_one = row_is_star && (before.get(at) == Some(&true) || (at > 0 && places.get(at - 1) == Some(&true)));
-            if let Some(place) = places.get_mut(at) {
-                *place |= by_other || by_one;
-            }
-        }
-    };
-    if let Some(first) = reached.first_mut() {
-        *first = true;
+/// Reads a component. A set in brackets counts as any character.
+fn elements(component: &str) -> Vec<Element> {
+    let characters: Vec<char> = component.chars().collect();
+    let (mut elements, mut rest) = (Vec::new(), characters.as_slice());
+    while let [first, behind @ ..] = rest {
+        // A bracket at the beginning of a set is a character of the set.
+        let end = behind.iter().skip(1).position(|character| *first == '[' && *character == ']');
+        rest = behind.get(end.map_or(0, |end| end + 2)..).unwrap_or_default();
+        elements.push(match first {
+            '*' => Element::Many,
+            '?' | '[' => Element::One,
+            character => Element::Char(*character),
+        });
     }
-    stars(&mut reached, false, &[]);
-    let mut at = 0;
-    while let Some(byte) = one.get(at) {
-        let width = set_width(one, at);
-        let mut next = vec![false; other.len() + 1];
-        let mut column = 0;
-        while let Some(char) = other.get(column) {
-            let end = column + set_width(other, column);
-            let matches = *byte != b'*' && (*char == b'*' || is_any(*byte) || is_any(*char) || byte == char);
-            if matches && reached.get(column) == Some(&true) {
-                // The other's star takes the character and stays.
-                let to = if *char == b'*' { column } else { end };
-                if let Some(place) = next.get_mut(to) {
-                    *place = true;
-                }
-            }
-            column = end;
-        }
-        stars(&mut next, *byte == b'*', &reached);
-        reached = next;
-        at += width;
-    }
-    reached.last() == Some(&true)
-}
-
-fn is_any(byte: u8) -> bool {
-    byte == b'?' || byte == b'['
-}
-
-/// Returns how many bytes the element here has: a set in brackets, or one byte.
-fn set_width(text: &[u8], at: usize) -> usize {
-    let rest = text.get(at..).unwrap_or_default();
-    match rest.first() {
-        Some(b'[') => rest.iter().skip(2).position(|byte| *byte == b']').map_or(1, |end| end + 3),
-        _ => 1,
-    }
+    elements
 }
 
 #[cfg(test)]
@@ -129,6 +94,9 @@ mod tests {
             ("x/*.py", ".env", false),
             (".e*", ".env*", true),
             ("*.md", "docs/*.md", false),
+            ("/srv/m?ller", "/srv/müller", true),
+            ("/srv/m[uü]ller", "/srv/m??ller", false),
+            ("/srv/[]x]", "/srv/y", true),
         ] {
             assert_eq!(may_find(glob, pattern), expected, "{glob} {pattern}");
         }
