@@ -12,6 +12,7 @@ use tollgate_worker::health::Health;
 use tollgate_worker::logging::start_logging;
 use tollgate_worker::metrics::Metrics;
 
+use crate::commands::shared::interrupt::watch_signals;
 use crate::commands::shared::{UsageError, process};
 
 #[derive(Debug, Args)]
@@ -40,7 +41,7 @@ pub(super) fn execute(args: &ServeArgs, mut settings: Settings) -> anyhow::Resul
 
 async fn work(settings: Settings, stop: Stop) -> anyhow::Result<ExitCode> {
     let (metrics, health) = (Metrics::new()?, Arc::new(Health::default()));
-    process::watch_signals(&health, &stop)?;
+    watch_signals(&health, &stop)?;
     process::start_admin(settings.admin.as_ref(), &metrics, &health, &stop).await?;
     process::start_server(&settings, (&metrics, &health), (&stop, &stop)).await?.await??;
     tracing::info!("stopped");

@@ -33,6 +33,7 @@ use tollgate_worker::threads::MustRun;
 use tollgate_worker::traces::Export;
 
 use crate::commands::shared::console::Console;
+use crate::commands::shared::interrupt::watch_signals;
 use crate::commands::shared::sample::{Play, Script};
 use crate::commands::shared::{Screen, UsageError, process};
 use broker::EmbeddedBroker;
@@ -159,7 +160,7 @@ struct Dev {
 impl Dev {
     async fn work(self, settings: Settings, health: Arc<Health>, (first, stop): (Stop, Stop)) -> anyhow::Result<ExitCode> {
         let metrics = Metrics::new()?;
-        process::watch_signals(&health, &first)?;
+        watch_signals(&health, &first)?;
         let admin_url = serve_admin(&settings, &metrics, &health, &stop).await?;
         let (kafka, needs) = (Arc::new(settings.kafka.clone()), Needs::of_run(&settings));
         let Some(topics) = self.topics(&kafka, &needs, settings.policy.limits.thread_bytes_max, &health, &first).await? else {

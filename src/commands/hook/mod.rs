@@ -7,6 +7,7 @@
 mod settings;
 
 use std::io::{Read as _, Write as _};
+use std::mem::ManuallyDrop;
 use std::panic::catch_unwind;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -19,7 +20,7 @@ use serde_json::Value;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
-use crate::commands::shared::interrupt::ending_signal;
+use crate::commands::shared::interrupt::Signals;
 use crate::commands::shared::server::Server;
 
 /// The exit code that stops a call at every host.
@@ -95,33 +96,44 @@ impl Failure {
     }
 }
 
-/// Returns the server's answer to the request on stdin. A thread does the work, so that neither an open stdin nor a panic outlasts the deadline,
-/// and a signal ends the wait: hosts take the end by a signal for no objection.
+/// Returns the server's answer to the request on stdin, within the deadline. A signal ends the wait: hosts take the end by a signal for no
+/// objection.
 fn answer(args: &HookArgs) -> Result<Vec<u8>, Failure> {
     let deadline = Instant::now() + Duration::from_millis(args.timeout.into());
-    let host = args.host.clone().context("--host: is missing; name the host that starts this command").map_err(Failure::blocks)?;
     let runtime = Builder::new_current_thread().enable_all().build().context("no runtime").map_err(Failure::blocks)?;
-    let (sender, answer) = oneshot::channel();
-    let (server, event, timeout) = (args.server.clone(), args.event.clone(), args.timeout);
-    let work = move || {
-        let answer = read_request().map_err(Failure::blocks).and_then(|request| {
-            let follows = without_answer(&host, event.as_deref(), &request);
-            let path = event.map_or_else(|| host.clone(), |event| format!("{host}/{event}"));
-            ask(&server, &path, request, (deadline, timeout)).map_err(|error| Failure { error, follows })
-        });
-        // The command may have ended meanwhile.
-        let _ended = sender.send(answer);
-    };
-    let signalled = ending_signal(&runtime).context("no signals").map_err(Failure::blocks)?;
-    std::thread::Builder::new().spawn(work).context("no thread").map_err(Failure::blocks)?;
-    let left = deadline.saturating_duration_since(Instant::now()) + GRACE;
+    // The end of the runtime would wait for a look-up of the server's name that hangs.
+    let runtime = ManuallyDrop::new(runtime);
     runtime.block_on(async {
+        let mut signals = Signals::catch_with_hang_up().context("no signals").map_err(Failure::blocks)?;
+        let left = deadline.saturating_duration_since(Instant::now()) + GRACE;
         tokio::select! {
-            answer = answer => answer.unwrap_or_else(|_gone| Err(Failure::blocks(anyhow!(GIVEN_UP)))),
-            () = signalled => Err(Failure::blocks(anyhow!("a signal ended the command"))),
-            () = tokio::time::sleep(left) => Err(Failure::blocks(anyhow!("{timeout} ms have passed; see --timeout"))),
+            answer = ask(args, deadline) => answer,
+            _ = signals.next() => Err(Failure::blocks(anyhow!("a signal ended the command"))),
+            () = tokio::time::sleep(left) => Err(Failure::blocks(anyhow!("{} ms have passed; see --timeout", args.timeout))),
         }
     })
+}
+
+/// Posts the request on stdin and returns the answer, which is a JSON object. A thread reads stdin and the files of the server, so that
+/// neither outlasts the deadline.
+async fn ask(args: &HookArgs, deadline: Instant) -> Result<Vec<u8>, Failure> {
+    let host = args.host.clone().context("--host: is missing; name the host that starts this command").map_err(Failure::blocks)?;
+    let (server, event) = (args.server.clone(), args.event.clone());
+    let (sender, read) = oneshot::channel();
+    let work = move || {
+        let read = read_request().map_err(Failure::blocks).and_then(|request| {
+            let follows = without_answer(&host, event.as_deref(), &request);
+            let path = event.map_or_else(|| host.clone(), |event| format!("{host}/{event}"));
+            let poster = server.poster(&format!("/v1/hooks/{path}"), deadline.saturating_duration_since(Instant::now()));
+            Ok((request, poster.map_err(|error| Failure { error, follows })?, follows))
+        });
+        // The command may have ended meanwhile.
+        let _ended = sender.send(read);
+    };
+    std::thread::Builder::new().spawn(work).context("no thread").map_err(Failure::blocks)?;
+    let (request, poster, follows) = read.await.unwrap_or_else(|_gone| Err(Failure::blocks(anyhow!(GIVEN_UP))))?;
+    let answer = poster.post(request).await.map_err(|fault| args.server.fault(&fault.cause, args.timeout));
+    answer.and_then(|answer| checked(answer, &args.server)).map_err(|error| Failure { error, follows })
 }
 
 /// Returns what follows if a request gets no answer.
@@ -140,11 +152,8 @@ fn without_answer(host: &str, event: Option<&str>, request: &[u8]) -> Follows {
     }
 }
 
-/// Posts the request of a host and returns the answer, which is a JSON object.
-fn ask(server: &Server, path: &str, request: Vec<u8>, (deadline, timeout): (Instant, u32)) -> anyhow::Result<Vec<u8>> {
-    let poster = server.poster(&format!("/v1/hooks/{path}"), deadline.saturating_duration_since(Instant::now()))?;
-    let runtime = Builder::new_current_thread().enable_all().build().context("no runtime for HTTP")?;
-    let answer = runtime.block_on(poster.post(request)).map_err(|fault| server.fault(&fault.cause, timeout))?;
+/// Returns an answer that is a JSON object.
+fn checked(answer: Vec<u8>, server: &Server) -> anyhow::Result<Vec<u8>> {
     match serde_json::from_slice(&answer) {
         Ok(Value::Object(_)) => Ok(answer),
         _ => bail!("{}: the answer is no JSON object; is this a server of Tollgate?", server.url),

@@ -28,7 +28,7 @@ use anyhow::Context as _;
 use clap::Args;
 use tollgate_hosts::mcp::Session;
 
-use crate::commands::shared::interrupt::ending_signal;
+use crate::commands::shared::interrupt::Signals;
 use crate::commands::shared::server::{DEFAULT_URL, Files, Server, read_url};
 use crate::commands::shared::wrong;
 use lines::Lines;
@@ -99,9 +99,10 @@ pub(super) fn execute(args: McpProxyArgs) -> anyhow::Result<ExitCode> {
         move || ends.send(proxy.read_client(Lines::new(std::io::stdin()), input))
     });
     // A signal ends the session as the client does: the call that runs is still reported.
-    let (signalled, ends_by_signal) = (ending_signal(&runtime).context("no signals")?, ends.clone());
+    let mut signals = runtime.block_on(async { Signals::catch_with_hang_up() }).context("no signals")?;
+    let ends_by_signal = ends.clone();
     runtime.spawn(async move {
-        signalled.await;
+        signals.next().await;
         ends_by_signal.send(End::Client)
     });
     std::thread::spawn(move || ends.send(proxy.read_server(frames)));

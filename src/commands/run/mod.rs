@@ -30,6 +30,7 @@ use tollgate_worker::member::Membership;
 use tollgate_worker::metrics::Metrics;
 use tollgate_worker::process::{GrowthWatch, Renewal, RenewedParts, WorkerParts};
 
+use crate::commands::shared::interrupt::watch_signals;
 use crate::commands::shared::{process, read_sample};
 use checks::{Checked, checked, needs};
 use stages::{Decision, Running, start_abuse};
@@ -89,7 +90,7 @@ pub(super) fn execute(args: &RunArgs, settings: Settings) -> anyhow::Result<Exit
 
 async fn work(settings: Settings, args: &RunArgs, (first, stop): (Stop, Stop)) -> anyhow::Result<ExitCode> {
     let (metrics, health) = (Metrics::new()?, Arc::new(Health::default()));
-    process::watch_signals(&health, &first)?;
+    watch_signals(&health, &first)?;
     process::start_admin(settings.admin.as_ref(), &metrics, &health, &stop).await?;
     let served = if args.serve { Some(process::start_server(&settings, (&metrics, &health), (&first, &stop)).await?) } else { None };
     let worked = work_as_members(&settings, args, (metrics, Arc::clone(&health)), &stop).await;

@@ -1,4 +1,4 @@
-//! The signals that end a command before its time: it keeps what it has done, and says in its exit code that it was interrupted.
+//! The signals that end a process. A command that is interrupted keeps what it has done, and says in its exit code that it was interrupted.
 
 use std::future::poll_fn;
 use std::process::ExitCode;
@@ -7,38 +7,86 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::Poll;
 
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use tollgate_recordings::Input;
 use tollgate_worker::Stop;
+use tollgate_worker::health::Health;
+use tollgate_worker::logging::finish_logging;
+use tollgate_worker::threads::MustRun;
 
 use super::process;
 
-/// The exit codes of a process that a signal ended, as shells report them.
-const INTERRUPTED: u8 = 130;
-const TERMINATED: u8 = 143;
+/// The signals that end any process, each with the exit code that shells report of a process that the signal ended.
+const ENDING: [(SignalKind, u8); 2] = [(SignalKind::interrupt(), 130), (SignalKind::terminate(), 143)];
+/// The signal that comes once a terminal is closed.
+const HANG_UP: (SignalKind, u8) = (SignalKind::hangup(), 129);
 
-/// Catches the signals by which hosts, shells and supervisors end a command. Returns the wait for the first of them.
+/// The signals of this process, in the order in which they come.
+pub(crate) struct Signals(Vec<(Signal, u8)>);
+
+impl Signals {
+    /// Catches SIGINT and SIGTERM from now on, on the current runtime.
+    ///
+    /// # Errors
+    /// The system does not allow it.
+    pub(crate) fn catch() -> std::io::Result<Self> {
+        Self::of(ENDING)
+    }
+
+    /// Catches SIGHUP too.
+    ///
+    /// # Errors
+    /// The system does not allow it.
+    pub(crate) fn catch_with_hang_up() -> std::io::Result<Self> {
+        Self::of(ENDING.into_iter().chain([HANG_UP]))
+    }
+
+    fn of(kinds: impl IntoIterator<Item = (SignalKind, u8)>) -> std::io::Result<Self> {
+        kinds.into_iter().map(|(kind, code)| Ok((signal(kind)?, code))).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Waits for the next signal, and returns the exit code that shells report of a process that the signal ended.
+    pub(crate) async fn next(&mut self) -> u8 {
+        poll_fn(|context| {
+            let code = self.0.iter_mut().find_map(|(signal, code)| signal.poll_recv(context).is_ready().then_some(*code));
+            code.map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+
+    /// Gives the sign to stop at the first signal, once `note` has its exit code. The second signal ends the process at once, with the exit
+    /// code of that signal.
+    async fn stop(mut self, stop: Stop, note: impl FnOnce(u8)) {
+        note(self.next().await);
+        stop.give();
+        let code = self.next().await;
+        finish_logging();
+        std::process::exit(code.into());
+    }
+}
+
+/// Has the first SIGINT, SIGTERM or SIGHUP give the sign to stop, and the second signal end the process at once.
 ///
 /// # Errors
 /// The system does not allow it.
-pub(crate) fn ending_signal(runtime: &Runtime) -> std::io::Result<impl Future<Output = ()> + use<>> {
-    let _entered = runtime.enter();
-    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-    let mut signals = kinds.into_iter().map(signal).collect::<Result<Vec<_>, _>>()?;
-    Ok(poll_fn(move |context| {
-        let has_come = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
-        if has_come { Poll::Ready(()) } else { Poll::Pending }
-    }))
+pub(crate) fn watch_signals(health: &Health, stop: &Stop) -> std::io::Result<()> {
+    let (signals, given) = (Signals::catch_with_hang_up()?, stop.clone());
+    MustRun::new("signals", health.threads(), stop).spawn_task(async {
+        fail::fail_point!("signals");
+        signals.stop(given, |_| tracing::info!("stopping: draining and committing; a second signal ends the process at once")).await;
+    });
+    Ok(())
 }
 
 /// The signals that stop a command.
 ///
 /// Until a command watches them, a signal ends the process as it ends any other process. A command therefore watches behind its questions and
-/// before its work: no file that cannot be opened yet and no broker that does not answer holds a signal back.
+/// before its work: no file that cannot be opened yet and no broker that does not answer holds a signal back. A command that `nohup` started
+/// goes on behind a hang-up.
 pub(crate) struct Interrupt {
     pub(crate) stop: Stop,
-    /// The exit code of the first of them.
+    /// The exit code of the first signal; 0 before it.
     code: Arc<AtomicU8>,
     /// It listens for as long as it lives.
     _runtime: Runtime,
@@ -50,25 +98,9 @@ impl Interrupt {
     /// # Errors
     /// The system does not allow it.
     pub(crate) fn watch() -> anyhow::Result<Self> {
-        let runtime = process::runtime()?;
-        let _entered = runtime.enter();
-        let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        let (stop, code) = (Stop::default(), Arc::new(AtomicU8::new(0)));
-        let (given, first) = (stop.clone(), Arc::clone(&code));
-        runtime.spawn(async move {
-            for is_first in [true, false] {
-                let code = tokio::select! {
-                    _ = interrupt.recv() => INTERRUPTED,
-                    _ = terminate.recv() => TERMINATED,
-                };
-                if !is_first {
-                    std::process::exit(i32::from(code));
-                }
-                first.store(code, Ordering::Relaxed);
-                given.give();
-            }
-        });
-        drop(_entered);
+        let (runtime, stop, code) = (process::runtime()?, Stop::default(), Arc::new(AtomicU8::new(0)));
+        let (signals, first) = (runtime.block_on(async { Signals::catch() })?, Arc::clone(&code));
+        runtime.spawn(signals.stop(stop.clone(), move |code| first.store(code, Ordering::Relaxed)));
         Ok(Self { stop, code, _runtime: runtime })
     }
 
@@ -87,7 +119,7 @@ impl Interrupt {
         Some(code)
     }
 
-    /// Returns the exit code of the signal that came first; `None` if none came.
+    /// Returns the exit code of the signal that came first; `None` if no signal came.
     pub(crate) fn exit_code(&self) -> Option<ExitCode> {
         Some(self.code.load(Ordering::Relaxed)).filter(|code| *code > 0).map(ExitCode::from)
     }

@@ -1,4 +1,4 @@
-//! The parts that long-running commands share: logging, signals, the admin endpoint.
+//! The parts that long-running commands share: the admin endpoint, the HTTP server, policy servers, the end of the process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
@@ -9,7 +9,6 @@ use std::time::Duration;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use tollgate_config::settings::{AdminSettings, Settings, SubjectKeys};
@@ -37,31 +36,6 @@ const OTHER_FILES: u64 = 256;
 pub(crate) const REVISION: &str = env!("TOLLGATE_REVISION");
 /// How often to check for the sign to stop.
 const STOP_POLL: Duration = Duration::from_millis(100);
-
-/// Watches signals: the first SIGINT, SIGTERM or SIGHUP gives the sign to stop, the second ends the process at once, with the exit code that
-/// shells report for it.
-pub(crate) fn watch_signals(health: &Health, stop: &Stop) -> anyhow::Result<()> {
-    let [mut interrupt, mut terminate, mut hang_up] =
-        [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
-    let (guard, stop) = (MustRun::new("signals", health.threads(), stop), stop.clone());
-    guard.spawn_task(async move {
-        fail::fail_point!("signals");
-        let mut next = async || {
-            tokio::select! {
-                _ = interrupt.recv() => SignalKind::interrupt(),
-                _ = terminate.recv() => SignalKind::terminate(),
-                _ = hang_up.recv() => SignalKind::hangup(),
-            }
-        };
-        next().await;
-        stop.give();
-        tracing::info!("stopping: draining and committing; a second signal ends the process at once");
-        let second = next().await;
-        finish_logging();
-        std::process::exit(128 + second.as_raw_value());
-    });
-    Ok(())
-}
 
 /// Allows the process as many files as so many connections need, as far as the system lets it. Returns how many connections there may be:
 /// a server that spends its last file on a connection cannot connect to Kafka again.

@@ -10,11 +10,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::unbounded_channel;
 
 use tollgate_config::settings::Settings;
 
+use crate::commands::shared::interrupt::Signals;
 use crate::commands::shared::{Finding, OutputArgs, OutputFormat, Screen, process};
 use tollgate_worker::logging::start_logging;
 
@@ -57,7 +57,7 @@ pub(super) fn execute(args: &TopArgs, mut settings: Settings, screen: Screen) ->
 
 /// Redraws the screen after every interval until `q` or a signal.
 async fn watch(source: &mut Source, args: &TopArgs, screen: Screen, format: OutputFormat) -> anyhow::Result<ExitCode> {
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut signals = Signals::catch()?;
     let (typed, mut keys) = unbounded_channel();
     // Waiting for what comes first begins with a look that knows nothing yet, so that the screen is never empty.
     let fullscreen = Fullscreen::enter()?;
@@ -77,8 +77,7 @@ async fn watch(source: &mut Source, args: &TopArgs, screen: Screen, format: Outp
                 Some(_) => {}
                 None => has_keys = false,
             },
-            _ = interrupt.recv() => return Ok(ExitCode::SUCCESS),
-            _ = terminate.recv() => return Ok(ExitCode::SUCCESS),
+            _ = signals.next() => return Ok(ExitCode::SUCCESS),
         }
     }
 }
