@@ -19,7 +19,7 @@ use tollgate_config::settings::Settings;
 
 use super::requests::{Place, StageView};
 use super::switches::{self, AllSwitches, Switches};
-use crate::commands::control::check_keys_of_workers;
+use crate::commands::shared::controls_topic::check_keys_of_workers;
 use crate::commands::shared::{Finding, Hints, Interrupt, OutputArgs, OutputFormat, UsageError, now_ms, read_duration};
 use crate::commands::shared::{SubjectParser, resolve};
 use tollgate_operations::{Outgoing, Topic, Topics, publish_all};

@@ -11,8 +11,8 @@ use super::alerts::{Alert, field_text};
 use super::explain::{UNKNOWN, because, verdict};
 use super::known::{SubjectReport, controls};
 use super::subject_counts::SubjectCounts;
-use crate::commands::control::check_keys_of_workers;
 use crate::commands::shared::SubjectArgs;
+use crate::commands::shared::controls_topic::check_keys_of_workers;
 use crate::commands::shared::{Column, Hints, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, number, shown, text};
 
 #[derive(Debug, Args)]

@@ -15,8 +15,7 @@ use tollgate_core::decide::controls::{ControlId, HISTORY};
 use tollgate_json::time::parse_timestamp;
 use tollgate_worker::control_feed::host_name;
 
-use super::listing::Listing;
-use super::read::read;
+use crate::commands::shared::controls_topic::{Listing, check_lookup, read};
 use super::table::history_table;
 use crate::commands::shared::{OutputArgs, OutputFormat, Screen, SubjectParser, now_ms, resolve, stamp};
 use tollgate_operations::Place;
@@ -162,7 +161,7 @@ pub(super) fn execute(args: &HistoryArgs, settings: &Settings, screen: Screen) -
     };
     let listing = read(&settings.kafka)?;
     if args.subject.as_ref().is_some_and(|subject| subject.contains(':')) {
-        super::check_lookup(&listing, settings)?;
+        check_lookup(&listing, settings)?;
     }
     let keys = keys.map(|keys| keys.iter().map(|key| format!("subject/{key}")).collect::<Vec<_>>());
     let is_wanted = |shown: &ListedChange| keys.as_ref().is_none_or(|keys| keys.contains(&shown.key));

@@ -7,8 +7,8 @@ use clap::Args;
 
 use tollgate_config::settings::KafkaSettings;
 
-use super::read::read;
 use super::table::table;
+use crate::commands::shared::controls_topic::read;
 use crate::commands::shared::{OutputArgs, OutputFormat, Screen};
 
 #[derive(Debug, Args)]

@@ -2,24 +2,18 @@
 
 mod history;
 mod list;
-mod listing;
 mod passport;
-mod read;
 mod subject;
 mod table;
-mod worker_reports;
 mod write;
 
 use std::process::ExitCode;
 
-use anyhow::anyhow;
 use clap::Subcommand;
 
 use tollgate_config::settings::Settings;
 
-use self::listing::Listing;
 use self::subject::Switch;
-use self::worker_reports::{Purpose, WorkerReports};
 use crate::commands::shared::{Hints, Screen, start_quiet_logging};
 
 #[derive(Debug, Subcommand)]
@@ -39,19 +33,6 @@ pub(super) enum ControlCommand {
     List(list::ListArgs),
     /// Who has switched what, when and why, for one subject or for all
     History(history::HistoryArgs),
-}
-
-/// Refuses to look up an id without every key that a worker has: the id may be suspended under that key.
-///
-/// # Errors
-/// The controls topic cannot be read, or a worker has another key.
-pub(super) fn check_keys_of_workers(settings: &Settings) -> anyhow::Result<()> {
-    check_lookup(&read::read(&settings.kafka)?, settings)
-}
-
-fn check_lookup(listing: &Listing, settings: &Settings) -> anyhow::Result<()> {
-    let checked = WorkerReports::of(listing.reports()).check_keys(&settings.kafka.group_id, settings.subject_keys.iter(), Purpose::LookUp);
-    checked.map_err(|error| anyhow!("{error:#}, or name the subject as KIND/HASH"))
 }
 
 pub(super) fn execute(command: &ControlCommand, settings: Settings, hints: &Hints, screen: Screen) -> anyhow::Result<ExitCode> {

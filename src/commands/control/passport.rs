@@ -14,10 +14,9 @@ use tollgate_core::decide::ids::{NO_ID, is_no_id};
 use tollgate_passport::{Passport, check_schema};
 
 use super::history::{AuditArgs, Change, Signed};
-use super::read::read_in_time;
-use super::worker_reports::{WaitArgs, Written};
 use super::write::{follow_up, put, write};
 use crate::commands::shared::Hints;
+use crate::commands::shared::controls_topic::{WaitArgs, Written, read_in_time};
 use crate::commands::shared::passport::{denies_every_call, fault_lines};
 
 #[derive(Debug, Subcommand)]

@@ -14,10 +14,8 @@ use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_json::digest::Digest;
 
 use super::history::{AuditArgs, Change};
-use super::listing::Listing;
-use super::read::read_in_time;
-use super::worker_reports::{Purpose, WaitArgs, WorkerReports, Written};
 use super::write::{follow_up, put, write};
+use crate::commands::shared::controls_topic::{Listing, Purpose, WaitArgs, WorkerReports, Written, read_in_time};
 use crate::commands::shared::{Hints, fault_of_id, now_ms, read_id, read_until, stamp};
 
 /// Who is meant.

@@ -9,7 +9,7 @@ use tollgate_config::topics::TopicRole;
 use tollgate_core::decide::controls::ControlId;
 
 use super::history::{Change, noted};
-use super::listing::{Listing, compact};
+use crate::commands::shared::controls_topic::{Listing, compact};
 use tollgate_operations::{Outgoing, Place, Topics, publish};
 
 /// Writes a record, removes the same control from other partitions, and notes the change. `listing` is what the topic held before. Returns the

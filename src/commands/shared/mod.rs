@@ -9,7 +9,7 @@
 //! | `passport` | how a call is decided under a passport |
 //! | `scrape` | the metrics of a worker |
 //! | `suites` | the runner of test files |
-//! | `controls_file` | controls from a file |
+//! | `controls_file`, `controls_topic` | controls from a file, and from their topic |
 //! | `process`, `ready`, `hints` | a worker's process, whether it is ready, what to do next |
 //! | `server` | the server of Tollgate that a command asks |
 //! | `subject` | who is meant: a user, tenant, agent or thread |
@@ -25,6 +25,7 @@ use tollgate_core::decide::shadow::Sample;
 use tollgate_worker::logging::start_logging;
 
 pub(super) mod common;
+pub(super) mod controls_topic;
 pub(super) mod console;
 pub(super) mod controls_file;
 pub(super) mod flips;

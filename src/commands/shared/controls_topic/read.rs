@@ -19,7 +19,7 @@ const READ_TIME_MAX: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// The topic cannot be read, or not in that time.
-pub(super) fn read_in_time(kafka: &KafkaSettings) -> anyhow::Result<Listing> {
+pub(crate) fn read_in_time(kafka: &KafkaSettings) -> anyhow::Result<Listing> {
     let kafka = kafka.clone();
     within(READ_TIME_MAX, move || read(&kafka))?.unwrap_or_else(|| {
         Err(anyhow!("the controls topic (kafka.topics.controls) could not be read within {} s", READ_TIME_MAX.as_secs()))
@@ -34,7 +34,7 @@ fn within<T: Send + 'static>(time_max: Duration, question: impl FnOnce() -> T + 
 }
 
 /// Reads the whole topic into a listing.
-pub(super) fn read(kafka: &KafkaSettings) -> anyhow::Result<Listing> {
+pub(crate) fn read(kafka: &KafkaSettings) -> anyhow::Result<Listing> {
     let topics = Topics::new(kafka)?;
     let topic = topics.find(TopicRole::Controls)?;
     ensure!(topic.partitions > 0, "topic {} has no partitions", topic.name);
@@ -55,7 +55,7 @@ pub(super) fn read(kafka: &KafkaSettings) -> anyhow::Result<Listing> {
 }
 
 /// Takes the notes that stand behind what a listing has taken, of transactions that are not committed too.
-pub(super) fn read_notes(topics: &Topics<'_>, topic: Topic<'_>, listing: &mut Listing) -> anyhow::Result<()> {
+pub(crate) fn read_notes(topics: &Topics<'_>, topic: Topic<'_>, listing: &mut Listing) -> anyhow::Result<()> {
     for partition in topic.all()? {
         let (begin, end) = topics.ends(topic, partition)?;
         listing.set_end(partition, end);

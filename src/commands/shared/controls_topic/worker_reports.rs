@@ -15,9 +15,9 @@ use tollgate_core::event::record::Partition;
 use tollgate_json::time::parse_timestamp;
 use tollgate_worker::control_feed::WorkerReport;
 
+use super::super::read_duration;
 use super::listing::Listing;
 use super::read::read_notes;
-use crate::commands::shared::read_duration;
 use tollgate_operations::Place;
 use tollgate_operations::Topics;
 
@@ -26,11 +26,11 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The report of each event partition's worker, by group and partition. If two workers name a partition, the later report counts: so the
 /// report of a worker that was killed goes as soon as other workers have its partitions.
-pub(super) struct WorkerReports(BTreeMap<(String, i32), WorkerReport>);
+pub(crate) struct WorkerReports(BTreeMap<(String, i32), WorkerReport>);
 
 impl WorkerReports {
     /// Returns the last report of each partition.
-    pub(super) fn of(reports: impl IntoIterator<Item = WorkerReport>) -> Self {
+    pub(crate) fn of(reports: impl IntoIterator<Item = WorkerReport>) -> Self {
         let mut reports: Vec<_> = reports.into_iter().collect();
         reports.sort_by_key(|report| parse_timestamp(&report.at));
         let named =
@@ -43,7 +43,7 @@ impl WorkerReports {
     ///
     /// # Errors
     /// The keys differ.
-    pub(super) fn check_keys<'k>(&self, group: &str, keys: impl IntoIterator<Item = &'k str>, purpose: Purpose) -> anyhow::Result<()> {
+    pub(crate) fn check_keys<'k>(&self, group: &str, keys: impl IntoIterator<Item = &'k str>, purpose: Purpose) -> anyhow::Result<()> {
         let own: Vec<_> = keys.into_iter().filter_map(|key| SubjectHasher::new(Some(key)).fingerprint()).collect();
         let fits = |theirs: &[String]| match purpose {
             _ if own.is_empty() || theirs.is_empty() => own.is_empty() && theirs.is_empty(),
@@ -128,7 +128,7 @@ impl WorkerReports {
 
 /// What a command needs its subject keys for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// It writes under its first key, which each worker needs among its own.
     Write,
     /// It looks for what is written, and needs every key that a worker has.
@@ -137,7 +137,7 @@ pub(super) enum Purpose {
 
 /// What was written, and is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Written {
+pub(crate) enum Written {
     /// What restricts counts before it is committed.
     Restriction,
     /// What permits counts when it is committed.
@@ -156,7 +156,7 @@ pub(crate) struct WaitArgs {
 
 impl WaitArgs {
     /// Returns whether the command waits.
-    pub(super) fn is_asked(self) -> bool {
+    pub(crate) fn is_asked(self) -> bool {
         self.wait.is_some()
     }
 
@@ -165,7 +165,7 @@ impl WaitArgs {
     ///
     /// # Errors
     /// The topics cannot be read, or an open transaction holds back what permits.
-    pub(super) fn await_applied(
+    pub(crate) fn await_applied(
         self,
         kafka: &KafkaSettings,
         (places, started): (&[Place], Instant),

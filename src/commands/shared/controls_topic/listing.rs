@@ -8,7 +8,7 @@ use tollgate_worker::control_feed::WorkerReport;
 
 /// The last record of each key. It is fed every record, partition by partition from the beginning.
 #[derive(Debug, Default)]
-pub(super) struct Listing {
+pub(crate) struct Listing {
     controls: BTreeMap<Key, (Offset, LastRecord)>,
     /// What workers and commands have noted, by key.
     notes: BTreeMap<String, Vec<u8>>,
@@ -34,7 +34,7 @@ enum LastRecord {
 
 impl Listing {
     /// Takes one record of the topic.
-    pub(super) fn take(&mut self, partition: Partition, offset: Offset, key: Option<&[u8]>, value: Option<&[u8]>) {
+    pub(crate) fn take(&mut self, partition: Partition, offset: Offset, key: Option<&[u8]>, value: Option<&[u8]>) {
         let place = (key.unwrap_or_default().to_vec(), partition);
         self.next.insert(partition, offset.next());
         match (decode(key, value), value) {
@@ -47,7 +47,7 @@ impl Listing {
     }
 
     /// Takes a record if it is a note.
-    pub(super) fn take_note(&mut self, partition: Partition, offset: i64, key: Option<&[u8]>, value: Option<&[u8]>) {
+    pub(crate) fn take_note(&mut self, partition: Partition, offset: i64, key: Option<&[u8]>, value: Option<&[u8]>) {
         self.next.insert(partition, Offset(offset).next());
         match (ControlId::read(key), value) {
             (Ok(ControlId::Note(key)), Some(value)) => _ = self.notes.insert(key, value.to_vec()),
@@ -57,50 +57,50 @@ impl Listing {
     }
 
     /// Returns the offset of a partition behind what was taken.
-    pub(super) fn next(&self, partition: Partition) -> Offset {
+    pub(crate) fn next(&self, partition: Partition) -> Offset {
         self.next.get(&partition).copied().unwrap_or_default()
     }
 
     /// Sets where a partition ends.
-    pub(super) fn set_end(&mut self, partition: Partition, end: Offset) {
+    pub(crate) fn set_end(&mut self, partition: Partition, end: Offset) {
         self.ends.insert(partition, end);
     }
 
     /// Returns how many partitions the topic has.
-    pub(super) fn partitions_total(&self) -> usize {
+    pub(crate) fn partitions_total(&self) -> usize {
         self.ends.len()
     }
 
     /// Sets whether an open transaction hides records.
-    pub(super) fn set_partial(&mut self, is_partial: bool) {
+    pub(crate) fn set_partial(&mut self, is_partial: bool) {
         self.is_partial = is_partial;
     }
 
     /// Returns whether an open transaction hides records: more may be in force than can be seen.
-    pub(super) fn is_partial(&self) -> bool {
+    pub(crate) fn is_partial(&self) -> bool {
         self.is_partial
     }
 
     /// Returns the note under a key.
-    pub(super) fn note(&self, key: &str) -> Option<&[u8]> {
+    pub(crate) fn note(&self, key: &str) -> Option<&[u8]> {
         self.notes.get(key).map(Vec::as_slice)
     }
 
     /// Returns the notes whose keys begin so, each with its key.
-    pub(super) fn notes(&self, prefix: &str) -> impl Iterator<Item = (&str, &[u8])> {
+    pub(crate) fn notes(&self, prefix: &str) -> impl Iterator<Item = (&str, &[u8])> {
         self.notes.iter().filter(move |(key, _)| key.starts_with(prefix)).map(|(key, value)| (key.as_str(), value.as_slice()))
     }
 
     /// Returns what the workers say of themselves. A report of records that the topic does not have is about another topic: it came with a copy of
     /// that topic, or the topic was made anew.
-    pub(super) fn reports(&self) -> impl Iterator<Item = WorkerReport> {
+    pub(crate) fn reports(&self) -> impl Iterator<Item = WorkerReport> {
         let end = |partition: i32| self.ends.get(&Partition(partition)).map_or(0, |end| end.0);
         let is_of_topic = move |report: &WorkerReport| (0..).zip(&report.read).all(|(partition, read)| *read <= end(partition));
         self.notes("worker/").filter_map(|(_, value)| serde_json::from_slice(value).ok()).filter(is_of_topic)
     }
 
     /// Returns the controls in force that can be read, each with its place and its value.
-    pub(super) fn in_force(&self) -> impl Iterator<Item = (ControlId, (Partition, Offset), &[u8])> {
+    pub(crate) fn in_force(&self) -> impl Iterator<Item = (ControlId, (Partition, Offset), &[u8])> {
         self.controls.iter().filter_map(|((key, partition), (offset, last))| {
             let LastRecord::Control(value) = last else { return None };
             Some((ControlId::read(Some(key)).ok()?, (*partition, *offset), value.as_slice()))
@@ -108,17 +108,17 @@ impl Listing {
     }
 
     /// Returns whether a control is in force, by a record that can be read or by one that cannot.
-    pub(super) fn is_in_force(&self, id: &ControlId) -> bool {
+    pub(crate) fn is_in_force(&self, id: &ControlId) -> bool {
         self.last(id).next().is_some()
     }
 
     /// Returns whether the record of a control cannot be read.
-    pub(super) fn is_refused(&self, id: &ControlId) -> bool {
+    pub(crate) fn is_refused(&self, id: &ControlId) -> bool {
         self.last(id).any(|last| matches!(last, LastRecord::Refused(_)))
     }
 
     /// Returns the partitions on which a control stands.
-    pub(super) fn partitions(&self, id: &ControlId) -> impl Iterator<Item = Partition> {
+    pub(crate) fn partitions(&self, id: &ControlId) -> impl Iterator<Item = Partition> {
         self.of(id).map(|(partition, _)| partition)
     }
 
@@ -132,13 +132,13 @@ impl Listing {
     }
 
     /// Returns how many controls are in force that can be read, and how many records were refused.
-    pub(super) fn counts(&self) -> (usize, usize) {
+    pub(crate) fn counts(&self) -> (usize, usize) {
         let refused = self.controls.values().filter(|(_, last)| matches!(last, LastRecord::Refused(_))).count();
         (self.controls.len() - refused, refused)
     }
 
     /// Returns everything as lines of JSON, in the order of keys.
-    pub(super) fn lines(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         self.controls.iter().map(|((key, partition), (offset, last))| {
             let (key, place) = (key_as_json(key), format!(r#""partition":{partition},"offset":{offset}"#));
             let rejection = match last {
@@ -172,7 +172,7 @@ fn key_as_json(key: &[u8]) -> String {
 }
 
 /// Returns JSON text without the white space between its tokens. Everything else stays as it is: numbers keep their digits.
-pub(super) fn compact(text: &[u8]) -> String {
+pub(crate) fn compact(text: &[u8]) -> String {
     let (mut is_string, mut is_escaped) = (false, false);
     let is_kept = |byte: &u8| {
         let kept = is_string || !byte.is_ascii_whitespace();
