@@ -44,16 +44,20 @@ use tollgate_worker::host_time::now_ms;
 use tollgate_worker::logging::finish_logging;
 
 use dev::DevContext;
-use shared::common::Common;
+use shared::output::ColorChoice;
 use shared::suites::SuiteArgs;
 use shared::{Hints, Screen, UsageError, is_reader_gone};
+use tollgate_operations::Connection;
 
 /// The gate that every tool call of a fleet of AI agents passes.
 #[derive(Debug, Parser)]
 #[command(name = "tollgate", version, about, max_term_width = 110)]
 pub struct Cli {
     #[command(flatten)]
-    common: Common,
+    connection: Connection,
+    /// When to use colour
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
+    color: ColorChoice,
     #[command(subcommand)]
     command: Command,
 }
@@ -171,14 +175,14 @@ pub fn execute(cli: Cli) -> ExitCode {
     })
 }
 
-fn run(Cli { common, command }: Cli) -> anyhow::Result<ExitCode> {
-    let (screen, hints) = (Screen::stdout(common.color), Hints::of(&common));
-    let has_config = common.config.is_some();
-    let settings = || common.settings();
+fn run(Cli { connection, color, command }: Cli) -> anyhow::Result<ExitCode> {
+    let (screen, hints) = (Screen::stdout(color), Hints::of(&connection));
+    let has_config = connection.config.is_some();
+    let settings = || connection.settings();
     match command {
         Command::Completions { shell } => completions::execute(shell),
         Command::Schema(args) => schema::execute(&args),
-        Command::Config { command: ConfigCommand::Check(args) } => config_check::execute(&args, &common.settings_as_of(now_ms())?),
+        Command::Config { command: ConfigCommand::Check(args) } => config_check::execute(&args, &connection.settings_as_of(now_ms())?),
         Command::Eval(args) => eval::execute(&args, &settings()?),
         Command::Capture(args) => capture::execute(&args, &settings()?),
         Command::Diff(args) => diff::execute(&args, &settings()?, has_config, screen),
@@ -194,8 +198,8 @@ fn run(Cli { common, command }: Cli) -> anyhow::Result<ExitCode> {
         Command::Topics { command } => topics_apply::execute(&command, settings()?, screen),
         Command::Control { command } => control::execute(&command, settings()?, &hints, screen),
         Command::Abuse { command } => abuse::execute(&command, settings()?, &hints, screen),
-        Command::Run(args) => run::execute(&args, worker_settings(&common)?),
-        Command::Serve(args) => serve::execute(&args, worker_settings(&common)?),
+        Command::Run(args) => run::execute(&args, worker_settings(&connection)?),
+        Command::Serve(args) => serve::execute(&args, worker_settings(&connection)?),
         Command::Health(args) => health::execute(&args, &settings()?),
         Command::Hook(args) => hook::execute(&args),
         Command::McpProxy(args) => mcp_proxy::execute(args),
@@ -204,8 +208,8 @@ fn run(Cli { common, command }: Cli) -> anyhow::Result<ExitCode> {
         Command::Why(args) => why::execute(&args, &settings()?, screen),
         Command::Top(args) => top::execute(&args, settings()?, screen),
         Command::Dev(args) => {
-            let context = DevContext { has_config, has_brokers: common.brokers.is_some(), screen };
-            dev::execute(&args, worker_settings(&common)?, context)
+            let context = DevContext { has_config, has_brokers: connection.brokers.is_some(), screen };
+            dev::execute(&args, worker_settings(&connection)?, context)
         }
     }
 }
@@ -217,8 +221,8 @@ const READER_GONE: u8 = 141;
 
 /// Reads the configuration, and checks that a worker can be started with it. A member that cannot make its clients would try again, as after
 /// any other failure.
-fn worker_settings(common: &Common) -> anyhow::Result<Settings> {
-    let settings = common.settings()?;
+fn worker_settings(connection: &Connection) -> anyhow::Result<Settings> {
+    let settings = connection.settings()?;
     config_check::check_start(&settings)?;
     Ok(settings)
 }

@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use anyhow::Error;
-use clap::{Args, Parser, ValueEnum};
-use tollgate_config::load;
-use tollgate_config::settings::Settings;
+use clap::{Parser, ValueEnum};
+use tollgate_operations::Connection;
 
 use super::Subject;
 use super::alone::Measurement;
@@ -23,31 +21,6 @@ pub(super) enum Opponent {
     PassThrough,
 }
 
-/// The brokers, as `tollgate` takes them. Workers are started with the same options.
-#[derive(Debug, Args)]
-pub(super) struct Connection {
-    /// Configuration file (YAML); without one the built-in defaults apply
-    #[arg(short, long, global = true, value_name = "FILE", env = "TOLLGATE_CONFIG")]
-    pub(super) config: Option<PathBuf>,
-    /// Brokers to begin with, separated by commas, over `kafka.brokers` of the configuration
-    #[arg(short, long, global = true, value_name = "HOST:PORT,…")]
-    pub(super) brokers: Option<String>,
-    /// Set a librdkafka property, over those of the configuration
-    #[arg(short = 'X', global = true, value_name = "KEY=VALUE")]
-    pub(super) properties: Vec<String>,
-}
-
-impl Connection {
-    /// Reads the configuration, overridden by the options.
-    pub(super) fn settings(&self) -> anyhow::Result<Settings> {
-        let mut settings = load(self.config.as_deref(), std::env::vars_os())?;
-        self.properties.iter().try_for_each(|property| settings.kafka.set_property(property)).map_err(Error::msg)?;
-        settings.kafka.load_property_files(|path| std::fs::read(path).map_err(|error| error.to_string()))?;
-        self.brokers.iter().try_for_each(|brokers| settings.kafka.set_brokers(brokers)).map_err(Error::msg)?;
-        Ok(settings)
-    }
-}
-
 /// The command line of `tollgate-bench`.
 #[derive(Debug, Parser)]
 #[command(name = "tollgate-bench", version, about = ABOUT, long_about = LONG_ABOUT, max_term_width = 110)]
@@ -55,6 +28,7 @@ pub struct Cli {
     /// Measure this and nothing else
     #[command(subcommand)]
     pub(super) measurement: Option<Measurement>,
+    // Workers are started with the same options.
     #[command(flatten)]
     pub(super) connection: Connection,
     /// The worker's binary; without it the one that cargo builds where cargo runs this program, or else the one beside this program, or in

@@ -2,6 +2,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | `connection` | the options that lead to a configuration and its brokers |
 //! | `topics`, `topic_records` | which topics there are; reads a topic, or a part of it |
 //! | `sender`, `publish` | the producer of all commands; publishes some records and waits for their acknowledgements |
 //! | `verdicts`, `by_time` | verdicts as they come; the records of a topic between two times |
@@ -20,6 +21,7 @@
 mod people;
 mod by_time;
 pub mod capture;
+mod connection;
 mod publish;
 pub mod rekey;
 pub mod replay;
@@ -33,6 +35,7 @@ pub mod why;
 use std::time::Duration;
 
 pub use by_time::TimeRange;
+pub use connection::{Connection, UsageError};
 pub use people::note;
 pub use publish::{Outgoing, publish, publish_all};
 pub(crate) use sender::REPORT_TIMEOUT;

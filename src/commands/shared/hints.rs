@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::common::Common;
+use tollgate_operations::Connection;
 
 /// The connection options of this command line, as they are repeated.
 #[derive(Debug, Clone, Default)]
@@ -13,16 +13,16 @@ pub(crate) struct Hints {
 }
 
 impl Hints {
-    /// Returns those of a command line. The properties of `-X` are not repeated: some of them are secrets.
-    pub(crate) fn of(common: &Common) -> Self {
+    /// Returns the options of a command line. The properties of `-X` are not repeated: some of them are secrets.
+    pub(crate) fn of(connection: &Connection) -> Self {
         let mut options = String::new();
-        if let Some(config) = &common.config {
+        if let Some(config) = &connection.config {
             options.push_str(&format!(" -c {}", quoted(&config.display().to_string())));
         }
-        if let Some(brokers) = &common.brokers {
+        if let Some(brokers) = &connection.brokers {
             options.push_str(&format!(" -b {}", quoted(brokers)));
         }
-        if !common.properties.is_empty() {
+        if !connection.properties.is_empty() {
             options.push_str(" -X …");
         }
         Self { options }
@@ -43,18 +43,16 @@ pub(crate) fn quoted(word: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::shared::output::ColorChoice;
 
     #[test]
     fn a_command_repeats_what_leads_to_the_brokers_and_no_secret() {
-        let common = |config: Option<&str>, brokers: Option<&str>, properties: &[&str]| Common {
+        let connection = |config: Option<&str>, brokers: Option<&str>, properties: &[&str]| Connection {
             config: config.map(Into::into),
             brokers: brokers.map(str::to_owned),
             properties: properties.iter().map(|property| (*property).to_owned()).collect(),
-            color: ColorChoice::Auto,
         };
-        assert_eq!(Hints::of(&common(None, None, &[])).command("control list"), "tollgate control list");
-        let hints = Hints::of(&common(Some("my files/it's.yaml"), Some("a:1,b:2"), &["sasl.password=MARKER", "x=y"]));
+        assert_eq!(Hints::of(&connection(None, None, &[])).command("control list"), "tollgate control list");
+        let hints = Hints::of(&connection(Some("my files/it's.yaml"), Some("a:1,b:2"), &["sasl.password=MARKER", "x=y"]));
         assert_eq!(hints.command("abuse top"), "tollgate -c 'my files/it'\\''s.yaml' -b a:1,b:2 -X … abuse top");
     }
 

@@ -2,7 +2,6 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `common` | the options of every command |
 //! | `output` | tables, colour, widths and times |
 //! | `console`, `sample`, `verdict_lines` | verdicts as they come, and the bundled sample |
 //! | `flips`, `recorded` | verdicts that differ, and faults of recordings |
@@ -24,8 +23,6 @@ use tollgate_config::settings::LogSettings;
 use tollgate_core::decide::shadow::Sample;
 use tollgate_worker::logging::start_logging;
 
-pub(super) mod common;
-pub(super) mod controls_topic;
 pub(super) mod console;
 pub(super) mod controls_file;
 pub(super) mod flips;
@@ -58,11 +55,8 @@ pub(super) use verdict_filter::VerdictFilter;
 
 /// The exit code if lines of a recording held no record or no event.
 pub(super) const REJECTED: u8 = 3;
+pub(super) use tollgate_operations::UsageError;
 
-/// An argument that no configuration could make right. Arguments are not quoted, since one may be a password in the wrong place.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct UsageError(pub(super) String);
 
 /// Returns the error of an argument that no configuration could make right.
 pub(super) fn wrong(text: &str) -> anyhow::Error {
