@@ -125,12 +125,10 @@ pub(super) fn execute(args: &ReplayArgs, settings: Settings) -> anyhow::Result<E
     let interrupt = Interrupt::watch()?;
     let replay = Replay {
         kafka: &settings.kafka,
-        to: &args.to,
         target,
         target_settings,
         rewriter: args.rewriter(&settings),
         pace: args.pace(),
-        multiply: args.multiply,
         is_shifted: args.shift_time,
         is_awaiting: args.is_awaiting,
         await_timeout: args.await_timeout,

@@ -16,20 +16,20 @@ impl Run<'_> {
     ///
     /// # Errors
     /// The verdicts could not be read.
-    pub(super) fn finish(mut self, outcome: anyhow::Result<()>, source: String, await_timeout: Duration) -> anyhow::Result<Ended> {
+    pub(super) fn finish(mut self, outcome: anyhow::Result<()>) -> anyhow::Result<Ended> {
         let run = &mut self;
         let mut outcome = outcome.and_then(|()| settle(run));
         // Records that only wait in this process were not sent yet.
         let seconds = run.clock.elapsed().as_secs_f64();
-        if outcome.is_ok() && !run.stop.is_given() {
-            outcome = wait_for_verdicts(run, await_timeout);
+        if outcome.is_ok() && !run.replay.stop.is_given() {
+            outcome = wait_for_verdicts(run);
         }
         let saved = run.save();
         run.clear_line();
         let verdicts = run.verdicts.take().map(|watch| anyhow::Ok(Verdicts::of(&lock(&*watch.end()?)))).transpose()?;
         let report = Report {
-            source,
-            target: run.to.to_owned(),
+            source: run.replay.progress.source.clone(),
+            target: run.replay.progress.target.clone(),
             records: run.counts.records,
             sent: run.counts.sent,
             acknowledged: run.counts.acknowledged,
@@ -38,10 +38,10 @@ impl Run<'_> {
             bytes: run.counts.bytes,
             seconds,
             acknowledged_per_second: if seconds > 0.0 { run.counts.acknowledged as f64 / seconds } else { 0.0 },
-            late_ms: run.is_timed.then(|| run.lateness.percentiles()),
+            late_ms: run.clock.is_timed.then(|| run.lateness.percentiles()),
             backwards: run.schedule.backwards,
             timeless: run.schedule.timeless,
-            is_interrupted: run.stop.is_given(),
+            is_interrupted: run.replay.stop.is_given(),
             verdicts,
         };
         Ok(Ended { report, saved, outcome })
@@ -58,7 +58,7 @@ fn settle(run: &mut Run<'_>) -> anyhow::Result<()> {
         if run.counts.settled() > settled {
             (settled, stopping_since) = (run.counts.settled(), None);
         }
-        if run.stop.is_given() && stopping_since.get_or_insert_with(Instant::now).elapsed() >= STOPPING_TIME_MAX {
+        if run.replay.stop.is_given() && stopping_since.get_or_insert_with(Instant::now).elapsed() >= STOPPING_TIME_MAX {
             break;
         }
         anyhow::ensure!(Instant::now() < deadline, "the brokers did not acknowledge all records in time; they are away");
@@ -72,12 +72,12 @@ fn settle(run: &mut Run<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until every event has its verdict, or for that long.
-fn wait_for_verdicts(run: &mut Run<'_>, time_max: Duration) -> anyhow::Result<()> {
-    let deadline = Instant::now() + time_max;
+/// Waits until every event has its verdict, as long as the replay is to wait.
+fn wait_for_verdicts(run: &mut Run<'_>) -> anyhow::Result<()> {
+    let deadline = Instant::now() + run.replay.await_timeout;
     while run.verdicts.as_ref().is_some_and(|verdicts| verdicts.awaiting().unanswered() > 0) && Instant::now() < deadline {
         run.look()?;
-        if run.stop.wait(POLL) {
+        if run.replay.stop.wait(POLL) {
             break;
         }
     }

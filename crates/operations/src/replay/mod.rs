@@ -33,8 +33,6 @@ pub use topic_source::TopicSource;
 pub struct Replay<'r> {
     /// The brokers.
     pub kafka: &'r KafkaSettings,
-    /// The topic that is written to.
-    pub to: &'r str,
     /// The partitions of the topic.
     pub target: Target,
     /// The settings of the topic.
@@ -43,8 +41,6 @@ pub struct Replay<'r> {
     pub rewriter: Rewriter,
     /// When records are due.
     pub pace: Pace,
-    /// How many copies of each record are sent.
-    pub multiply: u64,
     /// Whether times are moved to now.
     pub is_shifted: bool,
     /// Whether the verdicts are read.
@@ -53,7 +49,7 @@ pub struct Replay<'r> {
     pub await_timeout: Duration,
     /// How often everything is sent.
     pub rounds: u64,
-    /// How far the replay came before.
+    /// What the replay is of, and how far it came before.
     pub progress: Progress,
     /// Whether the replay goes on behind that.
     pub is_resumed: bool,
@@ -80,35 +76,26 @@ impl Replay<'_> {
     /// # Errors
     /// The source cannot be opened, no producer can be made, the verdicts cannot be read, or the file of the progress cannot be written.
     pub fn run(self, open: impl Fn(bool) -> anyhow::Result<Box<dyn Source>>) -> anyhow::Result<Ended> {
-        let Self { kafka, to, target, target_settings, rewriter, pace, multiply, is_shifted, progress, .. } = self;
-        let (mut source, name) = (open(true)?, progress.source.clone());
+        let (mut source, pace, rounds, is_resumed) = (open(true)?, self.pace, self.rounds, self.is_resumed);
         let mut run = Run {
-            sender: sender(kafka, target_settings.bytes_max)?,
-            to,
-            target,
-            target_settings,
-            rewriter,
+            sender: sender(self.kafka, self.target_settings.bytes_max)?,
             schedule: Schedule::new(pace),
-            multiply,
-            is_shifted,
-            verdicts: self.is_awaiting.then(|| VerdictWatch::begin(kafka)).transpose()?,
-            clock: Clock::begin(pace, progress.shift_ms.filter(|_| self.is_resumed)),
-            is_timed: !matches!(pace, Pace::Max),
-            progress: self.progress_file.map(|file| (file, progress)),
-            stop: self.stop,
+            verdicts: self.is_awaiting.then(|| VerdictWatch::begin(self.kafka)).transpose()?,
+            clock: Clock::begin(pace, self.progress.shift_ms.filter(|_| is_resumed)),
             counts: Counts::default(),
             lateness: Times::new()?,
             tracker: Tracker::default(),
+            replay: self,
         };
         // A file that cannot be written is found out before anything is sent.
         run.save()?;
         let mut outcome = run.send_round(&mut *source, 0);
-        for round in 1..self.rounds {
+        for round in 1..rounds {
             if !matches!(outcome, Ok(true)) || run.counts.records == 0 {
                 break;
             }
             outcome = open(false).and_then(|mut source| run.send_round(&mut *source, round));
         }
-        run.finish(outcome.map(drop), name, self.await_timeout)
+        run.finish(outcome.map(drop))
     }
 }

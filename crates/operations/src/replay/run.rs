@@ -8,16 +8,14 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tollgate_core::event::record::{OwnedRecord, Record};
 
 use tollgate_recordings::LineFault;
-use tollgate_recordings::replay::{Item, Pace, Place, Progress, ProgressFile, Ready, Rewriter, Schedule, Source, Times, Tracker};
-use tollgate_worker::Stop;
+use tollgate_recordings::replay::{Item, Pace, Place, Ready, Schedule, Source, Times, Tracker};
 use tollgate_worker::host_time::now_ms;
 
 use crate::Sender;
 use crate::units::{count, seconds};
 
-use super::sender;
-use super::target::{Target, TargetSettings};
 use super::verdict_watch::VerdictWatch;
+use super::{Replay, sender};
 
 /// From the start to when the first record is due, where records are due at a time.
 const LEAD: Duration = Duration::from_millis(100);
@@ -49,24 +47,14 @@ impl Counts {
 
 /// A replay that runs.
 pub(super) struct Run<'r> {
+    pub(super) replay: Replay<'r>,
     pub(super) sender: Sender<Place>,
-    /// The topic that is written to.
-    pub(super) to: &'r str,
-    pub(super) target: Target,
-    pub(super) target_settings: TargetSettings,
-    pub(super) rewriter: Rewriter,
     pub(super) schedule: Schedule,
-    pub(super) multiply: u64,
-    pub(super) is_shifted: bool,
     pub(super) verdicts: Option<VerdictWatch>,
-    pub(super) progress: Option<(ProgressFile, Progress)>,
-    pub(super) stop: Stop,
     pub(super) counts: Counts,
     pub(super) lateness: Times,
     pub(super) tracker: Tracker,
     pub(super) clock: Clock,
-    /// Whether records are due at times.
-    pub(super) is_timed: bool,
 }
 
 /// The moments that a replay goes by.
@@ -76,6 +64,8 @@ pub(super) struct Clock {
     saved: Instant,
     shown: Instant,
     is_live: bool,
+    /// Whether records are due at times.
+    pub(super) is_timed: bool,
     /// How far times are moved in this round.
     pub(super) shift_ms: Option<i64>,
     /// The latest time of a record that was moved.
@@ -89,8 +79,9 @@ impl Clock {
     pub(super) fn begin(pace: Pace, shift_ms: Option<i64>) -> Self {
         let now = Instant::now();
         let is_live = std::io::stderr().is_terminal();
-        let lead = if matches!(pace, Pace::Max) { Duration::ZERO } else { LEAD };
-        Self { start: now + lead, saved: now, shown: now, is_live, shift_ms, latest_ms: None, behind: Duration::ZERO }
+        let is_timed = !matches!(pace, Pace::Max);
+        let lead = if is_timed { LEAD } else { Duration::ZERO };
+        Self { start: now + lead, saved: now, shown: now, is_live, is_timed, shift_ms, latest_ms: None, behind: Duration::ZERO }
     }
 
     /// Returns how long ago the first record was due, or the replay began where none is due at a time.
@@ -109,7 +100,7 @@ impl Run<'_> {
             self.schedule.begin_round();
             self.clock.shift_ms = None;
         }
-        while !self.stop.is_given() {
+        while !self.replay.stop.is_given() {
             match source.next()? {
                 Item::End => return Ok(true),
                 Item::Nothing => self.look()?,
@@ -134,19 +125,23 @@ impl Run<'_> {
     fn record(&mut self, place: Place, record: &OwnedRecord, round: u64) -> anyhow::Result<Option<LineFault>> {
         record.with_borrowed(|record| {
             self.shift(record);
-            for copy in 0..self.multiply {
-                let number = round * self.multiply + copy;
-                let ready = match self.rewriter.ready(record, number, self.clock.shift_ms.filter(|_| self.is_shifted)) {
+            for copy in 0..self.replay.progress.multiply {
+                let number = round * self.replay.progress.multiply + copy;
+                let ready = match self.replay.rewriter.ready(record, number, self.clock.shift_ms.filter(|_| self.replay.is_shifted)) {
                     Ok(ready) => ready,
                     // A later copy fails where its number has more digits than were allowed for.
                     Err(fault) => return Ok(Some(fault)),
                 };
                 if copy == 0 {
                     if let Some(time_ms) = record.timestamp_ms.filter(|_| self.counts.records == 0) {
-                        self.target_settings.say_if_old(self.to, time_ms.saturating_add(self.clock.shift_ms.unwrap_or_default()), now_ms());
+                        self.replay.target_settings.say_if_old(
+                            &self.replay.progress.target,
+                            time_ms.saturating_add(self.clock.shift_ms.unwrap_or_default()),
+                            now_ms(),
+                        );
                     }
                     self.counts.records += 1;
-                    self.tracker.send(place, self.multiply);
+                    self.tracker.send(place, self.replay.progress.multiply);
                 }
                 let due = self.schedule.next_send(record.timestamp_ms, copy > 0).map(|due| self.clock.start.checked_add(due));
                 let due = due.map(|due| due.context("a record is due later than a clock can tell; use --speed or --rate")).transpose()?;
@@ -161,14 +156,12 @@ impl Run<'_> {
 
     /// Sets how far times are moved, with the first record of a round: to now, and behind the round before.
     fn shift(&mut self, record: &Record<'_>) {
-        let Some(time_ms) = record.timestamp_ms.filter(|_| self.is_shifted) else { return };
+        let Some(time_ms) = record.timestamp_ms.filter(|_| self.replay.is_shifted) else { return };
         let latest_ms = self.clock.latest_ms;
         let begin = || now_ms().max(latest_ms.map_or(i64::MIN, |latest| latest.saturating_add(1))).saturating_sub(time_ms);
         let shift_ms = *self.clock.shift_ms.get_or_insert_with(begin);
         self.clock.latest_ms = self.clock.latest_ms.max(Some(time_ms.saturating_add(shift_ms)));
-        if let Some((_, progress)) = &mut self.progress {
-            progress.shift_ms = Some(shift_ms);
-        }
+        self.replay.progress.shift_ms = Some(shift_ms);
     }
 
     /// Waits until a record is due. Returns `false` if the sign to stop came first.
@@ -177,7 +170,7 @@ impl Run<'_> {
             self.look()?;
         }
         loop {
-            if self.stop.is_given() {
+            if self.replay.stop.is_given() {
                 return Ok(false);
             }
             let left = due.map_or(Duration::ZERO, |due| due.saturating_duration_since(Instant::now()));
@@ -190,13 +183,13 @@ impl Run<'_> {
     }
 
     fn send(&mut self, place: Place, record: &Record<'_>, ready: &Ready<'_>, due: Option<Instant>) -> anyhow::Result<()> {
-        let partition = self.target.partition(record.partition, ready.key.as_deref());
+        let partition = self.replay.target.partition(record.partition, ready.key.as_deref());
         let now = Instant::now();
         if let (Some(id), Some(verdicts)) = (ready.verdict_id, &self.verdicts) {
             verdicts.awaiting().expect(id, due.unwrap_or(now));
         }
-        let stop = self.stop.clone();
-        match self.sender.send(sender::record(self.to, partition, place, ready), || stop.is_given()) {
+        let stop = self.replay.stop.clone();
+        match self.sender.send(sender::record(&self.replay.progress.target, partition, place, ready), || stop.is_given()) {
             Ok(true) => {}
             Ok(false) => return Ok(()),
             Err(error) => {
@@ -228,7 +221,7 @@ impl Run<'_> {
         if self.verdicts.as_ref().is_some_and(VerdictWatch::has_ended) {
             return Err(anyhow!("the decisions can no longer be read"));
         }
-        if self.progress.is_some() && self.clock.saved.elapsed() >= SAVE_INTERVAL {
+        if self.replay.progress_file.is_some() && self.clock.saved.elapsed() >= SAVE_INTERVAL {
             self.save()?;
         }
         if self.clock.is_live && self.clock.shown.elapsed() >= SHOW_INTERVAL {
@@ -262,9 +255,9 @@ impl Run<'_> {
     /// Writes the progress file, if there is one.
     pub(super) fn save(&mut self) -> anyhow::Result<()> {
         self.clock.saved = Instant::now();
-        let Some((file, progress)) = &mut self.progress else { return Ok(()) };
-        progress.acknowledged.extend(&self.tracker.acknowledged);
-        file.write(progress)
+        let Some(file) = &mut self.replay.progress_file else { return Ok(()) };
+        self.replay.progress.acknowledged.extend(&self.tracker.acknowledged);
+        file.write(&self.replay.progress)
     }
 
     fn show(&mut self) {
