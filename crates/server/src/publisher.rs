@@ -1,7 +1,7 @@
 //! Publishes events for the log, with the address of this server's replies.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use tollgate_worker::threads::MustRun;
 use crate::events::Prepared;
 use crate::refusal::Refusal;
 use crate::shared::{CLAIM_REFUSED, CLOCK_WRONG, Condition, Shared};
+use crate::watched::Current;
 
 /// How long an event may wait for its acknowledgement, in milliseconds. Its client has an answer long before.
 const ACKNOWLEDGED_WITHIN_MS: &str = "10000";
@@ -57,7 +58,7 @@ type Producer = BaseProducer<Context<Reports>>;
 
 /// The producer of a server.
 pub struct Publisher {
-    producer: Arc<RwLock<Arc<Producer>>>,
+    producer: Current<Producer>,
     config: ClientConfig,
     reports: Reports,
     kafka: Arc<KafkaSettings>,
@@ -86,14 +87,13 @@ impl Publisher {
         // These are two names of a property, of which either could win.
         config.set("message.timeout.ms", ACKNOWLEDGED_WITHIN_MS).remove("delivery.timeout.ms").set("client.id", "tollgate-serve");
         let reports = Reports { shared: Arc::clone(shared), has_lost: Arc::default() };
-        let producer = make_producer(&config, Context(reports.clone()))?;
-        let producer = Arc::new(RwLock::new(Arc::new(producer)));
-        let (polled, stop) = (Arc::clone(&producer), stop.clone());
+        let producer = Current::new(make_producer(&config, Context(reports.clone()))?);
+        let (polled, stop) = (producer.clone(), stop.clone());
         let thread = must_run.spawn(move || {
             while !stop.is_for_good() {
-                current(&polled).poll(POLL);
+                polled.get().poll(POLL);
             }
-            let _left = current(&polled).flush(FLUSH_MAX);
+            let _left = polled.get().flush(FLUSH_MAX);
         })?;
         Ok((Self { producer, config, reports, kafka: Arc::clone(kafka), partition }, thread))
     }
@@ -103,10 +103,8 @@ impl Publisher {
     /// # Errors
     /// The system gives no more threads.
     pub fn renew(&self) -> Result<(), KafkaError> {
-        let producer = Arc::new(make_producer(&self.config, Context(self.reports.clone()))?);
-        let old = std::mem::replace(&mut *self.producer.write().unwrap_or_else(PoisonError::into_inner), producer);
-        // Its delivery reports come while it is dropped, and nobody may hold the lock then.
-        drop(old);
+        // The delivery reports of the old producer come while it is dropped.
+        self.producer.set(make_producer(&self.config, Context(self.reports.clone()))?);
         Ok(())
     }
 
@@ -137,7 +135,7 @@ impl Publisher {
             .key(event.thread_id.as_str())
             .payload(event.value.as_slice())
             .headers(headers);
-        current(&self.producer).send(record).map_err(|(error, _)| not_published(&error))
+        self.producer.get().send(record).map_err(|(error, _)| not_published(&error))
     }
 
     /// Publishes a claim on the server's own partition.
@@ -149,12 +147,8 @@ impl Publisher {
             .partition(self.partition.0)
             .key(CLAIM_KEY)
             .payload(claim);
-        current(&self.producer).send(record).map_err(|(error, _)| error)
+        self.producer.get().send(record).map_err(|(error, _)| error)
     }
-}
-
-fn current(producer: &RwLock<Arc<Producer>>) -> Arc<Producer> {
-    Arc::clone(&producer.read().unwrap_or_else(PoisonError::into_inner))
 }
 
 const CLOCK_REFUSED: &str = "the topic does not take the time of this server's clock (message.timestamp.after.max.ms, \

@@ -39,7 +39,9 @@ impl<T> Current<T> {
 
     /// Replaces the value in force.
     pub(crate) fn set(&self, value: T) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(value);
+        let before = std::mem::replace(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner), Arc::new(value));
+        // The lock is free by now: the end of a value may ask for the value in force.
+        drop(before);
     }
 }
 
