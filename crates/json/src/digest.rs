@@ -46,6 +46,12 @@ impl Digest {
         Self(bytes)
     }
 
+    /// Reads a digest of 64 lower-case hex digits; `None` of any other text.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        unhex(text).map(Self)
+    }
+
     /// Returns the bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -70,6 +76,12 @@ impl Fingerprint {
     #[must_use]
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
+    }
+
+    /// Reads a fingerprint of 32 lower-case hex digits; `None` of any other text.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        unhex(text).map(Self)
     }
 
     /// Returns the bytes.
@@ -106,6 +118,20 @@ fn hex<const BYTES: usize, const DIGITS: usize>(bytes: &[u8; BYTES]) -> [u8; DIG
         pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 0x0f)]);
     }
     text
+}
+
+/// Returns the bytes of lower-case hex digits, two digits for each byte; `None` of any other text.
+fn unhex<const BYTES: usize>(text: &str) -> Option<[u8; BYTES]> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let (mut bytes, mut digits) = ([0; BYTES], text.bytes());
+    for byte in &mut bytes {
+        *byte = (digit(digits.next()?)? << 4) | digit(digits.next()?)?;
+    }
+    digits.next().is_none().then_some(bytes)
 }
 
 /// Writes hex digits in one piece. Writing them byte by byte would cost more than the digest.
@@ -157,6 +183,17 @@ mod tests {
     fn digests_print_as_hex() {
         assert_eq!(Digest::of(b"{}").to_string(), "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a");
         assert_eq!(Digest::of(b"{}").fingerprint().to_string(), "44136fa355b3678a1146ad16f7e8649e");
+    }
+
+    #[test]
+    fn lower_case_hex_digits_are_read_and_nothing_else() {
+        let (digest, half) = (Digest::of(b"x"), Fingerprint::of("x"));
+        let (text, half_text) = (digest.to_string(), half.to_string());
+        assert_eq!((Digest::parse(&text), Fingerprint::parse(&half_text)), (Some(digest), Some(half)));
+        for bad in ["", "ab", &half_text, &format!("{text}0"), &text.to_uppercase(), &"g".repeat(64), &"é".repeat(32)] {
+            assert_eq!(Digest::parse(bad), None, "{bad}");
+        }
+        assert_eq!(Fingerprint::parse(&text), None);
     }
 
     #[test]

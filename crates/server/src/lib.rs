@@ -18,7 +18,6 @@ mod claim;
 pub mod events;
 mod gate;
 mod guard;
-mod hex;
 mod listen;
 mod publisher;
 pub mod refusal;

@@ -16,7 +16,6 @@ use tollgate_worker::Stop;
 use tollgate_worker::kafka::{AssignsItself, Callbacks, Context, consumer_config, is_unreachable, make_consumer, statistics};
 
 use crate::claim::{Claim, ClaimState, Claims, INTERVAL};
-use crate::hex;
 use crate::publisher::{CLAIM_KEY, Publisher};
 use crate::shared::{Condition, Shared};
 use crate::watch::{ReplyPartition, UNHEARD};
@@ -169,9 +168,9 @@ impl Replies {
             return;
         }
         // Whoever names the topic in an event gets a verdict here. A verdict that nobody awaits is passed over.
-        let id = serde_json::from_slice::<VerdictId<'_>>(value).ok().and_then(|verdict| hex::bytes(verdict.verdict_id));
+        let id = serde_json::from_slice::<VerdictId<'_>>(value).ok().and_then(|verdict| Fingerprint::parse(verdict.verdict_id));
         if let Some(id) = id {
-            self.shared.answer(Fingerprint::from_bytes(id), &value.into());
+            self.shared.answer(id, &value.into());
         }
     }
 

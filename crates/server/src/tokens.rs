@@ -10,7 +10,6 @@ use serde::Deserialize;
 use tollgate_core::decide::tools::ToolPatterns;
 use tollgate_json::digest::Digest;
 
-use crate::hex;
 use crate::refusal::Refusal;
 
 /// A caller: whom it may speak for, and how often.
@@ -173,7 +172,7 @@ impl Entry {
     /// Returns what the entry's caller shows.
     fn proof(&self) -> Result<Proof, &'static str> {
         match (&self.sha256, &self.certificate) {
-            (Some(digest), None) => hex::bytes(digest).map(|bytes| Proof::Token(Digest::from_bytes(bytes))).ok_or(
+            (Some(digest), None) => Digest::parse(&digest.to_ascii_lowercase()).map(Proof::Token).ok_or(
                 ".sha256: found a text that is no SHA-256 digest; write its 64 hex digits: printf %s TOKEN | sha256sum | cut -d' ' -f1",
             ),
             (None, Some(name)) => certificate_name(name).map(Proof::Certificate).ok_or(

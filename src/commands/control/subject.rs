@@ -9,7 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
 use tollgate_config::settings::Settings;
-use tollgate_core::decide::controls::{ControlId, Subject, SubjectHasher, decode, parse_hash};
+use tollgate_core::decide::controls::{ControlId, Subject, SubjectHasher, decode};
 use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_json::digest::Digest;
 
@@ -274,7 +274,7 @@ fn kinds() -> impl TypedValueParser<Value = SubjectKind> {
 }
 
 fn read_hash(text: &str) -> Result<Digest, String> {
-    parse_hash(text).ok_or_else(|| "write 64 lower-case hex digits; tables show the first of them, and -o wide all".to_owned())
+    Digest::parse(text).ok_or_else(|| "write 64 lower-case hex digits; tables show the first of them, and -o wide all".to_owned())
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
-use tollgate_core::decide::controls::{Subject, SubjectHasher, parse_hash};
+use tollgate_core::decide::controls::{Subject, SubjectHasher};
 use tollgate_core::decide::ids::is_no_id;
 use tollgate_core::decide::ruling::SubjectKind;
 use tollgate_core::decide::signal::{Dimension, KeyKind, TEXT_BYTES_MAX};
 use tollgate_core::decide::tools::is_foreign;
 use tollgate_core::settings::shape;
+use tollgate_json::digest::Digest;
 
 use super::{Operator, fields};
 
@@ -48,7 +49,7 @@ pub(super) fn read_values(
 }
 
 fn args_hash_of(text: &str) -> Result<String, ValueFault> {
-    let hash = parse_hash(text.strip_prefix(HASH).unwrap_or(text));
+    let hash = Digest::parse(text.strip_prefix(HASH).unwrap_or(text));
     hash.map(|hash| hash.to_string())
         .ok_or_else(|| ("a string that is no hash of arguments", "write the 64 hex digits that signals and verdicts have".to_owned()))
 }
@@ -117,7 +118,7 @@ pub(super) fn is_without_tenant<'v>(value: impl Fn(Dimension) -> Option<&'v Valu
 /// Returns the hashes, in hex digits, that a value of a subject's field stands for: one for each tenant beside it.
 pub(super) fn hashes_of(kind: SubjectKind, value: &str, tenants: &Tenants<'_>, hasher: &SubjectHasher) -> Result<Vec<String>, ValueFault> {
     if let Some(hash) = value.strip_prefix(HASH) {
-        let hash = parse_hash(hash).ok_or_else(|| ("a hash that is not 64 lower-case hex digits", "write all of it".to_owned()))?;
+        let hash = Digest::parse(hash).ok_or_else(|| ("a hash that is not 64 lower-case hex digits", "write all of it".to_owned()))?;
         return Ok(vec![hash.to_string()]);
     }
     let Some(id) = value.strip_prefix(ID).filter(|id| !id.is_empty()) else {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tollgate_core::decide::controls::parse_hash;
 use tollgate_core::decide::evaluate::FAILURES;
 use tollgate_core::decide::guardrail::{GuardrailChain, GuardrailDecision, GuardrailProvider, GuardrailRequest, Link, Step};
 use tollgate_core::decide::ruling::{GuardrailReason, SubjectKind};
@@ -139,7 +138,7 @@ fn a_point_holds_every_dimension_that_is_known() {
     let mut counting = known_thread();
     let source = (Partition(5), Offset(7));
     let points: Vec<_> = counting.feed(&as_event(bash("deny-1"), "d")).points(source).map(|point| point.subject).collect();
-    let args = parse_hash(&args_hash(r#"{"x":1}"#)).unwrap();
+    let args = Digest::parse(&args_hash(r#"{"x":1}"#)).unwrap();
     assert_eq!(points.iter().map(|subject| subject.kind).collect::<Vec<_>>(), KeyKind::ALL);
     assert_eq!(points[0].hash, hash(SubjectKind::User, "acme", "42"));
     assert_eq!(points[1].hash, hash(SubjectKind::Tenant, "", "acme"));

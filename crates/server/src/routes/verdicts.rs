@@ -8,7 +8,6 @@ use axum::response::{IntoResponse as _, Response};
 use tollgate_json::digest::Fingerprint;
 
 use super::{App, json_response, wait_of};
-use crate::hex;
 use crate::refusal::Refusal;
 
 /// Answers a request with a verdict that was asked for before.
@@ -19,7 +18,7 @@ pub(super) async fn again(State(app): State<Arc<App>>, Path(id): Path<String>, r
 async fn answered(app: &App, id: &str, request: Request) -> Result<Response, Refusal> {
     let (parts, _body) = request.into_parts();
     let caller = app.caller(&parts)?;
-    let id = hex::bytes(id).map(Fingerprint::from_bytes).ok_or_else(|| {
+    let id = Fingerprint::parse(&id.to_ascii_lowercase()).ok_or_else(|| {
         Refusal::body("verdict_id_invalid", "verdict_id: found a text that is no verdict's id; write the 32 hex digits of `verdict_id`")
     })?;
     let asked = parts.uri.query().unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("wait="));

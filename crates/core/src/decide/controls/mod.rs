@@ -33,5 +33,5 @@ pub use record::{
 };
 pub use rejection::{ControlRejection, ControlRejectionCode};
 pub use schema::schema;
-pub use subject::{Subject, SubjectHasher, parse_hash};
+pub use subject::{Subject, SubjectHasher};
 pub use table::Controls;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::rejection::{ControlRejection, ControlRejectionCode as Code};
-use super::subject::parse_hash;
 use crate::decide::ruling::SubjectKind;
 use tollgate_json::digest::Digest;
 use tollgate_passport::{Passport, PassportFault};
@@ -131,7 +130,7 @@ impl ControlId {
             return Err(ControlRejection::new(Code::KeyInvalid, "key", found, "write the kind user, tenant, agent or thread"));
         };
         let (hash, is_machines) = hash.strip_suffix(ABUSE_SUFFIX).map_or((hash, false), |hash| (hash, true));
-        let Some(hash) = parse_hash(hash) else {
+        let Some(hash) = Digest::parse(hash) else {
             let found = format!("a subject whose hash of {} bytes is none", hash.len());
             return Err(ControlRejection::new(Code::KeyInvalid, "key", found, "write the hash as 64 lower-case hex digits"));
         };

@@ -160,25 +160,6 @@ fn keyed(key: &[u8]) -> Hmac<Sha256> {
     Hmac::new(&block)
 }
 
-/// Reads a hash as control records write it: 64 lower-case hex digits.
-#[must_use]
-pub fn parse_hash(text: &str) -> Option<Digest> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    if text.len() != 64 {
-        return None;
-    }
-    let mut bytes = [0; 32];
-    let mut digits = text.bytes();
-    for byte in &mut bytes {
-        *byte = (digit(digits.next()?)? << 4) | digit(digits.next()?)?;
-    }
-    Some(Digest::from_bytes(bytes))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,15 +214,5 @@ mod tests {
         let published = mac(b"k", b"fingerprint\0\0");
         assert_eq!(of(Some("k")).as_deref(), published.get(..16));
         assert!(of(Some("k")) != of(Some("l")) && of(None).is_none());
-    }
-
-    #[test]
-    fn a_hash_is_64_lower_case_digits() {
-        let digest = Digest::of(b"x");
-        let text = digest.to_string();
-        assert_eq!(parse_hash(&text), Some(digest));
-        for bad in [&"a".repeat(63), &text.to_uppercase(), &format!("{text}0"), "", &"é".repeat(32)] {
-            assert_eq!(parse_hash(bad), None, "{bad}");
-        }
     }
 }

@@ -1,7 +1,6 @@
 //! The subjects that signals are counted by: a kind and a hash, and the partition of the signals topic that they are on.
 
 use crate::codes::codes;
-use crate::decide::controls::parse_hash;
 use crate::decide::ruling::SubjectKind;
 use crate::event::record::{Partition, partition_of};
 use tollgate_json::digest::Digest;
@@ -58,7 +57,7 @@ impl SubjectKey {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (kind, hash) = text.split_once('/')?;
-        Some(Self { kind: KeyKind::from_name(kind)?, hash: parse_hash(hash)? })
+        Some(Self { kind: KeyKind::from_name(kind)?, hash: Digest::parse(hash)? })
     }
 
     /// Returns the partition of the signals topic that its signals are on.

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use tollgate_json::digest::Digest;
 
-use crate::decide::controls::parse_hash;
 use crate::event::record::{Offset, Partition};
 
 use super::{KeyKind, Point, PointKind, SubjectKey, VERSION, Volume, VolumeKind};
@@ -215,7 +215,7 @@ impl<'d> RawPoint<'d> {
     fn into_point(self) -> Result<Point<'d>, SignalRejection> {
         let subject = subject(&self.subject)?;
         let hash =
-            |text: Option<&str>| text.map(|text| parse_hash(text).ok_or(SignalRejection::Foreign("a hash that is none"))).transpose();
+            |text: Option<&str>| text.map(|text| Digest::parse(text).ok_or(SignalRejection::Foreign("a hash that is none"))).transpose();
         // That of the subject itself is written once.
         let hash_of = |kind, text| if subject.kind == kind { Ok(Some(subject.hash)) } else { hash(text) };
         Ok(Point {
@@ -284,7 +284,6 @@ impl Request {
 mod tests {
     use super::*;
     use crate::decide::signal::Batch;
-    use tollgate_json::digest::Digest;
 
     fn digest(text: &str) -> Digest {
         Digest::of(text.as_bytes())
