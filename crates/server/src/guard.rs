@@ -6,6 +6,8 @@ use std::time::Instant;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header};
 
+use tollgate_config::settings::is_this_machine;
+
 use crate::refusal::Refusal;
 use crate::tokens::{Caller, Peer, Tokens};
 use crate::watched::Current;
@@ -102,18 +104,12 @@ fn refuse_repeated(headers: &HeaderMap) -> Result<(), Refusal> {
 fn refuse_other_names(uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
     let of_header = || headers.get(header::HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
     let host = uri.authority().cloned().or_else(of_header);
-    if host.is_some_and(|host| is_loopback(&host)) {
+    if host.is_some_and(|host| is_this_machine(host.host())) {
         return Ok(());
     }
     let message =
         "host: found another name than localhost or a loopback address; this server has no tokens, so that only this machine may ask";
     Err(Refusal::new(StatusCode::FORBIDDEN, "host_not_allowed", message))
-}
-
-fn is_loopback(host: &Authority) -> bool {
-    let name = host.host();
-    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
-    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use hyper::Uri;
 use tollgate_core::decide::guardrail::{Dialect, HttpSettings};
 use tollgate_core::settings::Secret;
 use tollgate_server::routes::PROOF;
-use tollgate_worker::policy_servers::{EndpointError, Poster};
+use tollgate_worker::policy_servers::{EndpointError, Poster, leads_here};
 
 /// Where `tollgate serve` and `tollgate dev` listen, if nothing else is said.
 pub(in crate::commands) const DEFAULT_URL: &str = "http://127.0.0.1:7878";
@@ -57,12 +57,6 @@ pub(in crate::commands) fn read_url(text: &str) -> Result<String, String> {
     Err(format!("it is no http or https URL without query and credentials; write one such as {DEFAULT_URL}"))
 }
 
-/// Returns whether a URL leads to this machine, where nobody can listen on the way.
-fn is_of_this_machine(url: &str) -> bool {
-    let is_named = url.parse::<Uri>().is_ok_and(|uri| uri.host().is_some_and(|host| host.eq_ignore_ascii_case("localhost")));
-    is_named || address(url).is_some_and(|address| address.is_loopback())
-}
-
 /// Returns the address that a URL has in place of a name.
 fn address(url: &str) -> Option<IpAddr> {
     let uri = url.parse::<Uri>().ok()?;
@@ -96,7 +90,7 @@ impl Server {
         if self.url.starts_with("https://") {
             return Ok(());
         }
-        if self.files.token_file.is_some() && !is_of_this_machine(&self.url) {
+        if self.files.token_file.is_some() && !leads_here(&self.url) {
             bail!(
                 "{}: found plain http to another machine, on whose way the token can be read; write an https URL, or ask a server on this \
                  machine, such as {DEFAULT_URL}",
@@ -165,20 +159,4 @@ pub(in crate::commands) fn bearer(option: &str, file: &Path) -> anyhow::Result<S
         bail!("{option} {}: holds no token; write the token on one line", file.display());
     }
     Ok(Secret(format!("Bearer {token}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_names_and_addresses_of_loopback_are_this_machine() {
-        for url in ["http://127.0.0.1:7878", "http://localhost:1", "http://LOCALHOST", "http://[::1]:7878", "http://127.8.9.1/x"] {
-            assert!(is_of_this_machine(url), "{url}");
-        }
-        for url in ["http://gate.example", "http://127.0.0.1.example:1", "http://10.0.0.1", "http://localhost.example", "http://[fe80::1]"]
-        {
-            assert!(!is_of_this_machine(url), "{url}");
-        }
-    }
 }

@@ -23,6 +23,7 @@ pub use privacy::SubjectKeys;
 pub use process::{AdminSettings, LogFormat, LogSettings, WorkerSettings};
 pub use serve::{ServeSettings, ServeTls};
 pub use traces::TraceSettings;
+pub use urls::is_this_machine;
 
 use serde::Serialize;
 use serde_json::Value;

@@ -1,6 +1,7 @@
-//! URLs for people to read, without what may be a secret in them: user info, query and fragment.
+//! URLs for people to read, without what may be a secret in them: user info, query and fragment. Hosts of URLs that are this machine.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 
 use serde_json::Value;
 
@@ -49,6 +50,13 @@ pub(super) fn redacted_addresses(addresses: &str) -> String {
     addresses.split(',').map(address).collect::<Vec<_>>().join(",")
 }
 
+/// Returns whether the host of a URL is this machine, where nobody can listen on the way: `localhost`, or an address of loopback.
+#[must_use]
+pub fn is_this_machine(host: &str) -> bool {
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    host.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +82,16 @@ mod tests {
         }
         let value = json!({"providers": [{"url": "http://p/?s3cret"}], "timeout_ms": 5});
         assert_eq!(redacted_value(value), json!({"providers": [{"url": "http://p/?[redacted]"}], "timeout_ms": 5}));
+    }
+
+    #[test]
+    fn only_names_and_addresses_of_loopback_are_this_machine() {
+        for here in ["127.0.0.1", "localhost", "LOCALHOST", "[::1]", "127.8.9.1"] {
+            assert!(is_this_machine(here), "{here}");
+        }
+        for elsewhere in ["gate.example", "127.0.0.1.example", "10.0.0.1", "localhost.example", "[fe80::1]", "[127.0.0.1", ""] {
+            assert!(!is_this_machine(elsewhere), "{elsewhere}");
+        }
     }
 
     #[test]

@@ -32,7 +32,16 @@ pub use endpoint::Endpoint;
 pub use post::{PostFault, Poster, Stream};
 pub use servers::PolicyServers;
 
+use hyper::Uri;
+
+use tollgate_config::settings::is_this_machine;
 use tollgate_core::decide::guardrail::HttpSettings;
+
+/// Returns whether a URL leads to this machine, where nobody can listen on the way.
+#[must_use]
+pub fn leads_here(url: &str) -> bool {
+    url.parse::<Uri>().is_ok_and(|uri| uri.host().is_some_and(is_this_machine))
+}
 
 /// The settings of a policy server name no server that can be asked. The error holds no header's value and nothing of the URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

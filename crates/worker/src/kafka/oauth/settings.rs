@@ -1,10 +1,9 @@
 //! The properties of OAUTHBEARER, under the names that librdkafka and Kafka's Java client have for them.
 
-use std::net::IpAddr;
-
 use tollgate_config::settings::{KafkaSettings, Properties};
 
 use super::super::property_fault::PropertyFault;
+use crate::policy_servers::leads_here;
 
 /// Properties that are read here and not by librdkafka.
 const TAKEN: [&str; 14] = [
@@ -138,7 +137,7 @@ impl OauthSettings {
         if !url.starts_with("https://") && !url.starts_with("http://") {
             return Err(fault(URL, "no URL of http, https or file", fix));
         }
-        if url.strip_prefix("http://").is_some_and(|rest| !is_this_machine(rest)) {
+        if url.starts_with("http://") && !leads_here(&url) {
             let fix = "write https://…; http:// is taken only for this machine (localhost, 127.0.0.1, [::1])";
             return Err(fault(URL, "http:// to another machine, to which secret and token would go unencrypted", fix));
         }
@@ -146,18 +145,6 @@ impl OauthSettings {
         let (ca_file, ca_pem) = (get(&["https.ca.location"]), get(&["https.ca.pem"]));
         Ok(Some(Self::Endpoint { url, grant, scope: get(&["sasl.oauthbearer.scope"]), ca_file, ca_pem }))
     }
-}
-
-/// Returns whether a URL, without its scheme, is one of this machine. What is no plain host and port is not.
-fn is_this_machine(rest: &str) -> bool {
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, port),
-        _ => (authority, "80"),
-    };
-    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    let is_loopback = address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-    port.parse::<u16>().is_ok() && (is_loopback || host.eq_ignore_ascii_case("localhost"))
 }
 
 fn grant(kafka: &KafkaSettings, get: &dyn Fn(&[&str]) -> Option<String>) -> Result<Grant, PropertyFault> {
@@ -239,15 +226,14 @@ mod tests {
             assert!(said.contains(expected), "{properties}: {said}");
         }
     }
+
     #[test]
     fn a_secret_goes_unencrypted_to_this_machine_only() {
         for here in ["localhost:8080/token", "LOCALHOST", "127.0.0.1/token", "127.0.0.2:80", "[::1]:8080/t", "[::1]?x"] {
-            assert!(is_this_machine(here), "{here}");
+            assert!(leads_here(&format!("http://{here}")), "{here}");
         }
-        for elsewhere in
-            ["idp/token", "localhost@idp/t", "127.0.0.1:80@idp/t", "localhost.idp", "10.0.0.1:80", "[::2]:1", "", "localhost:x"]
-        {
-            assert!(!is_this_machine(elsewhere), "{elsewhere}");
+        for elsewhere in ["idp/token", "localhost@idp/t", "127.0.0.1:80@idp/t", "localhost.idp", "10.0.0.1:80", "[::2]:1", ""] {
+            assert!(!leads_here(&format!("http://{elsewhere}")), "{elsewhere}");
         }
     }
 }
