@@ -11,11 +11,8 @@ use tollgate_config::settings::KafkaSettings;
 use super::alerts::field_text;
 use super::known::controls;
 use super::switches::{self, AllSwitches};
-use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, ago, now_ms, number, shown, text};
+use crate::commands::shared::{Column, OutputArgs, OutputFormat, Screen, Table, ago, hash_text, now_ms, number, shown, text};
 use tollgate_operations::Topics;
-
-/// The digits of a hash that are shown unless every column is asked for.
-const DIGITS: usize = 16;
 
 #[derive(Debug, Args)]
 pub(crate) struct BlocklistArgs {
@@ -77,7 +74,7 @@ impl Blocklist {
             let text = |field: &str| field_text(line, field).into_owned();
             let subject = text("subject");
             let (kind, hash) = subject.split_once('/').unwrap_or(("-", "-"));
-            let hash = if is_wide { hash.to_owned() } else { hash.chars().take(DIGITS).collect() };
+            let hash = hash_text(hash, is_wide);
             let until = text("until");
             let away = tollgate_json::time::parse_timestamp(&until).map(|time_ms| ago(time_ms, now_ms));
             let until = match away {

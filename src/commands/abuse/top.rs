@@ -15,12 +15,10 @@ use super::alerts::{self, Alert};
 use super::subject_counts;
 use super::switches::{self, AllSwitches};
 use crate::commands::shared::{
-    Column, Hints, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, now_ms, number, quoted, read_since, shown, stamp, text,
+    Column, Hints, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, hash_text, now_ms, number, quoted, read_since, shown, stamp, text,
 };
 use tollgate_operations::Topics;
 
-/// The digits of a hash that are shown unless every column is asked for.
-const DIGITS: usize = 16;
 /// What is said of a pause while the abuse stage has written no checkpoint.
 const UNKNOWN: &str = "unknown";
 
@@ -265,7 +263,7 @@ fn subjects_table(subjects: &[SubjectLine], now_ms: i64, is_wide: bool) -> Table
     let mut table = Table::new(SUBJECTS);
     for line in subjects {
         let (kind, hash) = line.subject.split_once('/').unwrap_or(("-", "-"));
-        let hash = if is_wide { hash.to_owned() } else { hash.chars().take(DIGITS).collect() };
+        let hash = hash_text(hash, is_wide);
         table.row(vec![
             kind.to_owned(),
             hash,

@@ -3,7 +3,6 @@
 //! Compaction removes all but the last record of a control. So each change is noted too, under a key of its own that keeps the last changes of
 //! that control. The note is written behind the control, which never waits for it.
 
-use std::io::{BufWriter, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::process::ExitCode;
 
@@ -15,8 +14,8 @@ use tollgate_core::decide::controls::{ControlId, HISTORY};
 use tollgate_json::time::parse_timestamp;
 use tollgate_worker::control_feed::host_name;
 
-use crate::commands::shared::controls_topic::{Listing, check_lookup, read};
 use super::table::history_table;
+use crate::commands::shared::controls_topic::{Listing, check_lookup, read};
 use crate::commands::shared::{OutputArgs, OutputFormat, Screen, SubjectParser, now_ms, resolve, stamp};
 use tollgate_operations::Place;
 
@@ -167,14 +166,7 @@ pub(super) fn execute(args: &HistoryArgs, settings: &Settings, screen: Screen) -
     let is_wanted = |shown: &ListedChange| keys.as_ref().is_none_or(|keys| keys.contains(&shown.key));
     let shown = all_changes(&listing).into_iter().filter(is_wanted);
     let changes = shown.map(serde_json::to_value).collect::<Result<Vec<_>, _>>()?;
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    match args.output.format() {
-        OutputFormat::Json => {
-            changes.iter().try_for_each(|change| writeln!(out, "{change}"))?;
-            out.flush()?;
-        }
-        format => history_table(&changes, format == OutputFormat::Wide).write(&mut out, screen, format)?,
-    }
+    args.output.print(screen, &changes, |format| history_table(&changes, format == OutputFormat::Wide))?;
     say!("changes: {}; the last {CHANGES_MAX} of each control are kept, if they were made with tollgate control", changes.len());
     Ok(ExitCode::SUCCESS)
 }

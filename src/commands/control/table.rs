@@ -2,10 +2,7 @@
 
 use serde_json::Value;
 
-use crate::commands::shared::{Column, Table, ago, now_ms, number, text};
-
-/// The digits of a subject's hash that are shown unless every column is asked for.
-const DIGITS: usize = 16;
+use crate::commands::shared::{Column, Table, ago, hash_text, now_ms, number, text};
 
 const COLUMNS: &[Column] = &[
     text("control"),
@@ -83,7 +80,7 @@ fn named(key: Option<&str>, is_wide: bool) -> (String, String) {
         Some(("subject", rest)) => {
             let (kind, hash) = rest.split_once('/').unwrap_or((rest, "-"));
             let hash = hash.split_once('/').map_or(hash, |(hash, _)| hash);
-            let hash = if is_wide { hash.to_owned() } else { hash.chars().take(DIGITS).collect() };
+            let hash = hash_text(hash, is_wide);
             (kind.to_owned(), hash)
         }
         Some((control, of)) => (control.to_owned(), of.to_owned()),

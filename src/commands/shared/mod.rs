@@ -25,6 +25,7 @@ use tollgate_worker::logging::start_logging;
 
 pub(super) mod console;
 pub(super) mod controls_file;
+pub(super) mod controls_topic;
 pub(super) mod flips;
 pub(super) mod hints;
 pub(super) mod interrupt;
@@ -47,16 +48,17 @@ pub(super) use hints::{Hints, quoted};
 pub(super) use interrupt::Interrupt;
 pub(super) use output::{
     Column, DIM, Finding, LiveLine, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, bytes, check_output, clock, count, create_output,
-    fit, is_reader_gone, now_ms, number, read_duration, read_since, read_until, seconds, shown, stamp, stdout_error, style_of, text,
+    fit, hash_text, is_reader_gone, now_ms, number, read_duration, read_since, read_until, seconds, shown, stamp, stdout_error, style_of,
+    text,
 };
 pub(super) use ready::Readiness;
 pub(super) use subject::{Resolved, SubjectArgs, SubjectParser, fault_of_id, read_id, resolve};
 pub(super) use verdict_filter::VerdictFilter;
 
-/// The exit code if lines of a recording held no record or no event.
-pub(super) const REJECTED: u8 = 3;
 pub(super) use tollgate_operations::UsageError;
 
+/// The exit code if lines of a recording held no record or no event.
+pub(super) const REJECTED: u8 = 3;
 
 /// Returns the error of an argument that no configuration could make right.
 pub(super) fn wrong(text: &str) -> anyhow::Error {

@@ -4,10 +4,7 @@ use std::io::Write;
 
 use serde_json::Value;
 
-use crate::commands::shared::{Column, OutputFormat, Screen, TITLE, Table, ago, bytes, now_ms, shown, stamp, text};
-
-/// The digits of a digest that are shown unless every column is asked for.
-const DIGITS: usize = 16;
+use crate::commands::shared::{Column, OutputFormat, Screen, TITLE, Table, ago, bytes, hash_text, now_ms, shown, stamp, text};
 
 const CALLS: &[Column] = &[text("call"), text("tool"), text("arguments").wide(), text("the call's verdict"), text("the result's verdict")];
 
@@ -23,10 +20,7 @@ pub(super) fn write(out: &mut impl Write, view: &Value, screen: Screen, format: 
     }
     let mut table = Table::new(CALLS);
     for call in calls {
-        let digest = |key: &str| {
-            let text = call.get(key).and_then(Value::as_str).unwrap_or("-");
-            if is_wide { text.to_owned() } else { text.chars().take(DIGITS).collect() }
-        };
+        let digest = |key: &str| hash_text(call.get(key).and_then(Value::as_str).unwrap_or("-"), is_wide);
         table.row(vec![digest("id"), digest("tool"), digest("args_hash"), answer(call.get("call")), answer(call.get("result"))]);
     }
     writeln!(out)?;

@@ -17,7 +17,7 @@ use serde::Serialize;
 pub(crate) use file::{Finding, check as check_output, create as create_output, is_reader_gone, stdout_error};
 pub(crate) use live::LiveLine;
 pub(crate) use table::{Column, Table, number, text};
-pub(crate) use text::{fit, shown};
+pub(crate) use text::{fit, hash_text, shown};
 pub(crate) use time::{ago, clock, read_duration, read_since, read_until};
 pub(crate) use tollgate_operations::units::{bytes, count, seconds, stamp};
 pub(crate) use tollgate_worker::host_time::now_ms;

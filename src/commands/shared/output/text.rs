@@ -13,6 +13,14 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if text.contains(is_harmful) { text.replace(is_harmful, "?").into() } else { text.into() }
 }
 
+/// The digits of a hash that are shown unless every column is asked for.
+const HASH_DIGITS: usize = 16;
+
+/// Returns a hash as tables show it: all of it where every column is asked for, else its beginning.
+pub(crate) fn hash_text(hash: &str, is_wide: bool) -> String {
+    hash.chars().take(if is_wide { usize::MAX } else { HASH_DIGITS }).collect()
+}
+
 /// Returns the text in exactly `width` cells: filled up with spaces, or cut with an ellipsis.
 pub(crate) fn fit(text: &str, width: usize) -> String {
     let cells = |letter: char| letter.width().unwrap_or(0);
