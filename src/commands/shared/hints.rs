@@ -1,9 +1,8 @@
 //! Commands that are named in what a command says. They repeat the connection options of this command line, so that they reach the same brokers
 //! if they are pasted.
 
-use std::borrow::Cow;
-
 use tollgate_operations::Connection;
+use tollgate_worker::kafka::quoted;
 
 /// The connection options of this command line, as they are repeated.
 #[derive(Debug, Clone, Default)]
@@ -32,12 +31,6 @@ impl Hints {
     pub(crate) fn command(&self, words: &str) -> String {
         format!("tollgate{} {words}", self.options)
     }
-}
-
-/// Returns a word as a shell takes it, whatever stands in it.
-pub(crate) fn quoted(word: &str) -> Cow<'_, str> {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:,=@+%".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) { word.into() } else { format!("'{}'", word.replace('\'', "'\\''")).into() }
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ mod verdict_filter;
 pub(super) mod verdict_lines;
 
 pub(super) use controls_file::apply_controls;
-pub(super) use hints::{Hints, quoted};
+pub(super) use hints::Hints;
 pub(super) use interrupt::Interrupt;
 pub(super) use output::{
     Column, DIM, Finding, LiveLine, OutputArgs, OutputFormat, Screen, TITLE, Table, ago, bytes, check_output, clock, count, create_output,
@@ -56,6 +56,7 @@ pub(super) use subject::{Resolved, SubjectArgs, SubjectParser, fault_of_id, read
 pub(super) use verdict_filter::VerdictFilter;
 
 pub(super) use tollgate_operations::UsageError;
+pub(super) use tollgate_worker::kafka::quoted;
 
 /// The exit code if lines of a recording held no record or no event.
 pub(super) const REJECTED: u8 = 3;

@@ -43,7 +43,7 @@ pub(crate) use producer::reply_producer_config;
 pub use producer::{Linger, producer_config, verdict_producer_config};
 pub use property_fault::PropertyFault;
 pub use reason::Reason;
-pub use rights::{Resource, Right, is_forbidden};
+pub use rights::{Resource, Right, is_forbidden, quoted};
 pub use secret_files::{ChangedSecrets, SecretFiles};
 pub use state::{ABUSE, StageTopics, reader_config};
 pub use state::{asker_config, state_producer_config};

@@ -1,5 +1,7 @@
 //! Rights that the brokers refuse: each is said once, with the command that grants it.
 
+use std::borrow::Cow;
+
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
 use crate::health::Health;
@@ -158,10 +160,11 @@ pub fn is_forbidden(error: &KafkaError) -> bool {
     Right::refused_by(error.rdkafka_error_code(), "", || Right::read("")).is_some()
 }
 
-/// Returns a word for a shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:,@".contains(&byte);
-    if !word.is_empty() && word.bytes().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+/// Returns a word as a shell takes it, whatever stands in it.
+#[must_use]
+pub fn quoted(word: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:,=@+%".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")).into() }
 }
 
 #[cfg(test)]
