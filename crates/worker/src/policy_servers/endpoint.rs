@@ -169,15 +169,8 @@ impl Endpoint {
         if remaining.is_zero() {
             return Err(timed_out);
         }
-        let exchange = async {
-            let connection = self.pool.get().await?;
-            let (answer, connection) = connection.ask(self.pool.target().request(question), self.answer_bytes_max, &HeaderMap::new()).await;
-            if let Some(connection) = connection {
-                self.pool.put_back(connection);
-            }
-            answer
-        };
-        timeout_at(deadline.into(), exchange).await.unwrap_or(Err(timed_out))
+        let (bytes_max, no_proof) = (self.answer_bytes_max, HeaderMap::new());
+        timeout_at(deadline.into(), self.pool.ask(question, bytes_max, &no_proof)).await.unwrap_or(Err(timed_out))
     }
 
     fn breaker(&self) -> MutexGuard<'_, Breaker> {

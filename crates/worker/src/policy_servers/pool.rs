@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use hyper::body::Bytes;
+use hyper::header::HeaderMap;
 use hyper_util::client::legacy::connect::HttpConnector;
 use tower_service::Service;
 
@@ -70,19 +72,24 @@ impl Pool {
         &self.target
     }
 
+    /// Asks a question once, and returns the body of the answer. The answer has to have the headers of `proof`.
+    pub(super) async fn ask(&self, question: Bytes, bytes_max: usize, proof: &HeaderMap) -> Result<Vec<u8>, Fault> {
+        let connection = self.get().await?;
+        let (answer, connection) = connection.ask(self.target.request(question), bytes_max, proof).await;
+        if let Some(connection) = connection {
+            self.idle().push_back(Idle { connection, since: Instant::now() });
+        }
+        answer
+    }
+
     /// Returns a connection: of the idle ones the one used last, or else a new one.
-    pub(super) async fn get(&self) -> Result<Connection, Fault> {
+    async fn get(&self) -> Result<Connection, Fault> {
         while let Some(mut connection) = self.take() {
             if connection.is_usable().await {
                 return Ok(connection);
             }
         }
         self.connect().await
-    }
-
-    /// Puts a connection back for the next question.
-    pub(super) fn put_back(&self, connection: Connection) {
-        self.idle().push_back(Idle { connection, since: Instant::now() });
     }
 
     /// Closes all idle connections.

@@ -60,13 +60,7 @@ impl Poster {
         let body = hyper::body::Bytes::from(body);
         let posted = timeout(self.timeout, async {
             loop {
-                let connection = self.pool.get().await?;
-                let (answer, connection) =
-                    connection.ask(self.pool.target().request(body.clone()), self.answer_bytes_max, &self.proof).await;
-                if let Some(connection) = connection {
-                    self.pool.put_back(connection);
-                }
-                match answer {
+                match self.pool.ask(body.clone(), self.answer_bytes_max, &self.proof).await {
                     // Every other idle connection is most likely closed too. A new one has no such fault, so this ends.
                     Err(fault) if fault.is_of_pooled_connection() => self.pool.clear(),
                     answer => return answer,
