@@ -12,12 +12,12 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::Message as _;
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer as _};
 use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use super::FeedParts;
+use crate::host_time::now_ms;
 use crate::kafka::{Callbacks, Context, Deliveries, Linger, Right, make_producer, producer_config};
 use tollgate_config::settings::KafkaSettings;
+use tollgate_json::time::rfc_3339;
 
 /// How long to wait between two reports. Changes in between share the second report.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
@@ -153,7 +153,7 @@ impl Reporter {
             partitions: partitions.clone(),
             read: read(),
             reads_passports: parts.reads_passports,
-            at: OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default(),
+            at: rfc_3339(now_ms()).unwrap_or_default(),
         };
         (self.partitions, self.is_due, self.pause_until) = (partitions, false, Some(now + REPORT_INTERVAL));
         let value = serde_json::to_vec(&report).unwrap_or_default();

@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 
 use rdkafka::consumer::Consumer as _;
 use rdkafka::error::KafkaResult;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use crate::health::Health;
+use crate::host_time::now_ms;
 use crate::kafka::{Inquirer, StageTopics, Watch, consumer_config, is_forbidden, leaderless, partitions_of, reach_leaders};
 use crate::logging::OncePerMinute;
 use crate::stop::Stop;
 use crate::threads::MustRun;
 use tollgate_config::settings::KafkaSettings;
+use tollgate_json::time::rfc_3339;
 
 use super::WorkerParts;
 use super::preflight_error::PreflightError;
@@ -123,7 +123,7 @@ struct Watcher {
     health: Arc<Health>,
     watch: GrowthWatch,
     /// Since when the brokers do not answer.
-    silent: Option<OffsetDateTime>,
+    silent: Option<String>,
     /// The log lines that say so.
     lines: OncePerMinute<()>,
 }
@@ -191,15 +191,15 @@ impl Watcher {
                 if let Some(since) = self.silent.take() {
                     self.lines.forget(&());
                     self.health.set_cut_off(self.stage.stage, None);
-                    tracing::info!(topic, since = stamp(since), "the brokers answer again");
+                    tracing::info!(topic, since, "the brokers answer again");
                 }
                 return self.judge(u32::try_from(found).unwrap_or(u32::MAX));
             }
             Err(reason) => reason,
         };
-        let since = *self.silent.get_or_insert_with(OffsetDateTime::now_utc);
-        let (brokers, since_then) = (self.kafka.shown_brokers(), stamp(since));
-        let problem = format!("no answer about topic {topic} since {since_then} from the brokers at {brokers}: {reason}");
+        let since = self.silent.get_or_insert_with(|| rfc_3339(now_ms()).unwrap_or_default());
+        let brokers = self.kafka.shown_brokers();
+        let problem = format!("no answer about topic {topic} since {since} from the brokers at {brokers}: {reason}");
         self.health.set_cut_off(self.stage.stage, Some(problem.clone()));
         if self.lines.count((), now).is_some() {
             tracing::error!("{problem}");
@@ -208,20 +208,17 @@ impl Watcher {
 
     fn judge(&self, found: u32) {
         let growth = Growth::of(self.keyed_for, self.known, found);
-        if self.stage.stage.is_some() {
-            // Its workers have agreed on the number that they started with.
-            if growth != Growth::None && self.health.set_problem(&self.name, Some(said_of_signals(&self.stage, self.known, found))) {
-                tracing::error!("{}", said_of_signals(&self.stage, self.known, found));
-            }
+        if growth == Growth::None {
             return;
         }
-        if growth != Growth::None {
-            let said = said(&self.stage.input, self.known, found, growth);
-            if self.health.set_problem(&self.name, Some(said.clone())) {
-                tracing::error!("{said}");
-            }
+        let counts_signals = self.stage.stage.is_some();
+        let of_events = || said(&self.stage.input, self.known, found, growth);
+        let said = if counts_signals { said_of_signals(&self.stage, self.known, found) } else { of_events() };
+        if self.health.set_problem(&self.name, Some(said.clone())) {
+            tracing::error!("{said}");
         }
-        if growth == Growth::AmongOldPartitions {
+        // The workers that count signals have agreed on the number that they started with.
+        if growth == Growth::AmongOldPartitions && !counts_signals {
             self.watch.has_stopped_the_worker.store(true, Ordering::Relaxed);
             self.watch.part.give();
         }
@@ -235,11 +232,6 @@ fn said_of_signals(stage: &StageTopics, known: u32, found: u32) -> String {
          for signals and for what is known of subjects (kafka.topics.signals, kafka.topics.abuse) before any worker starts anew",
         stage.input
     )
-}
-
-/// Returns a time to the second, as reports have it.
-fn stamp(time: OffsetDateTime) -> String {
-    time.replace_nanosecond(0).unwrap_or(time).format(&Rfc3339).unwrap_or_default()
 }
 
 fn said(topic: &str, known: u32, found: u32, growth: Growth) -> String {
