@@ -13,6 +13,7 @@ use rdkafka::message::{BorrowedMessage, Message as _};
 use tollgate_config::settings::KafkaSettings;
 use tollgate_config::topics::TopicRole;
 use tollgate_core::event::record::{Offset, Partition};
+use tollgate_core::settings::did_you_mean;
 use tollgate_worker::Stop;
 use tollgate_worker::kafka::{
     Inquirer, PropertyFault, Right, Watch, is_forbidden, is_unreachable, open_transactions, partitions_of, passes, reader_config,
@@ -141,8 +142,7 @@ impl<'s> Topics<'s> {
     fn nearest(&self, name: &str) -> String {
         let names = self.reader.client().fetch_metadata(None, BROKERS_TIMEOUT);
         let names: Vec<_> = names.iter().flat_map(|found| found.topics()).map(|topic| topic.name().to_owned()).collect();
-        let nearest = tollgate_core::settings::nearest(name, names.iter().map(String::as_str));
-        nearest.map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default()
+        did_you_mean(name, names.iter().map(String::as_str))
     }
 
     /// Returns why the brokers could not be asked, for people.

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use tollgate_config::topics::TopicRole;
 use tollgate_core::decide::signal::{Request, SubjectKey};
-use tollgate_core::settings::nearest;
+use tollgate_core::settings::did_you_mean;
 
 use tollgate_config::settings::Settings;
 
@@ -143,7 +143,7 @@ fn all_of(rule: &str, all: &AllSwitches, settings: &Settings, now_ms: i64) -> an
     let keys: Vec<_> = all.0.values().filter(is_of).map(|(key, _)| *key).collect();
     let rules = || settings.abuse.rules.rules.iter().map(|rule| rule.id.as_str());
     if keys.is_empty() && !rules().any(|id| id == rule) {
-        let nearest = nearest(rule, rules()).map(|id| format!("; did you mean {id}?")).unwrap_or_default();
+        let nearest = did_you_mean(rule, rules());
         let text = format!("--rule: the configuration has no rule of this id, and nobody is suspended by one{nearest}");
         return Err(UsageError(text).into());
     }

@@ -10,7 +10,7 @@ use serde_json::json;
 use tollgate_abuse::{AbuseRules, Mode};
 use tollgate_config::topics::TopicRole;
 use tollgate_core::decide::signal::Request;
-use tollgate_core::settings::nearest;
+use tollgate_core::settings::did_you_mean;
 
 use tollgate_config::settings::Settings;
 
@@ -70,8 +70,7 @@ pub(super) fn execute(args: &ResumeArgs, settings: &Settings, hints: &Hints) -> 
 /// Returns the rule's id, if the configuration has the rule and it enforces.
 fn known_rule<'r>(id: &str, rules: &'r AbuseRules) -> anyhow::Result<&'r str> {
     let Some(rule) = rules.rules.iter().find(|rule| rule.id == id) else {
-        let nearest =
-            nearest(id, rules.rules.iter().map(|rule| rule.id.as_str())).map(|id| format!("; did you mean {id}?")).unwrap_or_default();
+        let nearest = did_you_mean(id, rules.rules.iter().map(|rule| rule.id.as_str()));
         return Err(UsageError(format!("RULE: the configuration has no rule of this id{nearest}")).into());
     };
     if rule.mode != Mode::Enforce {

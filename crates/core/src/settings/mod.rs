@@ -24,6 +24,6 @@ pub use named::{Named, find};
 pub use notes::{Accepted, Notes};
 pub use schema::{SchemaWriter, put};
 pub use section::Section;
-pub use spelling_help::nearest;
+pub use spelling_help::{did_you_mean, nearest};
 pub use texts::{REDACTED, Secret, Source, Texts};
 pub use yaml::{YamlError, defaults, parse};

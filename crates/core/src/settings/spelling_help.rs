@@ -11,6 +11,11 @@ pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Opti
     alike.max_by(|left, right| left.0.total_cmp(&right.0)).map(|(_, known)| known)
 }
 
+/// Returns what is added to an error for the name that was meant; nothing if no known name is alike.
+pub fn did_you_mean<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+    nearest(name, known).map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default()
+}
+
 /// How many keys are listed. Of more, the most alike ones are.
 const LISTED_MAX: usize = 12;
 
