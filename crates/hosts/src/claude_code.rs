@@ -8,7 +8,7 @@ pub(crate) static CLAUDE_CODE: Hook = Hook {
     name: "claude-code",
     dialects: &[Dialect {
         event: Some("hook_event_name"),
-        events: &EVENTS,
+        events: EVENTS,
         session: "session_id",
         turn: Some("prompt_id"),
         turn_of_ids: None,
@@ -25,7 +25,7 @@ pub(crate) static CLAUDE_CODE: Hook = Hook {
 /// Longer strings are put into a file, which the model may not read. The limit counts characters.
 const ANSWER: Nested = Nested { text_max: 10_000, stops_before_calls: true };
 
-static EVENTS: [(&str, Moment); 29] = [
+const EVENTS: &[(&str, Moment)] = &[
     ("PreToolUse", Moment::Call),
     ("PostToolUse", Moment::Result(succeeded)),
     ("PostToolUseFailure", Moment::Result(failed)),
@@ -38,25 +38,9 @@ static EVENTS: [(&str, Moment); 29] = [
     ("PostToolBatch", Moment::Nothing),
     // The call was asked about already. The host's own prompt goes on.
     ("PermissionRequest", Moment::Nothing),
-    ("PermissionDenied", Moment::Nothing),
-    ("SessionStart", Moment::Nothing),
-    ("Setup", Moment::Nothing),
-    ("StopFailure", Moment::Nothing),
-    ("Notification", Moment::Nothing),
-    ("PreCompact", Moment::Nothing),
-    ("PostCompact", Moment::Nothing),
-    ("InstructionsLoaded", Moment::Nothing),
-    ("ConfigChange", Moment::Nothing),
-    ("CwdChanged", Moment::Nothing),
-    ("FileChanged", Moment::Nothing),
-    ("WorktreeRemove", Moment::Nothing),
-    ("TeammateIdle", Moment::Nothing),
-    ("TaskCreated", Moment::Nothing),
-    ("TaskCompleted", Moment::Nothing),
-    ("Elicitation", Moment::Nothing),
-    ("ElicitationResult", Moment::Nothing),
-    ("UserPromptExpansion", Moment::Nothing),
-    ("MessageDisplay", Moment::Nothing),
+    ("PermissionDenied SessionStart Setup StopFailure Notification PreCompact PostCompact InstructionsLoaded", Moment::Nothing),
+    ("ConfigChange CwdChanged FileChanged WorktreeRemove TeammateIdle TaskCreated TaskCompleted Elicitation", Moment::Nothing),
+    ("ElicitationResult UserPromptExpansion MessageDisplay", Moment::Nothing),
 ];
 
 fn succeeded(body: &Members<'_>) -> Result<Option<Finished>, Fault> {

@@ -11,7 +11,7 @@ pub(crate) static CODEX: Hook = Hook {
     name: "codex",
     dialects: &[Dialect {
         event: Some("hook_event_name"),
-        events: &EVENTS,
+        events: EVENTS,
         session: "session_id",
         // The calls of a subagent come under the session of its parent, without the subagent's id. If their turns were turns of the gate, each
         // would begin the other's turn anew, and no loop would be seen.
@@ -31,21 +31,14 @@ pub(crate) static CODEX: Hook = Hook {
 const ANSWER: Nested = Nested { text_max: TEXT_MAX, stops_before_calls: false };
 const TEXT_MAX: usize = 7_500;
 
-static EVENTS: [(&str, Moment); 13] = [
+const EVENTS: &[(&str, Moment)] = &[
     ("PreToolUse", Moment::Call),
     // Codex sends it after failures too. The gate classifies the result.
     ("PostToolUse", Moment::Result(finished)),
     ("UserPromptSubmit", Moment::TurnStart),
     ("Stop", Moment::TurnEnd),
-    ("StopFailure", Moment::Nothing),
     ("SessionEnd", Moment::TurnEnd),
-    ("SubagentStart", Moment::Nothing),
-    ("SubagentStop", Moment::Nothing),
-    ("PermissionRequest", Moment::Nothing),
-    ("SessionStart", Moment::Nothing),
-    ("PreCompact", Moment::Nothing),
-    ("PostCompact", Moment::Nothing),
-    ("Interrupt", Moment::Nothing),
+    ("StopFailure SubagentStart SubagentStop PermissionRequest SessionStart PreCompact PostCompact Interrupt", Moment::Nothing),
 ];
 
 fn finished(body: &Members<'_>) -> Result<Option<Finished>, Fault> {

@@ -13,7 +13,7 @@ pub(crate) static COPILOT: Hook = Hook {
     dialects: &[
         Dialect {
             event: Some("hook_event_name"),
-            events: &PASCAL_EVENTS,
+            events: PASCAL_EVENTS,
             session: "session_id",
             turn: None,
             turn_of_ids: None,
@@ -26,7 +26,7 @@ pub(crate) static COPILOT: Hook = Hook {
         // These bodies do not name their event: the members of a call and of a question for permission are the same.
         Dialect {
             event: None,
-            events: &CAMEL_EVENTS,
+            events: CAMEL_EVENTS,
             session: "sessionId",
             turn: None,
             turn_of_ids: None,
@@ -44,36 +44,24 @@ pub(crate) static COPILOT: Hook = Hook {
 /// Copilot takes 10 KB.
 const TEXT_MAX: usize = 10_000;
 
-static PASCAL_EVENTS: [(&str, Moment); 13] = [
+const PASCAL_EVENTS: &[(&str, Moment)] = &[
     ("PreToolUse", Moment::Call),
     ("PostToolUse", Moment::Result(|body| finished(body, "tool_result", "result_type", "text_result_for_llm"))),
     ("PostToolUseFailure", Moment::Result(failed)),
     ("UserPromptSubmit", Moment::TurnStart),
     ("Stop", Moment::TurnEnd),
     ("SessionEnd", Moment::TurnEnd),
-    ("SessionStart", Moment::Nothing),
-    ("SubagentStart", Moment::Nothing),
-    ("SubagentStop", Moment::Nothing),
-    ("PermissionRequest", Moment::Nothing),
-    ("ErrorOccurred", Moment::Nothing),
-    ("PreCompact", Moment::Nothing),
-    ("Notification", Moment::Nothing),
+    ("SessionStart SubagentStart SubagentStop PermissionRequest ErrorOccurred PreCompact Notification", Moment::Nothing),
 ];
 
-static CAMEL_EVENTS: [(&str, Moment); 14] = [
+const CAMEL_EVENTS: &[(&str, Moment)] = &[
     ("preToolUse", Moment::Call),
     ("postToolUse", Moment::Result(|body| finished(body, "toolResult", "resultType", "textResultForLlm"))),
     ("postToolUseFailure", Moment::Result(failed)),
     ("userPromptSubmitted", Moment::TurnStart),
     ("agentStop", Moment::TurnEnd),
     ("sessionEnd", Moment::TurnEnd),
-    ("sessionStart", Moment::Nothing),
-    ("subagentStart", Moment::Nothing),
-    ("subagentStop", Moment::Nothing),
-    ("permissionRequest", Moment::Nothing),
-    ("errorOccurred", Moment::Nothing),
-    ("preCompact", Moment::Nothing),
-    ("notification", Moment::Nothing),
+    ("sessionStart subagentStart subagentStop permissionRequest errorOccurred preCompact notification", Moment::Nothing),
     ("userPromptTransformed", Moment::Nothing),
 ];
 

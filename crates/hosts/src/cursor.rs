@@ -11,7 +11,7 @@ pub(crate) static CURSOR: Hook = Hook {
     name: "cursor",
     dialects: &[Dialect {
         event: Some("hook_event_name"),
-        events: &EVENTS,
+        events: EVENTS,
         session: "conversation_id",
         turn: Some("generation_id"),
         turn_of_ids: None,
@@ -28,7 +28,7 @@ pub(crate) static CURSOR: Hook = Hook {
 const TEXT_MAX: usize = 10_000;
 const DOUBLE: Moment = Moment::Double("register preToolUse alone, which comes for every call and has the call's id");
 
-static EVENTS: [(&str, Moment); 19] = [
+const EVENTS: &[(&str, Moment)] = &[
     ("preToolUse", Moment::Call),
     ("postToolUse", Moment::Result(finished)),
     ("postToolUseFailure", Moment::Result(failed)),
@@ -38,16 +38,8 @@ static EVENTS: [(&str, Moment); 19] = [
     ("beforeSubmitPrompt", Moment::TurnStart),
     ("stop", Moment::TurnEnd),
     ("sessionEnd", Moment::TurnEnd),
-    ("sessionStart", Moment::Nothing),
-    ("subagentStart", Moment::Nothing),
-    ("subagentStop", Moment::Nothing),
-    ("afterShellExecution", Moment::Nothing),
-    ("afterMCPExecution", Moment::Nothing),
-    ("afterFileEdit", Moment::Nothing),
-    ("afterAgentResponse", Moment::Nothing),
-    ("afterAgentThought", Moment::Nothing),
-    ("afterTabFileEdit", Moment::Nothing),
-    ("preCompact", Moment::Nothing),
+    ("sessionStart subagentStart subagentStop afterShellExecution afterMCPExecution afterFileEdit afterAgentResponse", Moment::Nothing),
+    ("afterAgentThought afterTabFileEdit preCompact", Moment::Nothing),
 ];
 
 /// The result is a JSON text, in which the gate finds a failure.

@@ -10,7 +10,7 @@ pub(crate) static GEMINI_CLI: Hook = Hook {
     name: "gemini-cli",
     dialects: &[Dialect {
         event: Some("hook_event_name"),
-        events: &EVENTS,
+        events: EVENTS,
         session: "session_id",
         turn: None,
         turn_of_ids: None,
@@ -30,18 +30,13 @@ const COMMAND: &str = "run_shell_command";
 /// The lines behind a command's output: error, code, signal, background processes, process group, and the end of the frame.
 const LINES_BEHIND_OUTPUT: usize = 6;
 
-static EVENTS: [(&str, Moment); 11] = [
+const EVENTS: &[(&str, Moment)] = &[
     ("BeforeTool", Moment::Call),
     ("AfterTool", Moment::Result(finished)),
     ("BeforeAgent", Moment::TurnStart),
     ("AfterAgent", Moment::TurnEnd),
     ("SessionEnd", Moment::TurnEnd),
-    ("SessionStart", Moment::Nothing),
-    ("BeforeModel", Moment::Nothing),
-    ("AfterModel", Moment::Nothing),
-    ("BeforeToolSelection", Moment::Nothing),
-    ("PreCompress", Moment::Nothing),
-    ("Notification", Moment::Nothing),
+    ("SessionStart BeforeModel AfterModel BeforeToolSelection PreCompress Notification", Moment::Nothing),
 ];
 
 fn finished(body: &Members<'_>) -> Result<Option<Finished>, Fault> {

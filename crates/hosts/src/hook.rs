@@ -25,6 +25,7 @@ pub(crate) struct Hook {
 pub(crate) struct Dialect {
     /// The member that names the event; without it the end of the path names it.
     pub event: Option<&'static str>,
+    /// What each event is to the gate. Events that are the same to it stand in one text, with spaces between them.
     pub events: &'static [(&'static str, Moment)],
     pub session: &'static str,
     /// The member that names the turn on events.
@@ -162,8 +163,8 @@ impl Hook {
             }
             _ => return Err(Fault::new("path", "found more than the host's name", format!("post to /v1/hooks/{}", self.name))),
         };
-        let known = dialect.events.iter().find(|(event, _)| *event == name);
-        known.map(|(event, moment)| (dialect, *event, *moment)).ok_or_else(|| {
+        let known = dialect.events.iter().find_map(|(events, moment)| Some((events.split(' ').find(|event| *event == name)?, *moment)));
+        known.map(|(event, moment)| (dialect, event, moment)).ok_or_else(|| {
             let fix = format!("register only the events that `tollgate hook --print-settings {}` prints", self.name);
             Fault::new(member, "found an event that Tollgate does not know", fix)
         })

@@ -8,7 +8,7 @@ pub(crate) static VSCODE: Hook = Hook {
     name: "vscode",
     dialects: &[Dialect {
         event: Some("hookEventName"),
-        events: &EVENTS,
+        events: EVENTS,
         session: "sessionId",
         turn: None,
         turn_of_ids: None,
@@ -24,15 +24,12 @@ pub(crate) static VSCODE: Hook = Hook {
 
 const ANSWER: Nested = Nested { text_max: 10_000, stops_before_calls: true };
 
-static EVENTS: [(&str, Moment); 8] = [
+const EVENTS: &[(&str, Moment)] = &[
     ("PreToolUse", Moment::Call),
     ("PostToolUse", Moment::Result(finished)),
     ("UserPromptSubmit", Moment::TurnStart),
     ("Stop", Moment::TurnEnd),
-    ("SessionStart", Moment::Nothing),
-    ("SubagentStart", Moment::Nothing),
-    ("SubagentStop", Moment::Nothing),
-    ("PreCompact", Moment::Nothing),
+    ("SessionStart SubagentStart SubagentStop PreCompact", Moment::Nothing),
 ];
 
 fn finished(body: &Members<'_>) -> Result<Option<Finished>, Fault> {
