@@ -1,44 +1,21 @@
 //! Tests `tollgate abuse test`: the examples of the documentation pass and make every rule of the pack fire, failures are shown side by side,
 //! and mistakes in test files are found before anything runs.
 
-use std::path::Path;
-
-use crate::support::{Ran, check_mistakes, run, tollgate};
+use crate::support::{self, Ran, check_examples, check_mistakes};
 use serde_json::{Value, json};
-use tempfile::TempDir;
-
-const EXAMPLES: &str = "docs/abuse-examples";
 
 /// Runs `tollgate abuse test` on one file with this text.
 fn test(text: &str, arguments: &[&str]) -> Ran {
-    let folder = TempDir::new().unwrap();
-    std::fs::write(folder.path().join("a_test.yaml"), text).unwrap();
-    run(tollgate().args(["abuse", "test", "a_test.yaml"]).args(arguments).current_dir(folder.path()), b"")
-}
-
-#[test]
-fn the_examples_pass_and_every_rule_of_the_pack_fires() {
-    let junit = tempfile::NamedTempFile::new().unwrap();
-    let path = junit.path().to_str().unwrap();
-    let ran = run(tollgate().args(["abuse", "test", EXAMPLES, "--coverage", "--junit", path, "--json"]), b"");
-    assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
-    let (cases, coverage): (Vec<_>, Vec<_>) = ran.json_lines().into_iter().partition(|line| line.get("case").is_some());
-    assert!(cases.len() >= 20 && cases.iter().all(|case| case["passed"] == true), "{cases:?}");
-    let fired = coverage[0]["coverage"].as_array().unwrap();
-    let of_pack = fired.iter().filter(|rule| rule["fired"].as_u64().unwrap() > 0).map(|rule| rule["rule"].as_str().unwrap());
-    let of_pack: std::collections::BTreeSet<_> = of_pack.collect();
-    assert_eq!(coverage[0]["percent"], 100);
-    assert_eq!(of_pack.len(), 10, "the nine rules of the pack, and one of one's own: {of_pack:?}");
-    let xml = std::fs::read_to_string(junit.path()).unwrap();
-    assert!(xml.contains(&format!("tests=\"{}\" failures=\"0\"", cases.len())) && !xml.contains("<failure"), "{xml}");
+    support::test(&["abuse", "test"], text, arguments)
 }
 
 /// What the documentation shows is a file that is run.
 #[test]
-fn the_page_shows_the_file() {
-    let page = std::fs::read_to_string("docs/abuse-rules.md").unwrap();
-    let file = std::fs::read_to_string(Path::new(EXAMPLES).join("own_test.yaml")).unwrap();
-    assert!(page.contains(&format!("```yaml\n{file}```")), "docs/abuse-rules.md shows another text than the example");
+fn the_examples_pass_and_every_rule_of_the_pack_fires() {
+    let reached = check_examples(&["abuse", "test"], "docs/abuse-examples", 20, ("docs/abuse-rules.md", "own_test.yaml"));
+    let rules = reached["coverage"].as_array().unwrap().iter().filter(|rule| rule["fired"].as_u64().unwrap() > 0);
+    let fired: std::collections::BTreeSet<_> = rules.map(|rule| rule["rule"].as_str().unwrap()).collect();
+    assert_eq!(fired.len(), 10, "the nine rules of the pack, and one of one's own: {fired:?}");
 }
 
 const RULES: &str = "rules:

@@ -1,19 +1,13 @@
 //! Tests `tollgate test`: the examples of the documentation pass and reach their policy, failures are shown side by side, and mistakes in
 //! test files are found before anything runs.
 
-use std::path::Path;
-
-use crate::support::{Ran, check_mistakes, run, tollgate};
+use crate::support::{self, Ran, check_examples, check_mistakes, run, tollgate};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const EXAMPLES: &str = "docs/examples";
-
 /// Runs `tollgate test` on one file with this text.
 fn test(text: &str, arguments: &[&str]) -> Ran {
-    let folder = TempDir::new().unwrap();
-    std::fs::write(folder.path().join("a_test.yaml"), text).unwrap();
-    run(tollgate().args(["test", "a_test.yaml"]).args(arguments).current_dir(folder.path()), b"")
+    support::test(&["test"], text, arguments)
 }
 
 /// Returns a file with one case of these events.
@@ -21,26 +15,11 @@ fn case(events: &str) -> String {
     format!("cases:\n  - name: one\n    why: because\n    events:\n{events}")
 }
 
-#[test]
-fn the_examples_pass_and_reach_everything() {
-    let junit = tempfile::NamedTempFile::new().unwrap();
-    let path = junit.path().to_str().unwrap();
-    let ran = run(tollgate().args(["test", EXAMPLES, "--coverage-min", "100%", "--junit", path, "--json"]), b"");
-    assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
-    let (cases, coverage): (Vec<_>, Vec<_>) = ran.json_lines().into_iter().partition(|line| line.get("case").is_some());
-    assert!(cases.len() >= 10 && cases.iter().all(|case| case["passed"] == true), "{cases:?}");
-    assert_eq!(coverage.len(), 1);
-    assert_eq!((&coverage[0]["percent"], &coverage[0]["policy"]), (&json!(100), &json!("docs/examples/policy.yaml")));
-    let xml = std::fs::read_to_string(junit.path()).unwrap();
-    assert!(xml.contains(&format!("tests=\"{}\" failures=\"0\"", cases.len())) && !xml.contains("<failure"), "{xml}");
-}
-
 /// What the documentation shows is a file that is run.
 #[test]
-fn the_page_shows_the_file() {
-    let page = std::fs::read_to_string("docs/policy-tests.md").unwrap();
-    let file = std::fs::read_to_string(Path::new(EXAMPLES).join("loops_test.yaml")).unwrap();
-    assert!(page.contains(&format!("```yaml\n{file}```")), "docs/policy-tests.md shows another text than docs/examples/loops_test.yaml");
+fn the_examples_pass_and_reach_everything() {
+    let reached = check_examples(&["test"], "docs/examples", 10, ("docs/policy-tests.md", "loops_test.yaml"));
+    assert_eq!(reached["policy"], "docs/examples/policy.yaml");
 }
 
 const FAILING: &str = r#"      - event: {type: tool_call, tool_call_id: c1, tool_name: bash, tool_input: {secret: "hunter2"}}

@@ -61,6 +61,29 @@ pub fn temporary(text: &str) -> tempfile::NamedTempFile {
     file
 }
 
+/// Runs a command that runs test files on one file with this text.
+pub fn test(command: &[&str], text: &str, arguments: &[&str]) -> Ran {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a_test.yaml"), text).unwrap();
+    run(tollgate().args(command).arg("a_test.yaml").args(arguments).current_dir(folder.path()), b"")
+}
+
+/// Checks that the examples of a page pass, so many at least, and that the page shows one of them. Returns what they reach.
+pub fn check_examples(command: &[&str], examples: &str, least: usize, (page, shown): (&str, &str)) -> Value {
+    let junit = tempfile::NamedTempFile::new().unwrap();
+    let ran = run(tollgate().args(command).args([examples, "--coverage-min", "100%", "--json", "--junit"]).arg(junit.path()), b"");
+    assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    let (cases, mut coverage): (Vec<_>, Vec<_>) = ran.json_lines().into_iter().partition(|line| line.get("case").is_some());
+    assert!(cases.len() >= least && cases.iter().all(|case| case["passed"] == true), "{cases:?}");
+    let xml = std::fs::read_to_string(junit.path()).unwrap();
+    assert!(xml.contains(&format!("tests=\"{}\" failures=\"0\"", cases.len())) && !xml.contains("<failure"), "{xml}");
+    let read = |path: &str| std::fs::read_to_string(path).unwrap();
+    let file = read(&format!("{examples}/{shown}"));
+    assert!(read(page).contains(&format!("```yaml\n{file}```")), "{page} shows another text than {examples}/{shown}");
+    assert_eq!((coverage.len(), &coverage[0]["percent"]), (1, &Value::from(100)));
+    coverage.remove(0)
+}
+
 /// Checks that a command which runs test files refuses those with mistakes, and says of each what its line says.
 pub fn check_mistakes(of: &str, test: impl Fn(&str) -> Ran) {
     let cases = jsonl("tests/test_files_with_mistakes.jsonl").into_iter().filter(|case| case["of"] == of);
