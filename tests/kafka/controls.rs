@@ -6,8 +6,9 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
+use crate::membership::await_halves;
 use tollgate_core::decide::controls::{Control, decode};
-use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Record, TIME_MAX, Worker, eventually, header, parsed, wait_until};
+use tollgate_testkit::{Broker, Cluster, Deployment, Outgoing, Record, TIME_MAX, Worker, eventually, header, parsed};
 
 const PARTITIONS: i32 = 8;
 /// Stands for an id, a reason or a secret that must not be seen anywhere else.
@@ -84,7 +85,7 @@ pub(crate) fn a_suspension_blocks_on_every_partition_of_two_workers(cluster: &Cl
     let mut deployment = keyed_deployment(cluster, PARTITIONS)?;
     deployment.miss_members_soon();
     let (first, second) = (deployment.start()?, deployment.start()?);
-    wait_until("both have partitions", || Ok(first.partitions()?.len() == 4 && second.partitions()?.len() == 4))?;
+    await_halves(&first, &second, 4)?;
     wait_for_code(cluster, &deployment, PARTITIONS, MARKER, "allow")?;
     let line = run_control(&deployment, &[&["suspend"], &user(MARKER)[..], &["--reason", "chargeback"]].concat())?;
     let key = line["key"].as_str().context("a key")?;

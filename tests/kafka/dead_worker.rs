@@ -10,6 +10,7 @@ use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use serde_json::json;
 
+use crate::membership::await_halves;
 use tollgate_testkit::{Cluster, Deployment, Outgoing, TIME_MAX, Worker, header, wait_until};
 
 const PARTITIONS: i32 = 4;
@@ -56,7 +57,7 @@ fn calls_through(cluster: &Cluster, kind: Kind, fault: Fault, is_over: impl Fn(&
     let (first, second) = (first?, second?);
     first.wait_ready()?;
     second.wait_ready()?;
-    wait_until("each has half of the partitions", || Ok(first.partitions()?.len() == 2 && second.partitions()?.len() == 2))?;
+    await_halves(&first, &second, 2)?;
     let process = first.id();
     let (started, mut sent, mut first, mut hit_at) = (Instant::now(), 0, Some(first), None::<Instant>);
     let mut stopping = None;
@@ -144,7 +145,7 @@ pub(crate) fn a_worker_with_a_longer_session_is_not_missed(cluster: &Cluster) ->
     let (first, second) = (first?, second?);
     first.wait_ready()?;
     second.wait_ready()?;
-    wait_until("each has half of the partitions", || Ok(first.partitions()?.len() == 2 && second.partitions()?.len() == 2))?;
+    await_halves(&first, &second, 2)?;
     let asker: BaseConsumer = cluster.client().set("group.id", &deployment.group).create()?;
     let mut list = TopicPartitionList::new();
     list.add_partition_range(&deployment.state, 0, PARTITIONS - 1);
@@ -164,13 +165,12 @@ pub(crate) fn a_worker_that_thaws_joins_again(cluster: &Cluster) -> Result<()> {
     let mut deployment = Deployment::new(cluster, PARTITIONS)?;
     deployment.configure("/kafka/properties", json!({}));
     let (first, second) = (deployment.start()?, deployment.start()?);
-    let shares = || Ok(first.partitions()?.len() == 2 && second.partitions()?.len() == 2);
-    wait_until("each has half of the partitions", shares)?;
+    await_halves(&first, &second, 2)?;
     first.signal("STOP")?;
     wait_until("the other has all partitions", || has_all(&second))?;
     first.signal("CONT")?;
     wait_until("it has lost its partitions", || Ok(first.log().contains("is_lost=true")))?;
-    wait_until("each has half of them again", shares)?;
+    await_halves(&first, &second, 2)?;
     let calls: Vec<_> = (0..50).map(call).collect();
     cluster.produce(&deployment.events, &calls)?;
     deployment.verdicts(cluster, calls.len())?;

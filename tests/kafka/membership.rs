@@ -23,22 +23,8 @@ pub(crate) fn under_load(
     events: &[Outgoing],
     meanwhile: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
-    let stop = AtomicBool::new(false);
-    scope(|threads| {
-        let load = threads.spawn(|| -> Result<()> {
-            for batch in events.chunks(BATCH) {
-                cluster.produce(&deployment.events, batch)?;
-                if !stop.load(Ordering::Relaxed) {
-                    sleep(PACE);
-                }
-            }
-            Ok(())
-        });
-        let done = meanwhile();
-        stop.store(true, Ordering::Relaxed);
-        load.join().expect("the load does not panic")?;
-        done
-    })
+    let sent = under_load_meanwhile(cluster, deployment, events, meanwhile)?;
+    cluster.produce(&deployment.events, &events[sent..]).map(drop)
 }
 
 /// Produces the events at a steady pace for as long as `meanwhile` runs, and returns how many were produced.
@@ -77,13 +63,12 @@ fn all_answered(cluster: &Cluster, deployment: &Deployment, events: &[Outgoing])
     Ok(())
 }
 
-fn held(workers: &[&Worker]) -> Result<Vec<i64>> {
-    let mut partitions = Vec::new();
-    for worker in workers {
-        partitions.extend(worker.partitions()?);
-    }
-    partitions.sort_unstable();
-    Ok(partitions)
+/// Waits until each of two workers has so many partitions, which are all partitions between them.
+pub(crate) fn await_halves(first: &Worker, second: &Worker, half: usize) -> Result<()> {
+    wait_until("each has half of the partitions", || {
+        let [first, second] = [first.partitions()?, second.partitions()?];
+        Ok((first.len(), second.len()) == (half, half) && first.iter().all(|partition| !second.contains(partition)))
+    })
 }
 
 /// Waits until the offsets of every partition with records are committed up to its end.
@@ -144,8 +129,7 @@ pub(crate) fn a_static_member_keeps_its_partitions(cluster: &Cluster) -> Result<
     let (first, second) = (deployment.spawn("pod-a")?, deployment.spawn("pod-b")?);
     first.wait_ready()?;
     second.wait_ready()?;
-    let all: Vec<i64> = (0..6).collect();
-    wait_until("both have partitions", || Ok(held(&[&first, &second])? == all && first.partitions()?.len() == 3))?;
+    await_halves(&first, &second, 3)?;
     let before = first.partitions()?;
     // Behind this line stands what is logged from now on.
     second.await_line(&["ready: deciding on 3 of 6 partitions"])?;
@@ -168,13 +152,12 @@ pub(crate) fn the_consumer_protocol_works_too(cluster: &Cluster) -> Result<()> {
     let mut deployment = Deployment::new(cluster, 4)?;
     deployment.configure("/kafka/properties", json!({"group.protocol": "consumer"}));
     let (first, second) = (deployment.start()?, deployment.start()?);
-    let all: Vec<i64> = (0..4).collect();
-    wait_until("both have partitions", || Ok(held(&[&first, &second])? == all && first.partitions()?.len() == 2))?;
+    await_halves(&first, &second, 2)?;
     let events = conversations(200, 19);
     cluster.produce(&deployment.events, &events)?;
     all_answered(cluster, &deployment, &events)?;
     assert!(first.stop()?.success());
-    wait_until("the second has all partitions", || Ok(held(&[&second])? == all))
+    wait_until("the second has all partitions", || Ok(second.partitions()?.len() == 4))
 }
 
 /// A first SIGTERM drains, which takes as long as the broker is away; a second one ends the process at once.

@@ -9,7 +9,7 @@ use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
 use rdkafka::{Offset, TopicPartitionList};
 use serde_json::{Value, json};
 
-use crate::membership::under_load_meanwhile;
+use crate::membership::{await_halves, under_load_meanwhile};
 use crate::traffic::{awaited, conversations};
 use tollgate_testkit::{Cluster, Deployment, Outgoing, Record, Worker, by_thread, header, text, wait_until};
 
@@ -51,7 +51,7 @@ pub(crate) fn a_zombie_does_no_harm(cluster: &Cluster) -> Result<()> {
     let deployment = quick_deployment(cluster, 4)?;
     let zombie = deployment.spawn_adapted(|command| _ = command.env("FAILPOINTS", SLOW_WRITER))?;
     let heir = deployment.start()?;
-    wait_until("both have partitions", || share_partitions(&zombie, &heir))?;
+    await_halves(&zombie, &heir, 2)?;
     // Of these, only as many are sent as there is time for.
     let events = conversations(12_000, 43);
     let sent = under_load_meanwhile(cluster, &deployment, &events, || {
@@ -69,10 +69,6 @@ pub(crate) fn a_zombie_does_no_harm(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-fn share_partitions(one: &Worker, other: &Worker) -> Result<bool> {
-    Ok(one.partitions()?.len() == 2 && other.partitions()?.len() == 2)
-}
-
 /// Freezes a worker that decides until another one has taken its partitions over, and waits until both have some again.
 fn freeze_past_its_session(zombie: &Worker, heir: &Worker) -> Result<()> {
     let decided = zombie.metric(DECIDED)?;
@@ -82,7 +78,7 @@ fn freeze_past_its_session(zombie: &Worker, heir: &Worker) -> Result<()> {
     heir.wait_ready()?;
     sleep(Duration::from_millis(500));
     zombie.signal("CONT")?;
-    wait_until("the zombie takes part again", || share_partitions(zombie, heir))
+    await_halves(zombie, heir, 2)
 }
 
 /// One partition's state cannot be read: it waits, visibly, while the other goes on; and it goes on once the state can be read.
@@ -236,7 +232,7 @@ pub(crate) fn a_planned_move_waits_for_no_session(cluster: &Cluster) -> Result<(
     let sent = under_load_meanwhile(cluster, &deployment, &events, || {
         for _ in 0..2 {
             let second = deployment.start()?;
-            wait_until("both have partitions", || Ok(first.partitions()?.len() == 1 && second.partitions()?.len() == 1))?;
+            await_halves(&first, &second, 1)?;
             wait_until("the second decides", || Ok(second.metric(DECIDED)? > 0.0))?;
             ensure!(second.stop()?.success());
             wait_until("the first has both", || Ok(first.partitions()?.len() == 2))?;

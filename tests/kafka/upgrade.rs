@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::membership::under_load;
+use crate::membership::{await_halves, under_load};
 use crate::state::quick_deployment;
 use crate::traffic::{awaited, conversations};
 use tollgate_testkit::{Cluster, text, wait_until};
@@ -21,7 +21,7 @@ pub(crate) fn two_policies_share_a_group_while_a_change_rolls_out(cluster: &Clus
     // Nobody is missed who is only slow: partitions go to the new workers, and never back.
     deployment.configure("/kafka/properties/session.timeout.ms", json!(60_000));
     let (old, first, second) = (deployment.policy()?, deployment.start()?, deployment.start()?);
-    wait_until("both have partitions", || Ok(first.partitions()?.len() == 2 && second.partitions()?.len() == 2))?;
+    await_halves(&first, &second, 2)?;
     let events = conversations(1_200, 53);
     let by_old = verdicts_by_id(deployment.eval(&events)?)?;
     deployment.configure("/guardrails", denying("web_search"));
