@@ -42,7 +42,7 @@ pub(crate) fn unreadable_records_become_dead_letters(cluster: &Cluster) -> Resul
 pub(crate) fn a_refused_verdict_is_named(cluster: &Cluster) -> Result<()> {
     // A record is too old for this topic, unless the broker takes it within the millisecond in which it was made.
     let refusing = [("message.timestamp.before.max.ms", "0")];
-    let deployment = Deployment::with_topic_settings(cluster, 1, &[], &refusing, &[])?;
+    let deployment = Deployment::with_topic_settings(cluster, 1, &[], &refusing)?;
     let (worker, events) = (deployment.start()?, conversations(100, 43));
     cluster.produce(&deployment.events, &events)?;
     let refused = format!("the broker refused a verdict on topic {}", deployment.decisions);
@@ -80,8 +80,7 @@ pub(crate) fn a_refused_checkpoint_is_named(cluster: &Cluster) -> Result<()> {
 
 /// Events that are larger than a dead letter or a verdict may be are answered too.
 pub(crate) fn oversized_records_lose_nothing(cluster: &Cluster) -> Result<()> {
-    let deployment =
-        Deployment::with_topic_settings(cluster, 1, &[("max.message.bytes", "5000000")], &[("max.message.bytes", "20000")], &[])?;
+    let deployment = Deployment::with_topic_settings(cluster, 1, &[("max.message.bytes", "5000000")], &[("max.message.bytes", "20000")])?;
     let worker = deployment.start()?;
     let many: Vec<_> = (0..1_000).map(|n| json!({"id": format!("call-{n:0100}"), "function": {"name": "f"}})).collect();
     let cut_off = json!({"choices": [{"finish_reason": "content_filter", "message": {"tool_calls": many}}]});
@@ -230,7 +229,7 @@ pub(crate) fn a_full_queue_loses_nothing(cluster: &Cluster) -> Result<()> {
 
 /// Records whose verdict or dead letter is too large for its topic are answered in a smaller form, and none holds its partition up.
 pub(crate) fn no_record_holds_its_partition_up(cluster: &Cluster) -> Result<()> {
-    let deployment = Deployment::with_topic_settings(cluster, 1, &[("max.message.bytes", "8000000")], &[], &[])?;
+    let deployment = Deployment::with_topic_settings(cluster, 1, &[("max.message.bytes", "8000000")], &[])?;
     let worker = deployment.start()?;
     let call = |id: &str| json!({"type": "tool_call", "event_id": id, "tool_call_id": id, "tool_name": "ls", "tool_input": {}}).to_string();
     let large = "x".repeat(2_000_000);

@@ -214,7 +214,7 @@ fn three_brokers(options: &Options, fault: Fault, seed: u64, place: &Place, brok
 fn deployment_on_three(cluster: &Cluster, options: &Options) -> Result<Deployment> {
     // The broker's own time of each verdict says how much of a wait is the reader's.
     let appended = [("message.timestamp.type", "LogAppendTime")];
-    let mut deployment = Deployment::with_topic_settings(cluster, PARTITIONS, &[], &appended, &[])?;
+    let mut deployment = Deployment::with_topic_settings(cluster, PARTITIONS, &[], &appended)?;
     // The state topic of other tests is compacted as eagerly as Kafka lets it be, which takes much of the time that three brokers have.
     deployment.state = cluster.topic("state", PARTITIONS, &[("cleanup.policy", "compact")])?;
     deployment.configure("/kafka/topics/state", json!(deployment.state));

@@ -72,22 +72,16 @@ impl Deployment {
     /// # Errors
     /// The topics cannot be created.
     pub fn new(cluster: &Cluster, partitions: i32) -> Result<Self> {
-        Self::with_topic_settings(cluster, partitions, &[], &[], &[])
+        Self::with_topic_settings(cluster, partitions, &[], &[])
     }
 
-    /// Creates the topics with settings for events, decisions and dead letters, and returns the deployment.
+    /// Creates the topics with settings for events and decisions, and returns the deployment.
     ///
     /// # Errors
     /// The topics cannot be created.
-    pub fn with_topic_settings(
-        cluster: &Cluster,
-        partitions: i32,
-        events: &[(&str, &str)],
-        decisions: &[(&str, &str)],
-        dlq: &[(&str, &str)],
-    ) -> Result<Self> {
+    pub fn with_topic_settings(cluster: &Cluster, partitions: i32, events: &[(&str, &str)], decisions: &[(&str, &str)]) -> Result<Self> {
         let (events, decisions) = (cluster.topic("events", partitions, events)?, cluster.topic("decisions", partitions, decisions)?);
-        let dlq = cluster.topic("dlq", 2, dlq)?;
+        let dlq = cluster.topic("dlq", 2, &[])?;
         let state = cluster.topic("state", partitions, &STATE_SETTINGS)?;
         let controls = cluster.topic("controls", 1, &[("cleanup.policy", "compact")])?;
         let group = cluster.unique("tollgate");
@@ -153,9 +147,7 @@ impl Deployment {
     /// # Errors
     /// It does not start, or does not get ready in time: with its log.
     pub fn start(&self) -> Result<Worker> {
-        let worker = self.spawn("")?;
-        worker.wait_ready()?;
-        Ok(worker)
+        self.start_with(&[])
     }
 
     /// Starts a worker with further arguments and waits until it is ready.
