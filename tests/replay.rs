@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::brokers::dev::Dev;
 use crate::brokers::process::Process;
 use crate::support::{Ran, run, temporary, tollgate};
 use serde_json::{Value, json};
@@ -10,31 +11,14 @@ use tollgate_testkit::wait_until;
 
 const EVENTS: &str = "agent.events";
 
-/// A worker on an embedded broker.
-struct Dev {
-    _worker: Process,
-    brokers: String,
+fn command(dev: &Dev, arguments: &[&str]) -> Command {
+    let mut command = tollgate();
+    command.args(["-b", &dev.brokers, "replay"]).args(arguments);
+    command
 }
 
-impl Dev {
-    fn start() -> Self {
-        let config = temporary("admin: null");
-        let mut command = tollgate();
-        let worker = Process::start(command.args(["dev", "--config"]).arg(config.path()));
-        let line = worker.line(&["broker", "127.0.0.1:"]);
-        let port: String = line.split("127.0.0.1:").nth(1).unwrap().chars().take_while(char::is_ascii_digit).collect();
-        Self { _worker: worker, brokers: format!("127.0.0.1:{port}") }
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = tollgate();
-        command.args(["-b", &self.brokers, "replay"]).args(arguments);
-        command
-    }
-
-    fn replay(&self, arguments: &[&str], input: &str) -> Ran {
-        run(&mut self.command(arguments), input.as_bytes())
-    }
+fn replay(dev: &Dev, arguments: &[&str], input: &str) -> Ran {
+    run(&mut command(dev, arguments), input.as_bytes())
 }
 
 fn fixture() -> String {
@@ -69,16 +53,16 @@ fn report(ran: &Ran) -> Value {
 /// mistake.
 #[test]
 fn a_replay_gets_the_verdicts_of_eval() {
-    let dev = Dev::start();
-    let ran = dev.replay(&[&fixture(), "--to", EVENTS, "--rate", "max", "--await", "--json"], "");
+    let dev = Dev::configured("{}");
+    let ran = replay(&dev, &[&fixture(), "--to", EVENTS, "--rate", "max", "--await", "--json"], "");
     let found = report(&ran);
     assert_eq!(found["verdicts"]["digest"], digest(&fixture()), "{ran:?}");
     assert_eq!((ran.exit, &found["acknowledged"], &found["verdicts"]["unanswered"]), (Some(0), &json!(133), &json!(0)), "{ran:?}");
     assert!(found["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0) && found["sent_per_second"] != json!(0.0), "{ran:?}");
-    let again = dev.replay(&[&fixture(), "--to", EVENTS, "--rate", "max"], "");
+    let again = replay(&dev, &[&fixture(), "--to", EVENTS, "--rate", "max"], "");
     assert_eq!(again.exit, Some(1), "{again:?}");
     assert_holds(&again.stderr, &["holds 133 records already", "--yes"]);
-    let again = dev.replay(&[&fixture(), "--to", EVENTS, "--rate", "max", "--yes", "--await"], "");
+    let again = replay(&dev, &[&fixture(), "--to", EVENTS, "--rate", "max", "--yes", "--await"], "");
     assert_eq!(again.exit, Some(0), "{again:?}");
     assert_holds(&again.stdout, &["133 acknowledged", " 0 unanswered", "digest      sha256-sum:", "as fast as possible"]);
 }
@@ -86,11 +70,12 @@ fn a_replay_gets_the_verdicts_of_eval() {
 /// Copies are threads of their own: each gets the verdicts of the recorded ones.
 #[test]
 fn copies_get_the_same_verdicts_on_threads_of_their_own() {
-    let dev = Dev::start();
+    let dev = Dev::configured("{}");
     let file = temporary(&lines(30));
     let path = file.path().to_str().unwrap();
     let one = digest(path);
-    let ran = dev.replay(&[path, "--to", EVENTS, "--speed", "20x", "--multiply", "3", "--loop=2", "--shift-time", "--await", "--json"], "");
+    let ran =
+        replay(&dev, &[path, "--to", EVENTS, "--speed", "20x", "--multiply", "3", "--loop=2", "--shift-time", "--await", "--json"], "");
     let found = report(&ran);
     assert_eq!(ran.exit, Some(0), "{ran:?}");
     assert_eq!((&found["records"], &found["sent"], &found["acknowledged"]), (&json!(60), &json!(180), &json!(180)));
@@ -116,11 +101,11 @@ fn copies_get_the_same_verdicts_on_threads_of_their_own() {
 /// A topic is replayed as a file is: its records keep the ids that they had in the file.
 #[test]
 fn a_topic_is_replayed_into_another() {
-    let dev = Dev::start();
+    let dev = Dev::configured("{}");
     // To these settings the topic of dead letters is any topic. The worker only writes to it.
     let topic = "agent.events.dlq";
     let replay =
-        |arguments: &[&str], input: &str| run(dev.command(arguments).env("TOLLGATE__KAFKA__TOPICS__DLQ", "another"), input.as_bytes());
+        |arguments: &[&str], input: &str| run(command(&dev, arguments).env("TOLLGATE__KAFKA__TOPICS__DLQ", "another"), input.as_bytes());
     let ran = replay(&["-", "--to", topic, "--rate", "max", "--json"], &lines(30));
     assert_eq!((ran.exit, &report(&ran)["acknowledged"]), (Some(0), &json!(30)), "{ran:?}");
     let ran = replay(&[&format!("topic:{topic}"), "--to", EVENTS, "--rate", "500/s", "--await", "--json"], "");
@@ -136,7 +121,7 @@ fn a_topic_is_replayed_into_another() {
 fn an_interrupted_replay_goes_on() {
     // Many more than are sent before the first progress is kept, however late that is seen.
     const RECORDS: i64 = 1_000;
-    let dev = Dev::start();
+    let dev = Dev::configured("{}");
     let (file, folder) = (temporary(&lines(RECORDS as usize)), tempfile::tempdir().unwrap());
     let progress = folder.path().join("progress");
     let (file, path) = (file.path().to_str().unwrap(), progress.to_str().unwrap());
@@ -145,9 +130,9 @@ fn an_interrupted_replay_goes_on() {
         let read: Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
         read["acknowledged"]["0"].as_i64()
     };
-    let mut running = Process::start(&mut dev.command(&at_rate("10/s")));
+    let mut running = Process::start(&mut command(&dev, &at_rate("10/s")));
     wait_until("some are sent", || Ok(kept(&progress).is_some())).unwrap();
-    let second = dev.replay(&at_rate("max"), "");
+    let second = replay(&dev, &at_rate("max"), "");
     assert_eq!(second.exit, Some(1), "two replays would each keep a progress of their own: {second:?}");
     assert_holds(&second.stderr, &["cannot be written: it is being written already"]);
     running.interrupt();
@@ -155,9 +140,9 @@ fn an_interrupted_replay_goes_on() {
     assert_holds(&running.said(), &["to go on, run the same command again"]);
     let first = kept(&progress).unwrap();
     assert!((1..RECORDS).contains(&first), "{first}");
-    let other = dev.replay(&[&at_rate("10/s")[..], &["--multiply", "2"]].concat(), "");
+    let other = replay(&dev, &[&at_rate("10/s")[..], &["--multiply", "2"]].concat(), "");
     assert_holds(&other.stderr, &["another --multiply"]);
-    let ran = dev.replay(&at_rate("max"), "");
+    let ran = replay(&dev, &at_rate("max"), "");
     assert_eq!((ran.exit, &report(&ran)["records"]), (Some(0), &json!(RECORDS - first)), "{ran:?}");
     assert_eq!(kept(&progress), Some(RECORDS));
 }
@@ -165,21 +150,21 @@ fn an_interrupted_replay_goes_on() {
 /// What is good is sent, the rest is named, and the exit code says that there was some.
 #[test]
 fn a_capture_that_was_cut_off_is_sent_up_to_there() {
-    let dev = Dev::start();
+    let dev = Dev::configured("{}");
     let whole = lines(20);
     let file = temporary(whole.get(..whole.len() - 40).unwrap());
-    let ran = dev.replay(&[file.path().to_str().unwrap(), "--to", EVENTS, "--rate", "max", "--json"], "");
+    let ran = replay(&dev, &[file.path().to_str().unwrap(), "--to", EVENTS, "--rate", "max", "--json"], "");
     assert_eq!((ran.exit, &report(&ran)["acknowledged"], &report(&ran)["faults"]), (Some(3), &json!(19), &json!(1)), "{ran:?}");
     assert_holds(&ran.stderr, &["\"line\":20"]);
     let packed = zstd::encode_all(lines(2_000).as_bytes(), 3).unwrap();
     let cut = tempfile::Builder::new().suffix(".jsonl.zst").tempfile().unwrap();
     std::fs::write(cut.path(), &packed[..packed.len() - 9]).unwrap();
-    let ran = dev.replay(&[cut.path().to_str().unwrap(), "--to", EVENTS, "--rate", "max", "--yes", "--json"], "");
+    let ran = replay(&dev, &[cut.path().to_str().unwrap(), "--to", EVENTS, "--rate", "max", "--yes", "--json"], "");
     assert_eq!((ran.exit, &report(&ran)["faults"]), (Some(3), &json!(1)), "{ran:?}");
     assert_holds(&ran.stderr, &["unreadable_from_here", "what stands before it is good"]);
     let narrow = lines(3).replace("\"partition\":0", "\"partition\":4000");
     let file = temporary(&narrow);
-    let ran = dev.replay(&[file.path().to_str().unwrap(), "--to", EVENTS, "--rate", "max", "--yes", "--partition-by", "recorded"], "");
+    let ran = replay(&dev, &[file.path().to_str().unwrap(), "--to", EVENTS, "--rate", "max", "--yes", "--partition-by", "recorded"], "");
     assert_eq!(ran.exit, Some(1), "{ran:?}");
     assert_holds(&ran.stderr, &["of 4001 partitions", "agent.events has "]);
 }

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::{Headers, Message, OwnedMessage};
-use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+use rdkafka::producer::BaseRecord;
 use rdkafka::{Offset, TopicPartitionList};
 use serde_json::{Value, json};
 
+use super::dev::Dev;
 use super::process::Process;
 use crate::support::{run, temporary, tollgate};
 use tollgate_testkit::TIME_MAX;
@@ -46,22 +47,6 @@ fn text(message: &OwnedMessage) -> String {
     String::from_utf8(message.payload().unwrap().to_vec()).unwrap()
 }
 
-/// Returns the address of the broker that a `dev` has started.
-fn brokers_of(dev: &Process) -> String {
-    let line = dev.line(&["broker", "127.0.0.1:"]);
-    let port: String = line.split("127.0.0.1:").nth(1).unwrap().chars().take_while(char::is_ascii_digit).collect();
-    format!("127.0.0.1:{port}")
-}
-
-fn producer(brokers: &str) -> BaseProducer {
-    ClientConfig::new().set("bootstrap.servers", brokers).set("partitioner", "murmur2_random").create().unwrap()
-}
-
-fn send(producer: &BaseProducer, value: &str) {
-    producer.send(BaseRecord::to("agent.events").key("t").payload(value)).map_err(|(error, _)| error).unwrap();
-    producer.flush(TIME_MAX).unwrap();
-}
-
 fn call(id: &str) -> String {
     format!(r#"{{"type":"tool_call","thread_id":"t","event_id":"{id}","tool_call_id":"{id}","tool_name":"ls","tool_input":{{}}}}"#)
 }
@@ -80,11 +65,7 @@ fn a_line_of_the_log_names_its_stage() {
 /// `tollgate sample` shows the verdicts of its own threads, and not what goes on besides.
 #[test]
 fn a_sample_shows_its_own_threads() {
-    let config = temporary("admin: null");
-    let mut command = tollgate();
-    let worker = Process::start(command.args(["dev", "--config"]).arg(config.path()));
-    let brokers = brokers_of(&worker);
-    let producer = producer(&brokers);
+    let dev = Dev::configured("{}");
     let is_over = AtomicBool::new(false);
     let (ran, others) = std::thread::scope(|threads| {
         // A fleet that calls for as long as the sample is played.
@@ -92,12 +73,12 @@ fn a_sample_shows_its_own_threads() {
             let numbers = (0..).take_while(|_| !is_over.load(Ordering::Relaxed));
             let sent = numbers.inspect(|number: &u32| {
                 let event = call(&number.to_string());
-                producer.send(BaseRecord::to("agent.events").key("t").payload(&event)).map_err(|(error, _)| error).unwrap();
-                producer.poll(Duration::from_millis(2));
+                dev.producer.send(BaseRecord::to("agent.events").key("t").payload(&event)).map_err(|(error, _)| error).unwrap();
+                dev.producer.poll(Duration::from_millis(2));
             });
             sent.count()
         });
-        let ran = run(tollgate().args(["sample", "-b", &brokers]), b"");
+        let ran = run(tollgate().args(["sample", "-b", &dev.brokers]), b"");
         is_over.store(true, Ordering::Relaxed);
         (ran, fleet.join().unwrap())
     });
@@ -119,13 +100,9 @@ fn a_broker_that_panics_ends_dev() {
 /// A verdict that comes back as an event ends among the dead letters, and nothing follows from it.
 #[test]
 fn a_verdict_on_the_events_topic_multiplies_nothing() {
-    let config = temporary("admin: null");
-    let mut command = tollgate();
-    let worker = Process::start(command.args(["dev", "--config"]).arg(config.path()));
-    let brokers = brokers_of(&worker);
-    let (decisions, dead_letters) = (reader(&brokers, "agent.decisions"), reader(&brokers, "agent.events.dlq"));
-    let producer = producer(&brokers);
-    let send = |value: &str| send(&producer, value);
+    let dev = Dev::configured("{}");
+    let (decisions, dead_letters) = (reader(&dev.brokers, "agent.decisions"), reader(&dev.brokers, "agent.events.dlq"));
+    let send = |value: &str| dev.send("t", value);
     send(&call("first"));
     let verdict = text(&next(&decisions, TIME_MAX).expect("a verdict"));
     send(&verdict);
@@ -144,12 +121,9 @@ fn a_verdict_on_the_events_topic_multiplies_nothing() {
 /// A pardon whose wait is interrupted stands in the log all the same, and the command says so.
 #[test]
 fn an_interrupted_pardon_is_requested() {
-    let config = temporary("admin: null");
-    let mut command = tollgate();
-    let worker = Process::start(command.args(["dev", "--port", "0", "--config"]).arg(config.path()));
-    let brokers = brokers_of(&worker);
-    let mut pardon = Process::start(tollgate().args(["abuse", "pardon", "user:x", "--wait", "60s", "-b", &brokers]));
-    assert!(next(&reader(&brokers, "tollgate.signals"), TIME_MAX).is_some(), "{}", pardon.said());
+    let dev = Dev::configured("{}");
+    let mut pardon = Process::start(tollgate().args(["abuse", "pardon", "user:x", "--wait", "60s", "-b", &dev.brokers]));
+    assert!(next(&reader(&dev.brokers, "tollgate.signals"), TIME_MAX).is_some(), "{}", pardon.said());
     pardon.interrupt();
     assert_eq!(pardon.wait().code(), Some(130), "{}", pardon.said());
     assert!(pardon.said().contains("requested, and not known to be obeyed"), "{}", pardon.said());

@@ -12,9 +12,10 @@ use openssl::pkey::PKey;
 use openssl::ssl::{SslAcceptor, SslMethod};
 use openssl::x509::{X509, X509NameBuilder};
 
+use super::dev::after;
 use super::process::Process;
+use crate::serve::client::Client;
 use crate::support::{run, temporary, tollgate};
-use tollgate_testkit::TIME_MAX;
 
 /// Starts a server that treats every connection like this, and returns its address.
 fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
@@ -119,15 +120,10 @@ fn the_health_report_says_why() {
     let mut command = tollgate();
     let worker = Process::start(command.arg("run").env("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0").env("TOLLGATE__KAFKA__BROKERS", &address));
     worker.line(&["the brokers cannot be reached"]);
-    let line = worker.line(&["admin endpoint"]);
-    let admin = line.split("listen=").nth(1).expect(&line);
-    let mut stream = TcpStream::connect(admin.trim()).unwrap();
-    stream.set_read_timeout(Some(TIME_MAX)).unwrap();
-    write!(stream, "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
-    assert!(answer.contains(&format!("\"problems\":[\"the brokers at {address} cannot be reached: ")), "{answer}");
+    let admin = Client { address: after(&worker.line(&["admin endpoint"]), "listen=").to_owned() };
+    let answer = admin.get("/readyz");
+    assert_eq!(answer.status, 503, "{answer:?}");
+    assert!(answer.body.contains(&format!("\"problems\":[\"the brokers at {address} cannot be reached: ")), "{answer:?}");
 }
 
 #[test]

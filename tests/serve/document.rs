@@ -83,7 +83,7 @@ fn fits(template: &str, path: &str) -> bool {
 
 #[test]
 fn every_path_of_the_document_is_answered() {
-    let dev = super::Dev::start();
+    let dev = crate::brokers::dev::Dev::start();
     let mut asked = 0;
     for (template, operations) in document().text["paths"].as_object().unwrap() {
         let path = template.replace("{host}", "codex").replace("{event}", "preToolUse").replace("{path}", "a/decision");

@@ -4,7 +4,7 @@ mod bad_input;
 #[cfg(feature = "tls")]
 #[path = "../kafka/security/certificates.rs"]
 mod certificates;
-mod client;
+pub(crate) mod client;
 mod document;
 mod servers;
 #[cfg(feature = "tls")]
@@ -12,44 +12,7 @@ mod tls;
 
 use serde_json::{Value, json};
 
-use crate::brokers::process::Process;
-use crate::support::{temporary, tollgate};
-use client::Client;
-
-/// A `tollgate dev` on free ports.
-pub struct Dev {
-    /// It ends with the handle.
-    process: Process,
-    pub client: Client,
-    /// The address of the embedded broker.
-    pub brokers: String,
-}
-
-impl Dev {
-    pub fn start() -> Self {
-        Self::configured("{}")
-    }
-
-    /// Starts it with a configuration, which changes nothing where it is empty.
-    pub fn configured(config: &str) -> Self {
-        let mut command = tollgate();
-        let file = temporary(config);
-        if config != "{}" {
-            command.arg("--config").arg(file.path());
-        }
-        command.args(["dev", "--port", "0", "--http", "127.0.0.1:0"]).env("TOLLGATE__ADMIN__LISTEN", "null");
-        let process = Process::start(&mut command);
-        let address = after(&process.line(&["curl -s http://", "/v1/events"]), "http://").to_owned();
-        let brokers = after(&process.line(&["embedded broker on"]), "broker on ").to_owned();
-        Self { process, client: Client { address }, brokers }
-    }
-}
-
-/// Returns the address behind some words of a line.
-pub fn after<'l>(line: &'l str, words: &str) -> &'l str {
-    let rest = line.split(words).nth(1).unwrap();
-    rest.split([',', '/', ' ', '"']).next().unwrap()
-}
+use crate::brokers::dev::{Dev, after};
 
 pub fn call(thread: &str, id: &str, tool: &str) -> String {
     json!({"type": "tool_call", "thread_id": thread, "tool_call_id": id, "tool_name": tool, "tool_input": {"path": "."}}).to_string()

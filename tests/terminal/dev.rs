@@ -7,8 +7,9 @@ use rdkafka::{ClientConfig, Message, Offset, TopicPartitionList};
 use serde_json::Value;
 use tollgate_core::event::record::partition_of;
 
-use super::broker::{Dev, call, cpu_time};
+use super::events::{call, cpu_time};
 use super::screen::{Terminal, assert_snapshot};
+use crate::brokers::dev::Dev;
 use crate::support::{run, tollgate};
 use tollgate_testkit::{TIME_MAX, wait_until};
 
@@ -72,7 +73,7 @@ fn every_verdict_is_a_line_until_ctrl_c() {
 #[test]
 fn the_port_can_be_chosen() {
     let [free] = tollgate_testkit::free_ports().unwrap().map(|port: u16| port.to_string());
-    let dev = Dev::start(&["--port", &free]);
+    let dev = Dev::run(tollgate().args(["dev", "--port", &free]));
     assert_eq!(dev.brokers, format!("127.0.0.1:{free}"));
     dev.publish(&[call("t", "c1", "ls")]);
     // The same port again is refused, with what to do.
@@ -86,7 +87,7 @@ fn the_port_can_be_chosen() {
 /// Clients wait for half a second and more at a time, and are answered as soon as there is something all the same.
 #[test]
 fn a_fetch_is_answered_when_there_is_something() {
-    let dev = Dev::start(&["--port", "0"]);
+    let dev = Dev::start();
     let mut config = ClientConfig::new();
     config
         .set("bootstrap.servers", &dev.brokers)
@@ -112,11 +113,11 @@ fn a_fetch_is_answered_when_there_is_something() {
 /// It comes to rest, and then uses less than a quarter of a core: a client that fetches without a pause takes a whole core.
 #[test]
 fn idling_costs_next_to_nothing() {
-    let dev = Dev::start(&["--port", "0"]);
+    let dev = Dev::start();
     let used_in = |time: Duration| {
-        let before = cpu_time(dev.id());
+        let before = cpu_time(dev.process.id());
         std::thread::sleep(time);
-        cpu_time(dev.id()) - before
+        cpu_time(dev.process.id()) - before
     };
     // How long its beginning takes depends on the machine.
     wait_until("it comes to rest", || Ok(used_in(Duration::from_secs(1)) <= Duration::from_millis(250))).unwrap();

@@ -7,8 +7,8 @@ use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use serde_json::Value;
 
-use super::broker::Dev;
 use super::screen::{Terminal, assert_snapshot};
+use crate::brokers::dev::Dev;
 use crate::support::{run, run_unread, tollgate};
 use tollgate_testkit::TIME_MAX;
 
@@ -47,7 +47,7 @@ fn without_ages(screen: &str) -> String {
 
 #[test]
 fn threads_are_a_table_on_a_terminal_and_jsonl_in_a_pipe() {
-    let dev = Dev::start(&["--port", "0"]);
+    let dev = Dev::start();
     publish_state(&dev.brokers);
     let list = |arguments: &[&str], columns| {
         let mut terminal = Terminal::start(&[&["state", "list", "-b", &dev.brokers], arguments].concat(), (columns, 40), &[]);
@@ -68,7 +68,7 @@ fn threads_are_a_table_on_a_terminal_and_jsonl_in_a_pipe() {
 
 #[test]
 fn a_thread_is_shown_line_by_line() {
-    let dev = Dev::start(&["--port", "0"]);
+    let dev = Dev::start();
     publish_state(&dev.brokers);
     let listed = run(tollgate().args(["state", "list", "-b", &dev.brokers]), b"").json_lines();
     let with_calls = listed.iter().filter(|line| line["calls"].as_u64() > Some(1)).map(|line| line["thread_id"].as_str().unwrap());
@@ -85,7 +85,7 @@ fn a_thread_is_shown_line_by_line() {
 
 #[test]
 fn controls_are_a_table_on_a_terminal_and_jsonl_in_a_pipe() {
-    let dev = Dev::start(&["--port", "0"]);
+    let dev = Dev::start();
     let control = |arguments: &str, input: &str| {
         let ran = run(tollgate().args(["control", "-b", &dev.brokers]).args(arguments.split(' ')), input.as_bytes());
         assert_eq!(ran.exit, Some(0), "{arguments}: {}", ran.stderr);
@@ -139,7 +139,7 @@ fn publish_letters(brokers: &str, letters: &[(&str, bool)]) {
 
 #[test]
 fn dead_letters_are_two_tables_on_a_terminal() {
-    let dev = Dev::start(&["--port", "0"]);
+    let dev = Dev::start();
     publish_letters(&dev.brokers, &[("value_not_json", false), ("type_unknown", false), ("value_not_json", true)]);
     let mut terminal = Terminal::start(&["dlq", "list", "-b", &dev.brokers], (110, 40), &[]);
     assert!(terminal.wait().success());
@@ -161,7 +161,7 @@ fn dead_letters_are_two_tables_on_a_terminal() {
 
 #[test]
 fn the_embedded_broker_says_that_it_is_not_administered() {
-    let dev = Dev::start(&["--port", "0"]);
+    let dev = Dev::start();
     let ran = run(tollgate().args(["topics", "apply", "-b", &dev.brokers]), b"");
     assert_eq!((ran.exit, ran.stdout.as_str()), (Some(1), ""), "{}", ran.stderr);
     assert!(ran.stderr.contains("know no requests of administration. The embedded broker of tollgate dev"), "{}", ran.stderr);

@@ -2,8 +2,8 @@
 //!
 //! `TOLLGATE_UPDATE_FIXTURES=1 cargo test --test integration -- terminal` writes the snapshots in `snapshots` anew.
 
-mod broker;
 mod dev;
+mod events;
 mod lists;
 mod run;
 mod screen;

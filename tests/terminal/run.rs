@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use super::broker::{Dev, stuck};
+use super::events::stuck;
 use super::screen::Terminal;
+use crate::brokers::dev::Dev;
 use crate::brokers::process::Process;
 use crate::support::{run, tollgate};
 
 /// A worker in a group of its own, on the topics of `dev`.
 #[test]
 fn a_worker_says_its_rate_stops_and_lag_every_so_often() {
-    let dev = Dev::start(&["--port", "0"]);
+    let dev = Dev::start();
     let variables =
         [("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0"), ("TOLLGATE__KAFKA__GROUP_ID", "another"), ("TOLLGATE__LOG__FILTER", "error")];
     let mut terminal = Terminal::start(&["run", "-b", &dev.brokers], (120, 40), &variables);
@@ -27,7 +28,7 @@ fn a_worker_says_its_rate_stops_and_lag_every_so_often() {
 /// In a pipe there are log lines only.
 #[test]
 fn a_pipe_gets_no_such_line() {
-    let dev = Dev::start(&["--port", "0"]);
+    let dev = Dev::start();
     let mut command = tollgate();
     command.args(["run", "-b", &dev.brokers]).env("TOLLGATE__ADMIN__LISTEN", "127.0.0.1:0").env("TOLLGATE__KAFKA__GROUP_ID", "another");
     let mut worker = Process::start(&mut command);
@@ -41,7 +42,7 @@ fn a_pipe_gets_no_such_line() {
 /// A worker of the group that `dev` works for would decide on every event a second time.
 #[test]
 fn a_worker_beside_dev_is_refused() {
-    let dev = Dev::start(&["--port", "0"]);
+    let dev = Dev::start();
     let ran = run(tollgate().args(["run", "-b", &dev.brokers]).env("TOLLGATE__ADMIN", "null"), b"");
     assert_eq!(ran.exit, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("`tollgate dev`, which decides for group tollgate itself"), "{ran:?}");

@@ -5,8 +5,9 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use super::broker::{Dev, call, stuck};
+use super::events::{call, stuck};
 use super::screen::{Terminal, assert_snapshot};
+use crate::brokers::dev::Dev;
 use crate::support::{run, tollgate};
 
 fn actions(lines: &[Value]) -> Vec<String> {
@@ -15,7 +16,7 @@ fn actions(lines: &[Value]) -> Vec<String> {
 
 #[test]
 fn a_pipe_gets_the_verdicts_that_were_asked_for() {
-    let dev = Dev::start(&["--port", "0"]);
+    let dev = Dev::start();
     dev.publish(&stuck("stuck"));
     dev.publish(&[call("fine", "f1", "ls"), call("other", "o1", "ls")]);
     let tap = |arguments: &[&str]| {
@@ -58,7 +59,7 @@ fn a_pipe_gets_the_verdicts_that_were_asked_for() {
 
 #[test]
 fn it_begins_at_the_end_and_ends_with_its_reader() {
-    let dev = Dev::start(&["--port", "0"]);
+    let dev = Dev::start();
     dev.publish(&[call("before", "b1", "ls")]);
     let seen = run(tollgate().args(["tap", "-b", &dev.brokers, "--from-beginning", "-n", "1"]), b"");
     assert_eq!(actions(&seen.json_lines()), ["before allow"]);
@@ -85,7 +86,7 @@ fn it_begins_at_the_end_and_ends_with_its_reader() {
 
 #[test]
 fn a_terminal_gets_lines() {
-    let dev = Dev::start(&["--port", "0"]);
+    let dev = Dev::start();
     dev.publish(&stuck("nightly-deploy"));
     let mut terminal = Terminal::start(&["tap", "-b", &dev.brokers, "--from-beginning", "-n", "5"], (100, 30), &[]);
     assert!(terminal.wait().success());

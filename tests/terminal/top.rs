@@ -1,21 +1,20 @@
 //! `tollgate top` on a terminal and in a pipe.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::sync::Mutex;
 
 use serde_json::{Value, json};
 
-use super::broker::{Dev, stuck};
+use super::events::stuck;
 use super::screen::Terminal;
+use crate::brokers::dev::Dev;
 use crate::support::{run, tollgate};
-use tollgate_testkit::{TIME_MAX, wait_until};
+use tollgate_testkit::{serve_http, wait_until};
 
 #[test]
 fn the_screen_is_redrawn_in_place_and_given_back() {
-    let dev = Dev::start(&["--port", "0"]);
+    let dev = Dev::start();
     for ends in [&b"q"[..], b"\x03"] {
         let mut terminal = Terminal::start(&["top", "-b", &dev.brokers, "--interval", "1"], (100, 40), &[]);
         terminal.wait_for("q ends it");
@@ -49,15 +48,6 @@ fn the_screen_is_given_back_on_an_error() {
     assert!(terminal.look(|screen| !screen.alternate_screen() && !screen.hide_cursor()));
 }
 
-/// Returns what the worker's admin endpoint says of its metrics, as HTTP has it.
-fn metrics(dev: &Dev) -> String {
-    let mut stream = TcpStream::connect(dev.admin.trim_start_matches("http://")).unwrap();
-    write!(stream, "GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
-
 /// Checks what a look counted of [`stuck`].
 fn assert_counted(view: &Value) {
     let count =
@@ -69,7 +59,7 @@ fn assert_counted(view: &Value) {
 fn a_pipe_gets_one_look_at_the_topic_as_json() {
     /// Far longer than verdicts take that were asked for when it begins.
     const INTERVAL: &str = "15";
-    let dev = Dev::start(&["--port", "0"]);
+    let dev = Dev::start();
     let mut command = tollgate();
     command.args(["top", "--once", "--interval", INTERVAL, "-b", &dev.brokers]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -92,32 +82,16 @@ fn names_verdicts(task: &Path) -> bool {
 
 #[test]
 fn a_pipe_gets_one_look_at_a_worker_as_json() {
-    let dev = Dev::start(&["--port", "0"]);
-    let before = metrics(&dev);
+    let dev = Dev::start();
+    let metrics = || dev.admin.get("/metrics").body;
+    let before = metrics();
     dev.publish(&stuck("nightly-deploy"));
-    let deadline = Instant::now() + TIME_MAX;
-    let count = |text: &str, name: &str| {
-        let series = text.lines().filter(|line| line.starts_with(name)).filter_map(|line| line.rsplit_once(' '));
-        series.filter_map(|(_, value)| value.parse::<f64>().ok()).sum::<f64>()
-    };
-    let mut after = metrics(&dev);
-    while ["tollgate_verdicts_total", "tollgate_event_to_verdict_seconds_count"].iter().any(|name| count(&after, name) != 5.0) {
-        assert!(Instant::now() < deadline, "{after}");
-        std::thread::sleep(Duration::from_millis(10));
-        after = metrics(&dev);
-    }
-    // The worker's own answers, by one that answers at once what it said before, and then what it said after.
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let worker = listener.local_addr().unwrap().to_string();
-    std::thread::spawn(move || {
-        // Between the last two nothing has come.
-        for answer in [before, after.clone(), after.clone(), after] {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut request = BufReader::new(stream.try_clone().unwrap()).lines();
-            while request.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
-            stream.write_all(answer.as_bytes()).unwrap();
-        }
-    });
+    let counts = ["tollgate_verdicts_total", "tollgate_event_to_verdict_seconds_count"];
+    wait_until("all verdicts are counted", || Ok(counts.iter().all(|name| dev.metric(name) == 5.0))).unwrap();
+    let after = metrics();
+    // The worker's own answers: what it said before, and then what it said after. Between the last two nothing has come.
+    let answers = Mutex::new([before, after.clone(), after.clone(), after].into_iter());
+    let worker = serve_http(move |_, _| ("200 OK", "text/plain", answers.lock().unwrap().next().unwrap().into_bytes())).to_string();
     let of_worker = run(tollgate().args(["top", "--once", "--interval", "1", "--worker", &worker]), b"");
     assert_eq!(of_worker.exit, Some(0), "{}", of_worker.stderr);
     let workers = &of_worker.json_lines()[0];

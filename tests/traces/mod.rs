@@ -2,19 +2,15 @@
 
 mod collector;
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use anyhow::ensure;
-use rdkafka::ClientConfig;
 use rdkafka::message::{Header, Message, OwnedHeaders};
-use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+use rdkafka::producer::{BaseRecord, Producer};
 use serde_json::{Value, json};
-use tollgate_testkit::{PolicyServer, TIME_MAX, eventually, wait_until};
+use tollgate_testkit::{PolicyServer, TIME_MAX, wait_until};
 
+use crate::brokers::dev::Dev;
 use crate::brokers::embedded::{next, reader};
-use crate::brokers::process::Process;
 use crate::support::{run, temporary, tollgate};
 use collector::{Collector, Manner, attribute};
 
@@ -23,66 +19,29 @@ const SPAN: &str = "00f067aa0ba902b7";
 /// What must not be in any span: arguments, users, secrets, the thread.
 const MARKER: &str = "MARKER-7f3a";
 
-/// A worker with its broker.
-struct Gate {
-    worker: Process,
-    brokers: String,
-    producer: BaseProducer,
-    /// Where `/metrics` is.
-    admin: String,
+/// Starts a gate with these settings of traces and guardrails.
+fn start(traces: &str, guardrails: &str) -> Dev {
+    let config = temporary(&format!("guardrails: {guardrails}\ntraces: {traces}\n"));
+    let mut command = tollgate();
+    command.env("OTEL_RESOURCE_ATTRIBUTES", "k8s.pod.name=gate%2D0,service.name=other").env("OTEL_SERVICE_NAME", "gate");
+    Dev::run(command.args(["dev", "--port", "0", "--config"]).arg(config.path()))
 }
 
-impl Gate {
-    fn start(traces: &str, guardrails: &str) -> Self {
-        let config = temporary(&format!("admin: {{listen: '127.0.0.1:0'}}\nguardrails: {guardrails}\ntraces: {traces}\n"));
-        let mut command = tollgate();
-        command.env("OTEL_RESOURCE_ATTRIBUTES", "k8s.pod.name=gate%2D0,service.name=other").env("OTEL_SERVICE_NAME", "gate");
-        let worker = Process::start(command.args(["dev", "--port", "0", "--config"]).arg(config.path()));
-        let after = |line: String| {
-            let rest = line.split("127.0.0.1:").nth(1).unwrap().to_owned();
-            format!("127.0.0.1:{}", rest.chars().take_while(char::is_ascii_digit).collect::<String>())
-        };
-        let brokers = after(worker.line(&["broker", "127.0.0.1:"]));
-        let admin = after(worker.line(&["/metrics", "127.0.0.1:"]));
-        let mut config = ClientConfig::new();
-        let producer = config.set("bootstrap.servers", &brokers).set("partitioner", "murmur2_random").create().unwrap();
-        Self { worker, brokers, producer, admin }
+fn send(gate: &Dev, value: &str, traceparent: Option<&str>) {
+    let mut headers = OwnedHeaders::new().insert(Header { key: "tracestate", value: Some("vendor=1") });
+    if let Some(traceparent) = traceparent {
+        headers = headers.insert(Header { key: "traceparent", value: Some(traceparent) });
     }
+    let record = BaseRecord::to("agent.events").key(MARKER).payload(value).headers(headers);
+    gate.producer.send(record).map_err(|(error, _)| error).unwrap();
+    gate.producer.flush(TIME_MAX).unwrap();
+}
 
-    fn send(&self, value: &str, traceparent: Option<&str>) {
-        let mut headers = OwnedHeaders::new().insert(Header { key: "tracestate", value: Some("vendor=1") });
-        if let Some(traceparent) = traceparent {
-            headers = headers.insert(Header { key: "traceparent", value: Some(traceparent) });
-        }
-        self.producer.send(BaseRecord::to("agent.events").key(MARKER).payload(value).headers(headers)).map_err(|(error, _)| error).unwrap();
-        self.producer.flush(TIME_MAX).unwrap();
-    }
-
-    /// Returns the verdicts, as soon as there are this many.
-    fn verdicts(&self, count: usize) -> Vec<Value> {
-        let reader = reader(&self.brokers, "agent.decisions");
-        let next = || next(&reader, TIME_MAX).unwrap_or_else(|| panic!("no verdict came:\n{}", self.worker.said()));
-        (0..count).map(|_| serde_json::from_slice(next().payload().unwrap()).unwrap()).collect()
-    }
-
-    /// Returns a counter of `/metrics`.
-    fn metric(&self, series: &str) -> u64 {
-        let mut connection = TcpStream::connect(&self.admin).unwrap();
-        write!(connection, "GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
-        let mut text = String::new();
-        connection.read_to_string(&mut text).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' ')?.parse().ok());
-        line.unwrap_or(0)
-    }
-
-    fn wait_for_metric(&self, series: &str, count: u64) {
-        let found = eventually(|| {
-            let found = self.metric(series);
-            ensure!(found == count, "{series} is {found} and not {count}:\n{}", self.worker.said());
-            Ok(())
-        });
-        found.unwrap();
-    }
+/// Returns the verdicts, as soon as there are this many.
+fn verdicts(gate: &Dev, count: usize) -> Vec<Value> {
+    let reader = reader(&gate.brokers, "agent.decisions");
+    let next = || next(&reader, TIME_MAX).unwrap_or_else(|| panic!("no verdict came:\n{}", gate.process.said()));
+    (0..count).map(|_| serde_json::from_slice(next().payload().unwrap()).unwrap()).collect()
 }
 
 fn call(id: &str, tool: &str) -> String {
@@ -108,15 +67,15 @@ fn a_span_follows_its_event_and_says_what_was_decided() {
         "{{enabled: true, providers: [{{use: allowlist, config: {{denied_tools: [bash]}}}}, {{use: http, tools: [ask], config: {{url: '{}', dialect: opa, timeout_ms: 20000}}}}]}}",
         policy.url()
     );
-    let gate = Gate::start(&traces, &guardrails);
+    let gate = start(&traces, &guardrails);
     let sampled = format!("00-{TRACE}-{SPAN}-01");
-    gate.send(&call("first", "bash"), Some(&sampled));
-    gate.send(&call("not sampled", "ls"), Some(&format!("00-{TRACE}-{SPAN}-00")));
-    gate.send(&call("no context", "ls"), Some("00-nonsense"));
-    gate.send(&call("asks", "ask"), Some(&sampled));
-    gate.send(&call("behind it", "ls"), Some(&sampled));
-    gate.send(&format!("{{\"type\":\"tool_call\",\"thread_id\":\"{MARKER}\",\"event_id\":\"bad\"}}"), Some(&sampled));
-    let verdicts = gate.verdicts(6);
+    send(&gate, &call("first", "bash"), Some(&sampled));
+    send(&gate, &call("not sampled", "ls"), Some(&format!("00-{TRACE}-{SPAN}-00")));
+    send(&gate, &call("no context", "ls"), Some("00-nonsense"));
+    send(&gate, &call("asks", "ask"), Some(&sampled));
+    send(&gate, &call("behind it", "ls"), Some(&sampled));
+    send(&gate, &format!("{{\"type\":\"tool_call\",\"thread_id\":\"{MARKER}\",\"event_id\":\"bad\"}}"), Some(&sampled));
+    let verdicts = verdicts(&gate, 6);
     let spans = collector.wait_for(4);
     assert_eq!(spans.len(), 4, "one verdict's sender was not sampled, and one has no context");
     let expected = [
@@ -150,18 +109,18 @@ fn a_span_follows_its_event_and_says_what_was_decided() {
         assert_eq!(attribute(&process, "service.name").as_deref(), Some("gate"));
         assert_eq!(attribute(&process, "k8s.pod.name").as_deref(), Some("gate-0"));
     }
-    assert!(!gate.worker.said().contains(MARKER), "{}", gate.worker.said());
-    gate.wait_for_metric("tollgate_traces_exported_total", 4);
+    assert!(!gate.process.said().contains(MARKER), "{}", gate.process.said());
+    wait_until("all spans are counted", || Ok(gate.metric("tollgate_traces_exported_total") == 4.0)).unwrap();
 }
 
 #[test]
 fn spans_that_wait_are_sent_before_the_process_ends() {
     let collector = Collector::start(Manner::Takes);
-    let mut gate = Gate::start(&format!("{{endpoint: '{}', sample_one_in: 1}}", collector.url()), "{enabled: false}");
-    gate.send(&call("last", "ls"), None);
-    gate.verdicts(1);
-    gate.worker.interrupt();
-    assert!(gate.worker.wait().success(), "{}", gate.worker.said());
+    let mut gate = start(&format!("{{endpoint: '{}', sample_one_in: 1}}", collector.url()), "{enabled: false}");
+    send(&gate, &call("last", "ls"), None);
+    verdicts(&gate, 1);
+    gate.process.interrupt();
+    assert!(gate.process.wait().success(), "{}", gate.process.said());
     let spans = collector.spans();
     let [span] = spans.as_slice() else { panic!("{spans:?}") };
     assert!(span.parent_span_id.is_empty() && span.links.is_empty() && span.trace_state.is_empty(), "{span:?}");
@@ -178,23 +137,23 @@ fn no_verdict_waits_for_a_collector() {
         // Only what hangs is to run out of time.
         let timeout_ms = if manner == "Hangs" { 300 } else { 60_000 };
         let traces = format!("{{endpoint: '{url}', sample_one_in: 1, timeout_ms: {timeout_ms}}}");
-        let (started, mut gate) = (Instant::now(), Gate::start(&traces, "{enabled: false}"));
+        let (started, mut gate) = (Instant::now(), start(&traces, "{enabled: false}"));
         for number in 0..CALLS {
-            gate.send(&call(&format!("e{number}"), "ls"), None);
+            send(&gate, &call(&format!("e{number}"), "ls"), None);
         }
-        gate.verdicts(usize::try_from(CALLS).unwrap());
-        gate.worker.line(&["traces are lost"]);
-        let lost = || ["failed", "refused"].map(|why| gate.metric(&format!("tollgate_traces_dropped_total{{reason=\"{why}\"}}")));
-        let counted = || lost().iter().sum::<u64>() + gate.metric("tollgate_traces_exported_total");
+        verdicts(&gate, usize::try_from(CALLS).unwrap());
+        gate.process.line(&["traces are lost"]);
+        let lost = || ["failed", "refused"].map(|why| gate.metric(&format!("tollgate_traces_dropped_total{{reason=\"{why}\"}}")) as u64);
+        let counted = || lost().iter().sum::<u64>() + gate.metric("tollgate_traces_exported_total") as u64;
         wait_until("every span is sent or lost", || Ok(counted() >= CALLS)).unwrap();
         let [failed, refused] = lost();
         assert_eq!((failed == CALLS, refused > 0), (manner != "TakesOne", manner == "TakesOne"), "{manner}");
         // It is said once a minute.
-        let said = gate.worker.said();
+        let said = gate.process.said();
         assert!((said.matches("traces are lost").count() as u64) <= 1 + started.elapsed().as_secs() / 60, "{said}");
-        assert!(!gate.worker.said().contains('\u{1b}'), "a collector's words are shown without control characters");
-        gate.worker.interrupt();
-        assert!(gate.worker.wait().success(), "{manner}: {}", gate.worker.said());
+        assert!(!gate.process.said().contains('\u{1b}'), "a collector's words are shown without control characters");
+        gate.process.interrupt();
+        assert!(gate.process.wait().success(), "{manner}: {}", gate.process.said());
     }
 }
 
@@ -202,13 +161,13 @@ fn no_verdict_waits_for_a_collector() {
 #[test]
 fn no_end_waits_for_a_collector() {
     let collector = Collector::start(Manner::Hangs);
-    let mut gate = Gate::start(&format!("{{endpoint: '{}', sample_one_in: 1, timeout_ms: 600000}}", collector.url()), "{enabled: false}");
-    gate.send(&call("last", "ls"), None);
-    gate.verdicts(1);
+    let mut gate = start(&format!("{{endpoint: '{}', sample_one_in: 1, timeout_ms: 600000}}", collector.url()), "{enabled: false}");
+    send(&gate, &call("last", "ls"), None);
+    verdicts(&gate, 1);
     collector.wait_for(1);
-    gate.worker.interrupt();
-    assert!(gate.worker.wait().success(), "{}", gate.worker.said());
-    gate.worker.line(&["the last traces could not be sent in time"]);
+    gate.process.interrupt();
+    assert!(gate.process.wait().success(), "{}", gate.process.said());
+    gate.process.line(&["the last traces could not be sent in time"]);
 }
 
 #[test]
