@@ -46,12 +46,16 @@ impl AllSwitches {
         }
     }
 
-    /// Adds what another partition says. Where both speak of a subject, the stricter one counts, as in workers.
+    /// Adds what another partition says. Where both speak of a subject, the stricter record counts, and of equal records the first, as in
+    /// workers.
     fn add(&mut self, other: Self) {
         for (name, (key, said)) in other.0 {
             let (_, known) = self.0.entry(name).or_insert_with(|| (key, Switches::default()));
             known.operators = [known.operators.take(), said.operators].into_iter().flatten().reduce(SubjectState::stricter);
-            known.machines = [known.machines.take(), said.machines].into_iter().flatten().max_by_key(|machines| machines.until_ms);
+            known.machines = [known.machines.take(), said.machines]
+                .into_iter()
+                .flatten()
+                .reduce(|first, other| if first.until_ms >= other.until_ms { first } else { other });
             known.unreadable = known.unreadable.or(said.unreadable);
         }
     }
@@ -135,6 +139,10 @@ mod tests {
         assert!(all.get(subject).is_exempt(0) && all.get(subject).machines_at(0).is_none());
         all.take(Some(key.as_bytes()), None);
         assert!(all.get(subject).machines_at(0).is_some());
+        let mut other = AllSwitches::default();
+        other.take(Some(machines.as_bytes()), Some(suspended.replace("\"step\":2", "\"step\":3").as_bytes()));
+        all.add(other);
+        assert_eq!(all.get(subject).machines_at(0).map(|suspended| suspended.step), Some(Some(2)), "the first of equal records counts");
         let mut other = AllSwitches::default();
         other.take(Some(key.as_bytes()), Some(exempt.replace("exempt", "suspended").as_bytes()));
         other.take(Some(key.as_bytes()), Some(exempt.as_bytes()));
