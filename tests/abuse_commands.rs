@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 
 use crate::support::{Ran, assert_has, run, temporary, tollgate};
 use serde_json::{Value, json};
+use tollgate_fixtures::cases::jsonl;
 
 /// Returns a configuration with one rule: so many safety stops of a user within an hour suspend them for a quarter of an hour.
 fn config(gte: u32) -> String {
@@ -58,10 +58,6 @@ fn eval(config: &str, arguments: &[&str], input: &str) -> Ran {
     run(tollgate().arg("eval").arg("-c").arg(config.path()).args(arguments), input.as_bytes())
 }
 
-fn lines(path: &Path) -> Vec<Value> {
-    fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 #[test]
 fn whom_a_rule_suspends_is_suspended_from_the_next_event_on() {
     let folder = tempfile::tempdir().unwrap();
@@ -78,7 +74,7 @@ fn whom_a_rule_suspends_is_suspended_from_the_next_event_on() {
     let blocked = verdicts.iter().find(|verdict| verdict["event_id"] == "call-alice-5").unwrap();
     assert_eq!(blocked["message"], "The user is suspended: abuse rule stops");
 
-    let [alert] = lines(&alerts).try_into().unwrap();
+    let [alert] = jsonl(&alerts).try_into().unwrap();
     let value = &alert["value"];
     assert_has(
         "found",
@@ -86,7 +82,7 @@ fn whom_a_rule_suspends_is_suspended_from_the_next_event_on() {
         &json!({"rule": "stops", "status": "firing", "action": "suspended", "count": 3, "threshold": 3, "until": "2026-03-01T10:20:00.000Z"}),
     );
     assert_eq!((&value["subject"], value["evidence"].as_array().unwrap().len()), (&alert["key"], 3));
-    let written = lines(&controls);
+    let written = jsonl(&controls);
     assert_eq!(written[0]["key"], format!("subject/{}/abuse", alert["key"].as_str().unwrap()));
     assert_has(
         "found",
@@ -117,7 +113,7 @@ fn a_capture_of_the_signals_gives_the_same_bytes() {
             let [one, other] = [path(name), path(&format!("{name}-again"))].map(|path| fs::read_to_string(path).unwrap());
             assert_eq!((one.is_empty(), &one), (false, &other), "{name} {partitions}");
         }
-        let named: BTreeSet<_> = lines(Path::new(&path("signals"))).iter().map(|line| line["partition"].as_i64().unwrap()).collect();
+        let named: BTreeSet<_> = jsonl(path("signals")).iter().map(|line| line["partition"].as_i64().unwrap()).collect();
         assert_eq!(named.len().to_string(), partitions);
     }
     // Without files both go to stdout, controls before the alerts that report them.

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use crate::support::{Ran, run, run_unread, tollgate};
+use crate::support::{Ran, assert_says, run, run_unread, tollgate};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tollgate_core::event::record::partition_of;
+use tollgate_fixtures::cases::jsonl;
 use tollgate_testkit::{Mix, MixEvent, MixSettings};
 
 const DENIES: &str = "guardrails: {enabled: true, provider: {use: allowlist, config: {denied_tools: [deploy, format_disk]}}}\n";
@@ -48,10 +49,6 @@ impl Trial {
     fn diff(&self, arguments: &[&str]) -> Ran {
         self.run(&[&["diff", "--policy", "a.yaml", "--policy", "b.yaml", "capture.jsonl"], arguments].concat())
     }
-}
-
-fn assert_says(text: &str, parts: &[&str]) {
-    parts.iter().for_each(|part| assert!(text.contains(part), "{part}: {text}"));
 }
 
 fn summary(ran: &Ran) -> Value {
@@ -129,7 +126,7 @@ fn differences_are_those_of_two_runs() {
             ((side("from", "action"), side("from", "code"), side("to", "action"), side("to", "code")), change["flips"].as_u64().unwrap())
         });
         assert_eq!(told.collect::<BTreeMap<_, _>>(), changes, "{policy}");
-        let lines: Vec<Value> = trial.read("flips.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let lines = jsonl(trial.path("flips.jsonl"));
         let ids: BTreeSet<String> = lines.iter().map(verdict_id).collect();
         assert_eq!((lines.len(), ids), (expected.len(), expected.keys().map(|id| (*id).clone()).collect()), "{policy}");
     }
@@ -165,11 +162,7 @@ fn planted_differences_are_found_exactly() {
     let trial = Trial::new(&topic.lines);
     let ran = trial.diff(&["--flips", "flips.jsonl", "--html", "page.html", "--fail-on", "allow->block>0.1%", "--fail-on", "*->halt>0"]);
     assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""));
-    let found: BTreeSet<String> = trial
-        .read("flips.jsonl")
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["event_id"].as_str().unwrap().to_owned())
-        .collect();
+    let found: BTreeSet<_> = jsonl(trial.path("flips.jsonl")).iter().map(|flip| flip["event_id"].as_str().unwrap().to_owned()).collect();
     assert!(planted.len() > 90);
     assert_eq!(found, planted);
     let summary = summary(&ran);
@@ -320,7 +313,7 @@ fn bad_input_is_named() {
     trial.write("whole.jsonl.zst", &packed);
     let ran = trial.run(&["diff", "--policy", "a.yaml", "--policy", "b.yaml", "whole.jsonl.zst"]);
     assert_eq!((ran.exit, &summary(&ran)["records"]), (Some(0), &json!(3_000)));
-    let missing = trial.run(&["diff", "--policy", "a.yaml", "--policy", "b.yaml", Path::new("no.jsonl").to_str().unwrap()]);
+    let missing = trial.run(&["diff", "--policy", "a.yaml", "--policy", "b.yaml", "no.jsonl"]);
     assert_eq!(missing.exit, Some(1));
     assert_says(&missing.stderr, &["no.jsonl"]);
 }

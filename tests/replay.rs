@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::brokers::dev::Dev;
 use crate::brokers::process::Process;
-use crate::support::{Ran, run, temporary, tollgate};
+use crate::support::{Ran, assert_says, run, temporary, tollgate};
 use serde_json::{Value, json};
 use tollgate_testkit::wait_until;
 
@@ -36,10 +36,6 @@ fn line(offset: usize, topic: &str, timestamp: Option<i64>) -> String {
     format!("{record}\n")
 }
 
-fn assert_holds(text: &str, parts: &[&str]) {
-    parts.iter().for_each(|part| assert!(text.contains(part), "{part}: {text}"));
-}
-
 /// Returns records that are a tenth of a second apart.
 fn lines(count: usize) -> String {
     (0..count).map(|offset| line(offset, "was", Some(1_700_000_000_000 + 100 * offset as i64))).collect()
@@ -61,10 +57,10 @@ fn a_replay_gets_the_verdicts_of_eval() {
     assert!(found["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0) && found["sent_per_second"] != json!(0.0), "{ran:?}");
     let again = replay(&dev, &[&fixture(), "--to", EVENTS, "--rate", "max"], "");
     assert_eq!(again.exit, Some(1), "{again:?}");
-    assert_holds(&again.stderr, &["holds 133 records already", "--yes"]);
+    assert_says(&again.stderr, &["holds 133 records already", "--yes"]);
     let again = replay(&dev, &[&fixture(), "--to", EVENTS, "--rate", "max", "--yes", "--await"], "");
     assert_eq!(again.exit, Some(0), "{again:?}");
-    assert_holds(&again.stdout, &["133 acknowledged", " 0 unanswered", "digest      sha256-sum:", "as fast as possible"]);
+    assert_says(&again.stdout, &["133 acknowledged", " 0 unanswered", "digest      sha256-sum:", "as fast as possible"]);
 }
 
 /// Copies are threads of their own: each gets the verdicts of the recorded ones.
@@ -134,14 +130,14 @@ fn an_interrupted_replay_goes_on() {
     wait_until("some are sent", || Ok(kept(&progress).is_some())).unwrap();
     let second = replay(&dev, &at_rate("max"), "");
     assert_eq!(second.exit, Some(1), "two replays would each keep a progress of their own: {second:?}");
-    assert_holds(&second.stderr, &["cannot be written: it is being written already"]);
+    assert_says(&second.stderr, &["cannot be written: it is being written already"]);
     running.interrupt();
     assert_eq!(running.wait().code(), Some(130), "{}", running.said());
-    assert_holds(&running.said(), &["to go on, run the same command again"]);
+    assert_says(&running.said(), &["to go on, run the same command again"]);
     let first = kept(&progress).unwrap();
     assert!((1..RECORDS).contains(&first), "{first}");
     let other = replay(&dev, &[&at_rate("10/s")[..], &["--multiply", "2"]].concat(), "");
-    assert_holds(&other.stderr, &["another --multiply"]);
+    assert_says(&other.stderr, &["another --multiply"]);
     let ran = replay(&dev, &at_rate("max"), "");
     assert_eq!((ran.exit, &report(&ran)["records"]), (Some(0), &json!(RECORDS - first)), "{ran:?}");
     assert_eq!(kept(&progress), Some(RECORDS));
@@ -155,18 +151,18 @@ fn a_capture_that_was_cut_off_is_sent_up_to_there() {
     let file = temporary(whole.get(..whole.len() - 40).unwrap());
     let ran = replay(&dev, &[file.path().to_str().unwrap(), "--to", EVENTS, "--rate", "max", "--json"], "");
     assert_eq!((ran.exit, &report(&ran)["acknowledged"], &report(&ran)["faults"]), (Some(3), &json!(19), &json!(1)), "{ran:?}");
-    assert_holds(&ran.stderr, &["\"line\":20"]);
+    assert_says(&ran.stderr, &["\"line\":20"]);
     let packed = zstd::encode_all(lines(2_000).as_bytes(), 3).unwrap();
     let cut = tempfile::Builder::new().suffix(".jsonl.zst").tempfile().unwrap();
     std::fs::write(cut.path(), &packed[..packed.len() - 9]).unwrap();
     let ran = replay(&dev, &[cut.path().to_str().unwrap(), "--to", EVENTS, "--rate", "max", "--yes", "--json"], "");
     assert_eq!((ran.exit, &report(&ran)["faults"]), (Some(3), &json!(1)), "{ran:?}");
-    assert_holds(&ran.stderr, &["unreadable_from_here", "what stands before it is good"]);
+    assert_says(&ran.stderr, &["unreadable_from_here", "what stands before it is good"]);
     let narrow = lines(3).replace("\"partition\":0", "\"partition\":4000");
     let file = temporary(&narrow);
     let ran = replay(&dev, &[file.path().to_str().unwrap(), "--to", EVENTS, "--rate", "max", "--yes", "--partition-by", "recorded"], "");
     assert_eq!(ran.exit, Some(1), "{ran:?}");
-    assert_holds(&ran.stderr, &["of 4001 partitions", "agent.events has "]);
+    assert_says(&ran.stderr, &["of 4001 partitions", "agent.events has "]);
 }
 
 /// Wrong usage and wrong files are refused before any broker is asked.
@@ -209,16 +205,16 @@ fn a_dry_run_sends_nothing() {
     let ran = dry(&["--multiply", "2", "--speed", "3x"]);
     assert_eq!(ran.exit, Some(0), "{ran:?}");
     let expected = ["would send  62 records to agent.events: 31 of the source", "threads     3", "62/s, for 1.0 s", "faults      0"];
-    assert_holds(&ran.stdout, &expected);
+    assert_says(&ran.stdout, &expected);
     let none = dry(&["--rate", "max", "--topic", "another"]);
     assert_eq!(none.exit, Some(1));
-    assert_holds(&none.stderr, &["--topic another: found no record of it in SOURCE"]);
+    assert_says(&none.stderr, &["--topic another: found no record of it in SOURCE"]);
     // One partition after the other: half of the records have earlier times than one before them.
     let second: String = (0..31)
         .map(|at| line(at, "was", Some(1_700_000_000_000 + 100 * at as i64)).replace("\"partition\":0", "\"partition\":1"))
         .collect();
     std::fs::write(file.path(), lines(31) + &second).unwrap();
     let backwards = dry(&["--speed", "10x"]);
-    assert_holds(&backwards.stderr, &["30 of its 62 records have earlier times", "this is not the recorded pace"]);
+    assert_says(&backwards.stderr, &["30 of its 62 records have earlier times", "this is not the recorded pace"]);
     assert_eq!(dry(&["--rate", "max"]).stderr, "");
 }

@@ -2,13 +2,14 @@
 //! `docs/schemas` are what is printed. `TOLLGATE_UPDATE_FIXTURES=1` writes those anew.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::support::{check_each, run, tollgate};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use tollgate_config::settings::Settings;
 use tollgate_core::settings::{defaults, parse};
+use tollgate_fixtures::cases::jsonl;
 
 const NAMES: [&str; 6] = ["event", "verdict", "control", "configuration", "asyncapi", "openapi"];
 
@@ -29,15 +30,9 @@ fn assert_valid(validator: &Validator, value: &Value, what: &str) {
     assert!(errors.is_empty(), "{what}: {errors:?}\n{value}");
 }
 
-fn core(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/core/tests").join(path)
-}
-
-fn lines(path: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let lines: Vec<_> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert!(!lines.is_empty(), "{}", path.display());
-    lines
+/// Reads a fixture of the gate.
+fn fixture(name: &str) -> Vec<Value> {
+    jsonl(Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/core/tests/fixtures").join(name))
 }
 
 /// Returns a fixture's value, if it is JSON.
@@ -146,7 +141,7 @@ fn is_read_by_its_value(case: &Value) -> bool {
 fn events_that_are_accepted_are_valid() {
     let validator = validator("event");
     let (mut checked, mut types) = (0, BTreeSet::new());
-    for case in lines(&core("fixtures/accepted.jsonl")).iter().filter(|case| is_read_by_its_value(case)) {
+    for case in fixture("accepted.jsonl").iter().filter(|case| is_read_by_its_value(case)) {
         let Some(value) = value_of(case) else { continue };
         assert_valid(&validator, &value, case["name"].as_str().unwrap());
         types.insert(value["type"].to_string());
@@ -161,7 +156,7 @@ fn events_that_are_rejected_for_their_shape_are_not_valid() {
     let validator = validator("event");
     let beyond = ["field_repeated", "thread_id_missing", "thread_id_mismatch", "key_invalid", "tool_input_missing", "value_null"];
     let (mut refused, mut codes) = (0, BTreeSet::new());
-    let cases = lines(&core("fixtures/rejections.jsonl"));
+    let cases = fixture("rejections.jsonl");
     let cases: Vec<_> = cases.iter().filter(|case| is_read_by_its_value(case) && value_of(case).is_some()).collect();
     for case in cases {
         let (name, code) = (case["name"].as_str().unwrap(), case["expect"]["code"].as_str().unwrap());
@@ -195,12 +190,12 @@ fn events_and_verdicts_of_the_goldens_are_valid() {
         input += line;
         input.push('\n');
     }
-    for case in lines(&core("fixtures/accepted.jsonl")).iter().chain(&lines(&core("fixtures/rejections.jsonl"))) {
+    for case in fixture("accepted.jsonl").iter().chain(&fixture("rejections.jsonl")) {
         if let Some(value) = value_of(case) {
             input += &format!("{value}\n");
         }
     }
-    for case in lines(&core("fixtures/responses.jsonl")) {
+    for case in fixture("responses.jsonl") {
         for (index, form) in ["response", "message"].into_iter().enumerate() {
             if let Some(body) = case.get(form).filter(|body| body.is_object()) {
                 let event = json!({"type": "model_response", "thread_id": format!("r{count}-{index}"), form: body});
@@ -244,7 +239,7 @@ fn controls_are_valid_if_they_are_accepted() {
         "type_mismatch",
     ];
     let (mut accepted, mut refused) = (0, 0);
-    for case in lines(&core("fixtures/controls.jsonl")) {
+    for case in fixture("controls.jsonl") {
         let (name, code) = (case["name"].as_str().unwrap(), case["expect"]["code"].as_str());
         let Some(value) = value_of(&case) else { continue };
         match code {
@@ -282,7 +277,7 @@ fn configurations_are_valid() {
     }
     assert!(read("config/example.yaml").starts_with("# yaml-language-server: $schema=../docs/schemas/configuration.json\n"));
     // An entry may name any of the known things.
-    let policies = lines(&core("fixtures/policy_versions.jsonl"));
+    let policies = fixture("policy_versions.jsonl");
     for case in &policies {
         let text = case["config"].as_str().expect("a configuration as YAML");
         assert_valid(&validator, &configuration(text), text);

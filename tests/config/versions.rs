@@ -30,8 +30,7 @@ fn update(case: &Value) -> String {
 
 #[test]
 fn effective_settings_and_versions_are_what_they_were() {
-    let text = std::fs::read_to_string(FIXTURE).unwrap();
-    let cases: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let cases = jsonl(FIXTURE);
     assert!(cases.len() > 20, "only {} configurations", cases.len());
     if std::env::var_os("TOLLGATE_UPDATE_FIXTURES").is_some() {
         let lines: Vec<_> = cases.iter().map(|case| update(case) + "\n").collect();

@@ -116,8 +116,7 @@ pub(crate) fn what_differs_is_changed_and_nothing_else(cluster: &Cluster) -> Res
     let expected = [("cleanup.policy", "compact"), ("max.message.bytes", "69632"), ("segment.bytes", "67108864"), ("segment.ms", "123456")];
     assert_eq!(own, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     lines(&apply(&deployment, &["--check"])?, 0)?;
-    let worker = deployment.spawn("")?;
-    worker.wait_ready()?;
+    let worker = deployment.start()?;
     ensure!(worker.stop()?.success());
     Ok(())
 }

@@ -32,6 +32,11 @@ impl Ran {
     }
 }
 
+/// Checks that a text contains these parts.
+pub fn assert_says(text: &str, parts: &[&str]) {
+    parts.iter().for_each(|part| assert!(text.contains(part), "{part}: {text}"));
+}
+
 /// Runs a command to its end with this on its stdin.
 pub fn run(command: &mut Command, input: &[u8]) -> Ran {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
