@@ -18,7 +18,7 @@ pub enum Element {
 #[must_use]
 pub fn meet(glob: &[Element], pattern: &[Element]) -> bool {
     // Most pairs differ at one of their ends.
-    let differ = |left: Option<&Element>, right: Option<&Element>| matches!((left, right), (Some(left), Some(right)) if *left != Element::Many && *right != Element::Many && !agree(left, right));
+    let differ = |left: Option<&Element>, right: Option<&Element>| left.zip(right).is_some_and(|(left, right)| !agree(left, right));
     if differ(glob.first(), pattern.first()) || differ(glob.last(), pattern.last()) {
         return false;
     }
