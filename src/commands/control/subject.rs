@@ -243,7 +243,8 @@ impl SubjectArgs {
         }
     }
 
-    /// Refuses an id that was hashed under other keys than the workers have, as far as the purpose needs them, unless the command is forced. A hash needs no key.
+    /// Refuses an id that was hashed under other keys than the workers have, as far as the purpose needs them, unless the command is forced. A
+    /// hash needs no key.
     ///
     /// # Errors
     /// The keys differ, or the topic could not be read, so that this cannot be told.
