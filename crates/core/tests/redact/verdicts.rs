@@ -81,7 +81,7 @@ fn hermes_traces() {
 fn hermes_results() {
     let (mut pair, mut refused) = (Pair::new(default_policy), 0);
     for (family, result) in [("classify", "result"), ("result_hash", "result"), ("canonical", "args_json")] {
-        for (number, case) in jsonl(&format!("tests/golden/hermes/{family}.jsonl")).iter().enumerate() {
+        for (number, case) in jsonl(format!("tests/golden/hermes/{family}.jsonl")).iter().enumerate() {
             let tool = case["in"]["tool"].as_str().unwrap_or("read_file");
             for round in 0..3 {
                 let id = format!("{family}-{number}-{round}");

@@ -171,7 +171,7 @@ impl StepMemory {
 
     /// Notes an attempt. The same call that is asked about again is the same attempt.
     pub fn begin(&mut self, attempt: Attempt) {
-        self.open.retain(|open| open.id != attempt.id);
+        self.open.retain(|open| (open.id, open.call) != (attempt.id, attempt.call));
         if self.open.len() >= OPEN_MAX {
             self.open.remove(0);
         }
@@ -180,7 +180,9 @@ impl StepMemory {
 
     /// Takes the attempt of this id out, or else one of the same call.
     pub fn end(&mut self, id: u32, call: u32) -> Option<Attempt> {
-        let at = self.open.iter().position(|open| open.id == id).or_else(|| self.open.iter().position(|open| open.call == call))?;
+        let place = |is_its: &dyn Fn(&Attempt) -> bool| self.open.iter().position(is_its);
+        let same = place(&|open| (open.id, open.call) == (id, call));
+        let at = same.or_else(|| place(&|open| open.id == id)).or_else(|| place(&|open| open.call == call))?;
         Some(self.open.remove(at))
     }
 

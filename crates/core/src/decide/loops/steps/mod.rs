@@ -14,6 +14,8 @@ mod tests;
 pub use memory::{Attempt, Marks, Refusal, Step, StepMemory, Tally};
 pub use settings::{Attended, Limits, StepSettings};
 
+use std::sync::LazyLock;
+
 use super::failure::{self, Asked};
 use super::hash::{Mix, half_of};
 use super::{CallContext, LoopController, LoopDecision, Observation, Signature};
@@ -23,6 +25,7 @@ use crate::rare::Rare;
 use crate::settings::Section;
 use patience::Patience;
 use rules::Case;
+use tollgate_json::digest::Fingerprint;
 
 /// The rules in the order in which they are asked. The first that objects decides.
 const ORDER: [Rule; 12] = [
@@ -54,6 +57,9 @@ pub struct Steps {
     limited: Vec<(ToolPatterns, u32, u32)>,
 }
 
+/// What an empty id of a call is in hashes.
+static NO_ID: LazyLock<u32> = LazyLock::new(|| Fingerprint::of("").mark() as u32);
+
 /// What a call is in hashes.
 #[derive(Clone, Copy)]
 struct Hashed {
@@ -69,6 +75,12 @@ impl Hashed {
         let tool = mix.short();
         mix.word(call.args.first_u64());
         Self { id: context.id.map_or(0, |id| id.mark() as u32), call: mix.half(), tool }
+    }
+
+    /// Returns whether this very call is open, and was asked about before: an id alone does not say so, since some servers give every call of a
+    /// response the same id or none.
+    fn is_open(self, memory: &StepMemory) -> bool {
+        self.id != *NO_ID && memory.open.iter().any(|open| (open.id, open.call) == (self.id, self.call))
     }
 }
 
@@ -160,7 +172,7 @@ impl Steps {
     /// Returns the limit on calls that this one would exceed, with the count.
     fn objection(&self, memory: &StepMemory, hashed: Hashed, tool_name: &str) -> Option<(Rule, u32, bool)> {
         let made = if self.once.matches(tool_name) { memory.tally(hashed.call) } else { 0 };
-        if made > 0 && !memory.open.iter().any(|open| open.id == hashed.id) {
+        if made > 0 && !hashed.is_open(memory) {
             return Some((Rule::Once, made, false));
         }
         let exceeded = self.limited.iter().find(|(tools, key, max)| memory.tally(*key) >= *max && tools.matches(tool_name))?;
@@ -204,7 +216,7 @@ impl Steps {
 
     /// Notes that a call is let run.
     fn begin(&self, memory: &mut StepMemory, hashed: Hashed, marks: Marks, tool_name: &str) {
-        let is_again = memory.open.iter().any(|open| open.id == hashed.id);
+        let is_again = hashed.is_open(memory);
         memory.begin(Attempt { id: hashed.id, call: hashed.call, round: memory.round, marks });
         if is_again {
             return;

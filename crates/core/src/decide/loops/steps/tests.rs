@@ -321,6 +321,22 @@ fn calls_of_a_turn_may_be_limited_by_pattern() {
     assert_eq!(talk.step("read", "x", "y"), None);
 }
 
+/// Some servers give every call of a response the same id, or none. The same call under one id is asked about again.
+#[test]
+fn calls_that_share_an_id_count_each() {
+    let ask = |talk: &mut Talk, arguments: &str, id: &str| {
+        let context = CallContext { id: Some(Fingerprint::of(id)), input: None, is_attended: false, only_warns: false };
+        let call = Signature::new("pay", Digest::of(arguments.as_bytes()));
+        talk.controller.before_call(&mut talk.memory, &call, &context).finding.map(LoopCode::as_str)
+    };
+    let mut talk = Talk::of(&json!({"preset": "tollgate", "calls_per_turn_max": {"pay": 2}}));
+    let codes = ["1", "1", "2", "3"].map(|arguments| ask(&mut talk, arguments, "same"));
+    assert_eq!(codes, [None, None, None, Some("calls_per_turn_denied")]);
+    let mut talk = Talk::of(&json!({"preset": "tollgate", "once_tools": ["pay"]}));
+    assert_eq!(["1", "1"].map(|arguments| ask(&mut talk, arguments, "same")), [None, None]);
+    assert_eq!(["2", "2"].map(|arguments| ask(&mut talk, arguments, "")), [None, Some("once_denied")]);
+}
+
 #[test]
 fn a_watched_run_is_not_halted() {
     let mut talk = Talk::new();
