@@ -12,7 +12,7 @@ use tollgate_core::decide::guardrail::{Answer, ProviderError, Question};
 use tollgate_core::decide::policy::Policy;
 use tollgate_core::engine::processor::Applied;
 use tollgate_core::engine::stage::{Progress, Stage};
-use tollgate_core::event::decode::decode;
+use tollgate_core::event::decode::{EventType, Rejection, decode};
 use tollgate_core::event::record::Offset;
 use tollgate_json::Parser;
 use tollgate_json::digest::Digest;
@@ -23,11 +23,15 @@ use super::truth::{Logged, Truth};
 /// What becomes of a record beside its outcome.
 pub type Output = <Deciding as Stage>::Output;
 
-/// Returns the thread under which a record waits; `None` for a record that is no event.
+/// Returns the thread under which a record waits; `None` for a record that is no event and no response.
 pub fn thread_of(policy: &Policy, logged: &Logged) -> Option<String> {
-    let mut parser = Parser::new();
-    let event = decode(&logged.record(), &mut parser, policy.limits().event_bytes_max).ok()?;
-    Some(event.thread_id.into_owned())
+    match decode(&logged.record(), &mut Parser::new(), policy.limits().event_bytes_max) {
+        Ok(event) => Some(event.thread_id.into_owned()),
+        Err(Rejection { event, .. }) => {
+            let may_be_response = event.event_type.is_none_or(|kind| kind == EventType::ModelResponse);
+            event.thread_id.filter(|_| may_be_response)
+        }
+    }
 }
 
 /// Returns how many publications an outcome waits for: a verdict; a dead letter, and its verdict where the thread is known; none for a

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tollgate_core::decide::deciding::Outcome;
+use tollgate_core::event::record::Header;
 use tollgate_fixtures::cases::jsonl;
 use tollgate_fixtures::checks::{assert_has, check_each};
 use tollgate_fixtures::events::Feed;
@@ -34,6 +35,27 @@ fn a_response_in_doubt_is_told_to_those_who_count_even_where_it_is_allowed() {
             decided.doubt.map(|doubt| doubt.code())
         });
         assert_eq!(doubts, [Some("unrecognized_response"), Some("tool_calls_unreliable"), None], "{action}");
+    }
+}
+
+/// The model writes how deep and how large a response is. Only a record that is known to be another event frees its thread's calls.
+#[test]
+fn a_record_that_cannot_be_read_may_be_a_response() {
+    let response = |body: &str| format!(r#"{{"type":"model_response","thread_id":"t","response":{{"a":{body}}}}}"#);
+    let deep = response(&("[".repeat(1_100) + &"]".repeat(1_100)));
+    let many = response(&format!("[{}0]", "0,".repeat(600_000)));
+    let large = response(&format!("\"{}\"", "x".repeat(9_000_000)));
+    let [cut, unknown] = [r#"{"type":"model_response","thread_id":"t""#, r#"{"type":"model_respons","thread_id":"t"}"#].map(str::to_owned);
+    for (value, is_call) in [(&deep, false), (&many, false), (&large, false), (&cut, false), (&unknown, false), (&deep, true)] {
+        let mut gate = Gate::new(default_policy());
+        let kind = [("ce_specversion", "1.0"), ("ce_id", "e"), ("ce_type", "tool_call")];
+        let headers = kind.map(|(name, value)| Header { name, value: Some(value.as_bytes()) });
+        let (outcome, _) = gate.record(Some(b"t"), Some(value.as_bytes()), if is_call { &headers } else { &[] });
+        assert!(matches!(outcome, Outcome::DeadLetter(_)), "{outcome:?}");
+        let expected = if is_call { allow() } else { says("block", "response_not_read") };
+        assert_has("a call behind it", &gate.event(&call("c1", "bash", json!({}))), &expected);
+        gate.event(&clean_response());
+        assert_has("a call behind an answer", &gate.event(&call("c2", "bash", json!({}))), &allow());
     }
 }
 

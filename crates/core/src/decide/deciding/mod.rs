@@ -83,7 +83,7 @@ impl Deciding {
         progress
     }
 
-    /// Takes a record that cannot be read. If it is a response of a known thread, the thread's state says that it was not read.
+    /// Takes a record that cannot be read. If it may be a response of a known thread, the thread's state says that it was not read.
     fn apply_unread(&mut self, record: &Record<'_>, rejection: Rejection, out: &mut VerdictBuffer) -> Progress<Outcome, Question> {
         if let Some(thread_id) = response_not_read(&rejection) {
             let touch = self.threads.advance(record.offset, record.timestamp_ms);
@@ -188,10 +188,11 @@ impl Stage for Deciding {
     }
 }
 
-/// Returns the thread of a response that could not be read, if it is known.
+/// Returns the thread of a record that could not be read, if it is known, and the record may be a response. The model writes how deep and how
+/// large a response is, and so whether its type is read.
 fn response_not_read(rejection: &Rejection) -> Option<&str> {
     let event = &rejection.event;
-    event.thread_id.as_deref().filter(|_| event.event_type == Some(EventType::ModelResponse))
+    event.thread_id.as_deref().filter(|_| event.event_type.is_none_or(|kind| kind == EventType::ModelResponse))
 }
 
 /// Notes that a thread's response could not be read, so that none of its calls may run. If the store is full, the thread's calls are refused
