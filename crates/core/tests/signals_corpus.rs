@@ -63,9 +63,7 @@ fn rows() -> BTreeMap<String, BTreeSet<&'static str>> {
     let mut rows = BTreeMap::new();
     for reader in READERS {
         for reason in reader.reasons {
-            // A place whose words have one row and whose numbers have another.
             let row = format!("{} {}", reader.name, reason.path);
-            let row = if rows.contains_key(&row) { row + " number" } else { row };
             let kinds = if row == WITHOUT_CALLS { vec!["stop", "pass"] } else { vec!["stop", "pass", "calls"] };
             rows.insert(row, BTreeSet::from_iter(kinds));
         }
@@ -80,7 +78,7 @@ fn rows() -> BTreeMap<String, BTreeSet<&'static str>> {
 
 /// Returns the kinds of its row that a case stands for. A stop counts if the place itself spoke, and a look-alike if it has the place.
 fn kinds(case: &Value) -> Vec<&'static str> {
-    let row = case["row"].as_str().unwrap().trim_end_matches(" number");
+    let row = case["row"].as_str().unwrap();
     let is_stop = case.get("expect").is_some();
     let has_calls = !case["tools"].as_array().unwrap().is_empty();
     let of_place = row.strip_prefix("calls ").is_none() && !row.contains(": ");

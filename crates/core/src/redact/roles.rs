@@ -101,6 +101,7 @@ fn response_member(role: Role, name: &str) -> Option<Role> {
         (Role::Call | Role::Function, name) if is_arguments(name) => Role::Arguments,
         (Role::Call, name) if is_function(name) => Role::Function,
         (Role::Call, "type" | "part_kind") => Role::BlockType,
+        (Role::Call, "status") => Role::Reason,
         (Role::Provided, "native_finish_reason") => Role::Reason,
         (Role::Path(path), name) => return path.member(name.as_bytes()).map(Role::Path).or_else(|| beside(name)),
         // A reader looks for these names, so that no other name may become one of them.

@@ -4,6 +4,7 @@ use super::roles::Role;
 use super::text::{none, respell, stand_in};
 use super::words::{self, BLOCK_TYPES, PROVIDERS};
 use super::{Keys, Unkept, number};
+use crate::decide::safety::reading::Ending;
 use crate::decide::safety::reading::outline::is_call_type;
 use crate::event::decode::{EventType, TOOL_NAME_BYTES_MAX, short_type};
 use tollgate_json::time::parse_timestamp;
@@ -111,7 +112,7 @@ fn string(keys: &Keys, value: Value<'_>, beside: Value<'_>, role: Role) -> Resul
         Role::BlockType => stays(&|text| is_call_type(text) || BLOCK_TYPES.contains(&text)),
         Role::Path(path) if path.is_known(value, beside) => Ok(None),
         Role::Path(path) if path.says_why() => stays(&|text| keys.reasons.find(text).is_some()),
-        Role::Reason => stays(&|text| keys.reasons.find(text).is_some()),
+        Role::Reason => stays(&|text| Ending::of(text) != Ending::Unknown || keys.reasons.find(text).is_some()),
         Role::Ratings => stays(&words::is_rating),
         Role::Usage => stays(&|text| words::MODALITIES.contains(&text)),
         Role::User => stand_in(&keys.users, text, none, |_| true).map(Some),

@@ -354,14 +354,12 @@ impl<'e> Fold<'e> {
     }
 }
 
-/// Notes in what a thread suppresses that the model has answered. A piece of a response that says nothing is no answer: counts of tokens may come
-/// behind the piece that says the stop. The same calls may come once more, as a message without its end: only a response that says how it
-/// ended may begin an id again.
+/// Notes in what a thread suppresses that the model has answered, if a body says that its response is over. Counts of tokens may come behind
+/// the piece that says the stop, the same calls may come once more as a message without its end, and the next response begins with pieces.
 fn answered(suppression: &mut Suppression, body: &ModelBody<'_>) {
-    let scan = Scan::of(body);
-    let ids = || ResponseContent::of(body).calls.iter().filter_map(|call| call.id.as_deref().map(Fingerprint::of)).collect();
-    if scan.says_something() {
-        suppression.model_answered(|| if scan.endings.is_empty() { Vec::new() } else { ids() });
+    if Scan::of(body).is_over {
+        let calls = || ResponseContent::of(body).calls;
+        suppression.model_answered(|| calls().iter().filter_map(|call| call.id.as_deref().map(Fingerprint::of)).collect());
     }
 }
 

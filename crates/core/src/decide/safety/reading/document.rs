@@ -14,9 +14,11 @@ place: a tool's input or a message that holds such a word is no signal. Publish 
 a list; an API's error in `error`; a LangChain message in `message`. `tollgate signals explain FILE` shows for one body what is read in it, and
 which rule speaks. `safety.detector` of a verdict is the rule; `without` of the detector's configuration switches rules off.
 
-A response that was cut off for another reason, or a call whose arguments are no JSON, is `tool_calls_unreliable`. So are the calls of a stream
-that names no reason for its end: it broke off. A body in which no place below is found is `unrecognized_response`. So is a span of OTLP in JSON,
-whose attributes are a list: publish them as an object. [Configuration](../config/example.yaml) says what follows on them.
+A response that was cut off for another reason, or a call whose arguments are no JSON, is `tool_calls_unreliable`. So are the calls of a body
+that says that it is not over (`in_progress`), and the calls of a stream that names no known reason for its end: it broke off. The pieces of a
+call's arguments in a stream are not joined, so nobody reads whether they are JSON. A body in which no place below is found is
+`unrecognized_response`. So is a span of OTLP in JSON, whose attributes are a list: publish them as an object.
+[Configuration](../config/example.yaml) says what follows on them.
 
 ## Words that mean a safety stop, at every place marked *word*
 
@@ -95,7 +97,8 @@ fn calls(calls: &CallsAt) -> String {
 fn counts(test: &Test) -> String {
     let list = |words: Vec<String>| words.join(", ");
     match test {
-        Test::Ending => "*word*".to_owned(),
+        Test::Ending([]) => "*word*".to_owned(),
+        Test::Ending(numbered) => format!("*word*, or its number from 0 on: `{}`", numbered.join("`, `")),
         Test::Words(words) => list(words.iter().map(|(word, ..)| format!("`{word}`")).collect()),
         Test::Numbers(numbers) => list(numbers.iter().map(|(number, ..)| number.to_string()).collect()),
         Test::Flag(..) => "`true`".to_owned(),

@@ -19,7 +19,9 @@ pub enum Ending {
     Complete,
     /// The response was cut off for another reason, so that its calls may be incomplete.
     Cut,
-    /// The word is not known.
+    /// The response is not over yet.
+    Running,
+    /// The word is not known, so that it does not show that the response is over.
     Unknown,
 }
 
@@ -62,13 +64,29 @@ const COMPLETE: &[&str] = &[
 #[rustfmt::skip]
 const CUT: &[&str] = &[
     "length", "max_tokens", "max_output_tokens", "max_len", "max_context", "model_length", "model_context_window_exceeded",
-    "context_window_exceeded", "error_limit", "error", "time_limit", "timeout", "abort", "cancelled", "incomplete", "network_error",
-    "insufficient_system_resource", "malformed_function_call", "malformed_tool_use", "malformed_model_output", "malformed_response",
-    "unexpected_tool_call", "too_many_tool_calls", "missing_thought_signature", "function_call_filter: malformed_function_call",
+    "context_window_exceeded", "token_limit", "error_limit", "error", "time_limit", "timeout", "abort", "cancelled", "cancelling",
+    "user_cancel", "client_cancelled", "turn_detected", "incomplete", "failed", "expired", "network_error", "insufficient_system_resource",
+    "malformed_function_call", "malformed_tool_use", "malformed_model_output", "malformed_response", "unexpected_tool_call",
+    "too_many_tool_calls", "missing_thought_signature", "function_call_filter: malformed_function_call",
 ];
 
+/// The words of responses that are not over yet. xAI's SDK writes `REASON_INVALID` until there is a reason.
+const RUNNING: &[&str] = &["in_progress", "queued", "null", "not_finished", "unspecified", "invalid"];
+
+/// The words that are no stops, with what they mean.
+const WORDS: &[(Ending, &[&str])] = &[(Ending::Complete, COMPLETE), (Ending::Cut, CUT), (Ending::Running, RUNNING)];
+
 /// What SDKs print before the word of an enum.
-const PREFIXES: &[&str] = &["finishreason.", "blockedreason.", "blockreason.", "stopreason.", "finish_reason_", "stop_reason_", "reason_"];
+const PREFIXES: &[&str] = &[
+    "finishreason.",
+    "blockedreason.",
+    "blockreason.",
+    "stopreason.",
+    "finish_reason_",
+    "stop_reason_",
+    "turn_complete_reason_",
+    "reason_",
+];
 
 impl Ending {
     /// Returns what a word means. Case does not matter, nor what an SDK prints before an enum's word. Merging the chunks of a stream
@@ -81,8 +99,8 @@ impl Ending {
         }
         let lower = lower(value);
         let word = PREFIXES.iter().find_map(|prefix| lower.strip_prefix(prefix)).filter(|word| !word.is_empty()).unwrap_or(&lower);
-        if let Some((known, category)) = find(STOPS.iter().map(|(word, category)| (*word, *category)), word) {
-            return Self::Stop { category, shown: if has_few_copies(word, known) { value } else { known }.to_owned() };
+        if let Some((known, category)) = STOPS.iter().find(|(known, _)| is_repetition(word, known)) {
+            return Self::Stop { category: *category, shown: if has_few_copies(word, known) { value } else { known }.to_owned() };
         }
         // Gemini's endpoint for OpenAI's clients writes its own reason behind this word.
         if let Some(reason) = word.strip_prefix("content_filter:") {
@@ -91,15 +109,9 @@ impl Ending {
                 None => Self::Stop { category: Category::Safety, shown: "content_filter".to_owned() },
             };
         }
-        if find(COMPLETE.iter().map(|word| (*word, ())), word).is_some() {
-            return Self::Complete;
-        }
-        if find(CUT.iter().map(|word| (*word, ())), word).is_some() { Self::Cut } else { Self::Unknown }
+        let known = WORDS.iter().find(|(_, words)| words.iter().any(|known| is_repetition(word, known)));
+        known.map_or(Self::Unknown, |(ending, _)| ending.clone())
     }
-}
-
-fn find<T>(words: impl Iterator<Item = (&'static str, T)>, value: &str) -> Option<(&'static str, T)> {
-    words.into_iter().find(|(word, _)| is_repetition(value, word))
 }
 
 fn lower(value: &str) -> Cow<'_, str> {
@@ -138,8 +150,11 @@ mod tests {
         for value in ["stop", "STOPSTOP", "FinishReason.STOP", "REASON_TOOL_CALLS", "eos_token"] {
             assert_eq!(Ending::of(value), Ending::Complete, "{value}");
         }
-        for value in ["length", "MAX_TOKENS", "REASON_MAX_LEN", "function_call_filter: MALFORMED_FUNCTION_CALL"] {
+        for value in ["length", "MAX_TOKENS", "REASON_MAX_LEN", "function_call_filter: MALFORMED_FUNCTION_CALL", "failed", "USER_CANCEL"] {
             assert_eq!(Ending::of(value), Ending::Cut, "{value}");
+        }
+        for value in ["in_progress", "null", "nullnull", "FINISH_REASON_UNSPECIFIED", "FinishReason.UNSPECIFIED", "REASON_INVALID"] {
+            assert_eq!(Ending::of(value), Ending::Running, "{value}");
         }
         for value in ["", "OTHER", "LANGUAGE", "NO_IMAGE", "filter", "content_filters", "safety ", "FinishReason.", "content_filterSAFETY"]
         {

@@ -36,7 +36,7 @@ pub struct ReadReason {
     pub path: &'static str,
     /// The value, where it is a word or a number; else what it is. Texts of other places are not shown.
     pub value: String,
-    /// What the value means: `stop`, `complete`, `cut`, `unknown` for a word that is not known, or `nothing`.
+    /// What the value means: `stop`, `complete`, `cut`, `running`, `unknown` for a word that is not known, or `nothing`.
     pub means: &'static str,
     /// The rule that spoke, if the value is a stop.
     pub rule: Option<&'static str>,
@@ -66,15 +66,16 @@ impl<'d> Visit<'d> for Explanation {
     fn reason(&mut self, place: &Place<ReasonAt>, value: Value<'d>, beside: Value<'d>) {
         let (shown, means, rule) = match place.at.test.read(value, beside) {
             ReasonText::Stop(found) => (found.value.to_string(), "stop", Some(place.at.rule)),
-            ReasonText::Ended(word, ending) if word.len() <= SHOWN_MAX => {
+            ReasonText::Stands(word, ending) if word.len() <= SHOWN_MAX => {
                 let means = match ending {
                     Ending::Complete => "complete",
                     Ending::Cut => "cut",
+                    Ending::Running => "running",
                     _ => "unknown",
                 };
                 (word.into_owned(), means, None)
             }
-            ReasonText::Nothing if !matches!(place.at.test, Test::Ending) => return,
+            ReasonText::Nothing if !matches!(place.at.test, Test::Ending(_)) => return,
             _ if value.shape() == Shape::Number => (String::from_utf8_lossy(value.source()).into_owned(), "nothing", None),
             _ => (value.shape().to_string(), "nothing", None),
         };

@@ -71,9 +71,9 @@ pub struct ReasonAt {
 }
 
 impl ReasonAt {
-    /// A place with a word for why the response ended.
+    /// A place with a word for how the response stands.
     const fn ending(path: &'static str, field: &'static str, rule: &'static str) -> Self {
-        Self { path, field, rule, test: Test::Ending }
+        Self { path, field, rule, test: Test::Ending(&[]) }
     }
 }
 

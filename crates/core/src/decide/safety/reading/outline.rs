@@ -60,7 +60,7 @@ impl OnPath {
         let Some((node, text)) = self.node().zip(value.as_text()) else { return false };
         node.reasons.iter().any(|place| match place.at.test.read(value, beside) {
             ReasonText::Stop(found) => matches!(found.value, ReasonValue::Text(shown) if shown.as_bytes() == text.as_bytes()),
-            ReasonText::Ended(_, ending) => ending != Ending::Unknown,
+            ReasonText::Stands(_, ending) => ending != Ending::Unknown,
             ReasonText::Nothing => false,
         })
     }

@@ -9,7 +9,7 @@ use tollgate_json::{DEPTH_MAX, Parser, Shape, Value};
 
 use super::ending::Ending;
 use super::paths::{MESSAGES, Paths, Place, RESPONSES, Visit};
-use super::test::{Found, ReasonText};
+use super::test::{Found, ReasonText, text_of};
 use super::{CallsAt, CallsKind, Reader, ReasonAt, Stage};
 use crate::decide::safety::ReasonSet;
 use crate::event::decode::ModelBody;
@@ -37,12 +37,16 @@ pub struct Scan<'d> {
     pub is_recognized: bool,
     /// Whether there is a call.
     pub has_calls: bool,
-    /// Whether a word says that the response was cut off for another reason than safety, or a call's arguments cannot be read.
+    /// Whether the response was cut off for another reason than safety, or a call's arguments cannot be read.
     pub is_cut: bool,
+    /// Whether a known word that is no stop says that the response is over.
+    pub is_over: bool,
+    /// Whether a word says that the response is not over yet.
+    is_running: bool,
     /// Whether there is a call or a text, empty or not.
     has_output: bool,
     /// The words for the end that are no stops.
-    pub endings: SmallVec<[Cow<'d, str>; 1]>,
+    endings: SmallVec<[Cow<'d, str>; 1]>,
 }
 
 impl<'d> Scan<'d> {
@@ -53,9 +57,9 @@ impl<'d> Scan<'d> {
         let (paths, value) = paths_of(body);
         paths.walk(value, &mut scan);
         scan.signals.sort_by_key(|signal| signal.rank);
-        // A stream that names no reason for its end broke off, and what it called may be incomplete.
-        let names_no_end = scan.endings.is_empty() && scan.signals.is_empty();
-        scan.is_cut |= scan.has_calls && names_no_end && value.shape() == Shape::Array;
+        // A response that is not over, or a stream that names no known reason for its end, may still change what it called.
+        let is_open = scan.is_running || value.shape() == Shape::Array;
+        scan.is_cut |= scan.has_calls && is_open && !scan.is_over && !scan.is_stopped();
         // An error in the middle of a response is about what the model wrote.
         if scan.has_output {
             scan.signals.iter_mut().for_each(|signal| _ = signal.found.stage.get_or_insert(Stage::Output));
@@ -69,20 +73,19 @@ impl<'d> Scan<'d> {
     #[must_use]
     pub fn says_as(&self, other: &Scan<'_>) -> bool {
         let stops = |scan: &Scan<'_>| -> Vec<_> { scan.signals.iter().map(|signal| (signal.rank, signal.found.clone())).collect() };
-        let rest = |scan: &Scan<'_>| (scan.is_recognized, scan.has_calls, scan.is_cut);
+        let rest = |scan: &Scan<'_>| (scan.is_recognized, scan.has_calls, scan.is_cut, scan.is_over);
         stops(self) == stops(other) && rest(self) == rest(other)
     }
 
-    /// Returns whether there is a call, a text or a word for the end.
-    #[must_use]
-    pub fn says_something(&self) -> bool {
-        self.has_output || !self.endings.is_empty()
+    /// Returns whether a safety system stopped the response, and not single calls of it alone.
+    fn is_stopped(&self) -> bool {
+        self.signals.iter().any(|signal| signal.found.flagged.is_none())
     }
 
     /// Returns whether the response ended in one of these words alone.
     #[must_use]
     pub fn ended_in(&self, words: &ReasonSet) -> bool {
-        self.signals.is_empty() && !self.endings.is_empty() && self.endings.iter().all(|word| words.find(word).is_some())
+        !self.is_stopped() && !self.endings.is_empty() && self.endings.iter().all(|word| words.find(word).is_some())
     }
 }
 
@@ -106,11 +109,13 @@ impl<'d> Visit<'d> for Scan<'d> {
             ReasonText::Stop(found) => {
                 self.signals.push(Signal { reader: place.reader, reason: place.at, found, beside, rank: place.rank });
             }
-            ReasonText::Ended(word, ending) if !word.is_empty() => {
+            ReasonText::Stands(_, Ending::Running) => self.is_running = true,
+            ReasonText::Stands(word, ending) if !word.is_empty() => {
                 self.is_cut |= ending == Ending::Cut;
+                self.is_over |= ending != Ending::Unknown;
                 self.endings.push(word);
             }
-            ReasonText::Ended(..) | ReasonText::Nothing => {}
+            ReasonText::Stands(..) | ReasonText::Nothing => {}
         }
     }
 
@@ -120,6 +125,9 @@ impl<'d> Visit<'d> for Scan<'d> {
             let arguments = place.at.arguments;
             let encoded = || arguments.iter().try_fold(value, |value, member| value.get(member)).and_then(|value| value.as_text());
             let is_whole = arguments.is_empty() || place.at.kind == CallsKind::Pieces;
+            // An item of the Responses API says of itself whether it is whole.
+            let status = value.get("status").and_then(text_of);
+            self.is_cut |= status.is_some_and(|status| Ending::of(&status) == Ending::Cut);
             self.is_cut |= !is_whole && encoded().is_some_and(|text| !reads_as_json(text.as_bytes()));
         }
     }

@@ -77,8 +77,8 @@ impl Found {
 pub(super) enum ReasonText<'d> {
     /// A safety system stopped the response.
     Stop(Found),
-    /// The response ended in this word, which means no stop.
-    Ended(Cow<'d, str>, Ending),
+    /// This word says how the response stands, and means no stop.
+    Stands(Cow<'d, str>, Ending),
     /// Nothing.
     Nothing,
 }
@@ -86,8 +86,9 @@ pub(super) enum ReasonText<'d> {
 /// What the value at a place has to be.
 #[derive(Debug)]
 pub enum Test {
-    /// A word for why the response ended. Words that mean a safety stop count, whoever writes them.
-    Ending,
+    /// A word for how the response stands. Words that mean a safety stop count, whoever writes them. Where a provider numbers its words, the
+    /// word of each number is here, from 0 on.
+    Ending(&'static [&'static str]),
     /// One of these texts, exactly, with what they mean.
     Words(&'static [(&'static str, Category, Option<Stage>)]),
     /// One of these numbers, as a number or as a text.
@@ -103,20 +104,25 @@ pub enum Test {
 impl Test {
     /// Returns what a value says, with the object around it.
     pub(super) fn read<'d>(&self, value: Value<'d>, beside: Value<'d>) -> ReasonText<'d> {
-        if !matches!(self, Self::Ending) {
+        let Self::Ending(numbered) = self else {
             return self.find(value, beside).map_or(ReasonText::Nothing, ReasonText::Stop);
-        }
-        let Some(word) = text_of(value) else { return ReasonText::Nothing };
+        };
+        let number = if numbered.is_empty() { None } else { whole(value) };
+        let word_of = |number| usize::try_from(number).ok().and_then(|at| numbered.get(at)).copied().unwrap_or("unknown");
+        let Some(word) = number.map(word_of).map(Cow::Borrowed).or_else(|| text_of(value)) else { return ReasonText::Nothing };
         match Ending::of(&word) {
-            Ending::Stop { category, shown } => ReasonText::Stop(Found::text(shown, refined(category, beside), Some(Stage::Output))),
-            ending => ReasonText::Ended(word, ending),
+            Ending::Stop { category, shown } => {
+                let shown = number.map_or(ReasonValue::Text(shown), |number| number_as_written(number, value));
+                ReasonText::Stop(Found::of(shown, refined(category, beside), Some(Stage::Output)))
+            }
+            ending => ReasonText::Stands(word, ending),
         }
     }
 
     /// Returns the stop that a test of anything but a word for the end finds.
     fn find(&self, value: Value<'_>, beside: Value<'_>) -> Option<Found> {
         match self {
-            Self::Ending => None,
+            Self::Ending(_) => None,
             Self::Words(words) => {
                 let (word, category, stage) = words.iter().find(|(word, ..)| value.is_text(word))?;
                 Some(Found::text(*word, refined(*category, beside), *stage))
@@ -124,8 +130,7 @@ impl Test {
             Self::Numbers(numbers) => {
                 let number = whole(value)?;
                 let (_, category, stage) = numbers.iter().find(|(known, ..)| *known == number)?;
-                let value = if value.as_text().is_some() { ReasonValue::Text(number.to_string()) } else { ReasonValue::Number(number) };
-                Some(Found::of(value, *category, *stage))
+                Some(Found::of(number_as_written(number, value), *category, *stage))
             }
             Self::Flag(category, stage) => (value.as_bool() == Some(true)).then(|| Found::of(ReasonValue::Flag(true), *category, *stage)),
             Self::Text(shown, category) => {
@@ -145,6 +150,11 @@ pub(super) fn text_of<'d>(value: Value<'d>) -> Option<Cow<'d, str>> {
 /// Returns a whole number that is written as a number or as a text.
 pub(super) fn whole(value: Value<'_>) -> Option<i64> {
     std::str::from_utf8(value.source()).ok()?.parse().ok()
+}
+
+/// Returns a number that was read in a value, as a text if it is written so.
+fn number_as_written(number: i64, value: Value<'_>) -> ReasonValue {
+    if value.as_text().is_some() { ReasonValue::Text(number.to_string()) } else { ReasonValue::Number(number) }
 }
 
 /// Returns the value at a path of members within an object. A path of members alone is meant, without `[]`.

@@ -8,11 +8,7 @@ use crate::decide::safety::Category;
 use crate::decide::safety::reading::test::text_of;
 
 const fn finish(path: &'static str, field: &'static str) -> ReasonAt {
-    ReasonAt::ending(path, field, "gemini_safety")
-}
-
-const fn numbered_finish(path: &'static str, field: &'static str) -> ReasonAt {
-    ReasonAt { path, field, rule: "gemini_safety", test: Test::Numbers(FINISH_NUMBERS) }
+    ReasonAt { path, field, rule: "gemini_safety", test: Test::Ending(FINISH_WORDS) }
 }
 
 const fn block(path: &'static str, field: &'static str) -> ReasonAt {
@@ -24,17 +20,11 @@ const fn block(path: &'static str, field: &'static str) -> ReasonAt {
     }
 }
 
-/// The numbers of the enum `FinishReason`, as its two APIs have them. They agree up to 5. Of a number that means a stop in one API and
-/// something else in the other, nobody can tell what was meant, so it is a stop.
-const FINISH_NUMBERS: &[(i64, Category, Option<Stage>)] = &[
-    (3, Category::Safety, Some(Stage::Output)),
-    (4, Category::Recitation, Some(Stage::Output)),
-    (6, Category::Safety, Some(Stage::Output)),
-    (7, Category::Safety, Some(Stage::Output)),
-    (8, Category::Safety, Some(Stage::Output)),
-    (9, Category::Safety, Some(Stage::Output)),
-    (10, Category::Safety, Some(Stage::Output)),
-    (11, Category::Safety, Some(Stage::Output)),
+/// The words of the enum `FinishReason` from 0 on, as its two APIs number them. They agree up to 5. Of a number that means a stop in one API
+/// and something else in the other, nobody can tell what was meant, so it is a stop.
+#[rustfmt::skip]
+const FINISH_WORDS: &[&str] = &[
+    "unspecified", "stop", "max_tokens", "safety", "recitation", "other", "safety", "safety", "safety", "safety", "safety", "safety",
 ];
 
 /// The longest value of an enum that is taken for a reason.
@@ -46,10 +36,8 @@ pub(super) static READER: Reader = Reader {
     reasons: &[
         finish("candidates[].finishReason", "finishReason"),
         finish("candidates[].finish_reason", "finish_reason"),
-        numbered_finish("candidates[].finishReason", "finishReason"),
-        numbered_finish("candidates[].finish_reason", "finish_reason"),
-        finish("serverContent.turnCompleteReason", "turnCompleteReason"),
-        finish("server_content.turn_complete_reason", "turn_complete_reason"),
+        ReasonAt::ending("serverContent.turnCompleteReason", "turnCompleteReason", "gemini_safety"),
+        ReasonAt::ending("server_content.turn_complete_reason", "turn_complete_reason", "gemini_safety"),
         block("promptFeedback.blockReason", "promptFeedback.blockReason"),
         block("prompt_feedback.block_reason", "prompt_feedback.block_reason"),
     ],

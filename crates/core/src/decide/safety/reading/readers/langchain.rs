@@ -18,6 +18,8 @@ pub(super) static READER: Reader = Reader {
         ReasonAt::ending("response_metadata.finish_reason", "finish_reason", "openai_compatible_content_filter"),
         ReasonAt::ending("response_metadata.stop_reason", "stop_reason", "anthropic_refusal"),
         ReasonAt::ending("response_metadata.stopReason", "stopReason", "bedrock_stop_reason"),
+        ReasonAt::ending("response_metadata.done_reason", "done_reason", "openai_compatible_content_filter"),
+        ReasonAt::ending("response_metadata.status", "status", "openai_responses_incomplete"),
         ReasonAt::ending("response_metadata.incomplete_details.reason", "incomplete_details.reason", "openai_responses_incomplete"),
         ReasonAt {
             path: "response_metadata.prompt_feedback.block_reason",

@@ -6,7 +6,7 @@ pub(super) static READER: Reader = Reader {
     name: "xai_sdk",
     providers: "xAI's SDK",
     reasons: &[ReasonAt::ending("outputs[].finish_reason", "finish_reason", "openai_compatible_content_filter")],
-    calls: &[CallsAt::openai("outputs[].message.tool_calls[]")],
-    texts: &["outputs[].message.content"],
+    calls: &[CallsAt::openai("outputs[].message.tool_calls[]"), CallsAt::openai_pieces("outputs[].delta.tool_calls[]")],
+    texts: &["outputs[].message.content", "outputs[].delta.content"],
     ..Reader::BLANK
 };
