@@ -241,6 +241,11 @@ fn time_is_linear_in_the_size_of_an_event() {
         let blocks: Vec<_> = (0..n).map(|k| json!({"type": "tool_use", "id": format!("call-{k}"), "name": "bash"})).collect();
         json!({"type": "model_response", "thread_id": "t", "message": {"content": blocks}})
     };
+    let flagged = |n: usize| {
+        let ids: serde_json::Map<_, _> = (0..n).map(|k| (format!("flagged-{k}"), json!({"outcome": "flagged"}))).collect();
+        let blocks: Vec<_> = (0..n).map(|k| json!({"type": "tool_use", "id": format!("call-{k}"), "name": "bash"})).collect();
+        json!({"type": "model_response", "thread_id": "t", "response": {"content": blocks, "safeguard_results": [{"status": {"tool_uses": ids}}]}})
+    };
     let older = |n: usize| {
         let message = |k: usize| json!({"message": {"function_call": {"name": format!("tool-{k}")}}});
         let choices: Vec<_> = [json!({"finish_reason": "content_filter"})].into_iter().chain((0..n).map(message)).collect();
@@ -256,9 +261,10 @@ fn time_is_linear_in_the_size_of_an_event() {
         event.extend([("type".to_owned(), json!("turn_start")), ("thread_id".to_owned(), json!("t"))]);
         Value::from(event)
     };
-    let cases: [(&str, EventOfSize); 6] = [
+    let cases: [(&str, EventOfSize); 7] = [
         ("calls of a response", openai),
         ("blocks of a message", blocks),
+        ("blocks of a response that flags others", flagged),
         ("older calls of a response that was cut off", older),
         ("keys of an input", keys),
         ("escapes of an input", escapes),

@@ -24,6 +24,7 @@ pub const EXTREMES: &[Make] = &[
         plain("cut off: as many older calls", cut_off_with("", piece, "0"))
     },
     || plain("cut off: as many calls", calls_cut_off(|n| format!(r#"{{"id":"{n:090}","function":{{"name":"b"}}}},"#))),
+    || plain("cut off: as many calls as flagged ids", flags_other_calls()),
     || plain("cut off: as many empty calls", calls_cut_off(|_| "{               },".to_owned())),
     || under_server("policy server: as many floats", call(r#"{"a":["#, "12345.678901234567,", "0]}")),
     || under_server("policy server: as many keys, with an escape", call_with(|n| format!("\"\\u0061{:026}\":0,", scrambled(n)))),

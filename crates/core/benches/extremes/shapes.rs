@@ -121,6 +121,14 @@ pub fn calls_cut_off(piece: impl Fn(usize) -> String) -> String {
     cut_off_with(r#"{"message":{"tool_calls":["#, piece, "{}]}}")
 }
 
+/// Returns a response with as many calls as it flags, and flags no call that it has.
+pub fn flags_other_calls() -> String {
+    let of_all = |piece: fn(usize) -> String| (0..BYTES / (piece(0).len() * 2)).map(piece).collect::<String>();
+    let flagged = of_all(|n| format!(r#""{n:063}":{{"outcome":"flagged"}},"#));
+    let calls = of_all(|n| format!(r#"{{"type":"tool_use","id":"f{n:059}"}},"#));
+    format!(r#"{RESPONSE}"safeguard_results":[{{"status":{{"tool_uses":{{{flagged}"":0}}}}}}],"content":[{calls}0]}}}}"#)
+}
+
 const CALL: &str = r#"{"type":"tool_call","thread_id":"t","tool_call_id":"c","tool_name":"write_file","tool_input":"#;
 const ENCODED: &str = r#"{"type":"tool_call","thread_id":"t","tool_call_id":"c","tool_name":"write_file","arguments":""#;
 pub const FIELDS: &str = r#"{"type":"tool_call","thread_id":"t","tool_call_id":"c","tool_name":"x","#;

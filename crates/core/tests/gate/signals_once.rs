@@ -62,7 +62,7 @@ fn a_turn_has_one_safety_stop() {
             (in_turn(cut(), "u2"), stop),
             // A response of a turn that is over is late.
             (in_turn(cut(), "u1"), ""),
-            (in_turn(bash("late"), "u1"), "call=1"),
+            (in_turn(bash("late"), "u1"), "suppressed_call suppressed_tool_call"),
             (in_turn(result("late", "bash", true), "u1"), ""),
             (in_turn(cut(), "u2"), "response=1"),
         ],

@@ -254,10 +254,10 @@ impl<'e> Fold<'e> {
         let turn = &mut thread.turn;
         let found = self.policy.safety().inspect(body);
         // An API error is not an answer: the host may still hold calls of a response that was cut off before it.
-        if !matches!(body, ModelBody::Error(_)) && found.is_answer() {
+        if !matches!(body, ModelBody::Error(_)) && !found.suppresses_all() {
             turn.memory.iter_mut().for_each(|memory| memory.suppression.change(|suppression| answered(suppression, body)));
         }
-        if found.suppresses() {
+        if found.suppresses_all() || !found.suppressed.is_empty() {
             let suppression = &mut turn.memory_mut().suppression;
             found.suppressed.iter().for_each(|call| suppression.add(call.id.as_deref(), call.name.as_deref()));
             if found.suppresses_all() {

@@ -89,19 +89,31 @@ pub(super) fn response(frame: &Frame<'_>, found: &Inspection<'_>, out: &mut Vec<
         return doubt(blank, found.doubt, out);
     };
     let message = format!("{}.", termination.summary());
-    let action = if termination.suppressed_tool_call_count > 0 { Action::Suppress } else { Action::Allow };
+    let said = found.doubt.and_then(|doubt| Some((doubt, action_of(doubt)?)));
+    let of_doubt = said.map_or(Action::Allow, |(_, action)| action);
+    let action = if termination.suppressed_tool_call_count > 0 { Action::Suppress } else { of_doubt };
+    let reason_of_doubt = said.map(|(doubt, _)| ReasonView::safety(doubt.code(), doubt.message().to_owned()));
     let verdict = Verdict {
         action,
-        allows_execution: action == Action::Allow,
+        allows_execution: action != Action::Suppress,
         code: SAFETY_TERMINATED,
         message: message.clone(),
         decided_by: DecidedBy::Safety,
-        reasons: vec![ReasonView::safety(SAFETY_TERMINATED, message)],
+        reasons: [ReasonView::safety(SAFETY_TERMINATED, message)].into_iter().chain(reason_of_doubt).collect(),
         safety: Some(termination),
-        ..blank
+        ..marked(blank, found.doubt)
     };
     verdict.write(out);
-    Decided::new(action, DecidedBy::Safety, Cow::Borrowed(SAFETY_TERMINATED))
+    Decided { doubt: found.doubt, ..Decided::new(action, DecidedBy::Safety, Cow::Borrowed(SAFETY_TERMINATED)) }
+}
+
+/// Returns a verdict that says what is in doubt, whatever follows from it.
+fn marked<'v>(verdict: Verdict<'v>, doubt: Option<Doubt>) -> Verdict<'v> {
+    Verdict {
+        unrecognized_response: matches!(doubt, Some(Doubt::Unrecognized(_))),
+        tool_calls_unreliable: matches!(doubt, Some(Doubt::Unreliable(_))),
+        ..verdict
+    }
 }
 
 /// Returns the action that follows from a doubt; `None` where the response is allowed.
@@ -115,11 +127,7 @@ fn action_of(doubt: Doubt) -> Option<Action> {
 
 /// Writes the verdict on a response that no safety system stopped.
 fn doubt(blank: Verdict<'_>, doubt: Option<Doubt>, out: &mut Vec<u8>) -> Decided {
-    let marked = Verdict {
-        unrecognized_response: matches!(doubt, Some(Doubt::Unrecognized(_))),
-        tool_calls_unreliable: matches!(doubt, Some(Doubt::Unreliable(_))),
-        ..blank
-    };
+    let marked = marked(blank, doubt);
     let Some((said, action)) = doubt.and_then(|doubt| Some((doubt, action_of(doubt)?))) else {
         marked.write(out);
         return Decided { doubt, ..Decided::new(Action::Allow, DecidedBy::None, Cow::Borrowed(ALLOW)) };

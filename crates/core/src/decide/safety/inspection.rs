@@ -22,30 +22,18 @@ pub struct SafetyChain {
 pub struct Inspection<'d> {
     /// How it was cut off, if it was.
     pub termination: Option<Termination>,
-    /// What is in doubt of a response that was not cut off by a safety system.
+    /// What is in doubt of a response that no safety system stopped, or of which it stopped single calls.
     pub doubt: Option<Doubt>,
     /// The calls that must not run.
     pub suppressed: Vec<CalledTool<'d>>,
 }
 
 impl Inspection<'_> {
-    /// Returns whether the response's calls must not run.
-    #[must_use]
-    pub fn suppresses(&self) -> bool {
-        !self.suppressed.is_empty() || self.doubt.is_some_and(|doubt| doubt.action() == OnDoubt::Suppress)
-    }
-
-    /// Returns whether the model has answered: calls of the response may run.
-    #[must_use]
-    pub fn is_answer(&self) -> bool {
-        let is_stopped = self.termination.as_ref().is_some_and(|termination| !termination.is_of_single_calls);
-        !is_stopped && !self.suppresses_all()
-    }
-
-    /// Returns whether all calls of the response must not run, so that a call under a changed id must not run either.
+    /// Returns whether all calls of the response must not run, those included that no reader finds and those under a changed id.
     #[must_use]
     pub fn suppresses_all(&self) -> bool {
-        self.suppresses() && self.termination.as_ref().is_none_or(|termination| !termination.is_of_single_calls)
+        let is_stopped = self.termination.as_ref().is_some_and(|termination| !termination.is_of_single_calls);
+        is_stopped || self.doubt.is_some_and(suppresses)
     }
 }
 
@@ -64,25 +52,29 @@ impl SafetyChain {
         let is_healthy = self.is_within_scan && scan.as_ref().is_some_and(|scan| scan.signals.is_empty());
         let reasons = if is_healthy { ResponseView::default() } else { ResponseView::of(body) };
         let view = ResponseView { scan, ..reasons };
+        let doubt = view.scan.as_ref().filter(|_| !matches!(body, ModelBody::Error(_))).and_then(|scan| self.settings.doubt(scan));
         let mut asked = self.detectors.iter().filter(|_| !is_healthy);
         if let Some((detector, detection)) = asked.find_map(|detector| Some((detector.name(), detector.detect(&view)?))) {
-            return terminated(detection.rule.unwrap_or(detector), detection, ResponseContent::of(body));
+            // Of a response that was stopped nothing is in doubt. Of the calls that were not flagged something may be.
+            let doubt = doubt.filter(|_| detection.flagged.is_some());
+            return terminated(detection.rule.unwrap_or(detector), detection, doubt, ResponseContent::of(body));
         }
-        let doubt = view.scan.filter(|_| !matches!(body, ModelBody::Error(_))).and_then(|scan| self.settings.doubt(&scan));
-        let suppressed = match doubt.map(Doubt::action) {
-            Some(OnDoubt::Suppress) => ResponseContent::of(body).calls,
-            _ => Vec::new(),
-        };
+        let suppressed = if doubt.is_some_and(suppresses) { ResponseContent::of(body).calls } else { Vec::new() };
         Inspection { termination: None, doubt, suppressed }
     }
 }
 
-fn terminated<'d>(detector: &'static str, detection: Detection, content: ResponseContent<'d>) -> Inspection<'d> {
+fn suppresses(doubt: Doubt) -> bool {
+    doubt.action() == OnDoubt::Suppress
+}
+
+fn terminated<'d>(detector: &'static str, detection: Detection, doubt: Option<Doubt>, content: ResponseContent<'d>) -> Inspection<'d> {
     let mut calls = content.calls;
-    let is_of_single_calls = detection.flagged.is_some();
-    if let Some(flagged) = &detection.flagged {
-        calls.retain(|call| call.id.as_deref().is_some_and(|id| flagged.iter().any(|flagged| flagged == id)));
+    let flagged = detection.flagged.as_ref().filter(|_| !doubt.is_some_and(suppresses));
+    if let Some(flagged) = flagged {
+        calls.retain(|call| call.id.as_deref().is_some_and(|id| flagged.contains(id)));
     }
+    let is_of_single_calls = flagged.is_some();
     let user_message = user_message(detector, &detection, !calls.is_empty(), content.is_blank);
     let termination = Termination {
         detector,
@@ -98,5 +90,5 @@ fn terminated<'d>(detector: &'static str, detection: Detection, content: Respons
         shape: detection.shape,
         is_of_single_calls,
     };
-    Inspection { termination: Some(termination), doubt: None, suppressed: calls }
+    Inspection { termination: Some(termination), doubt, suppressed: calls }
 }

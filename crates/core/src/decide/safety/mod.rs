@@ -29,6 +29,8 @@ pub use response::{EndReason, ResponseView};
 pub use settings::{Doubt, OnDoubt, ResponseSettings};
 pub(crate) use vocabulary::WORDS;
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 
 use message::summary;
@@ -60,7 +62,7 @@ pub struct Detection {
     /// What the provider says besides, such as its ratings. Verdicts show it, so texts of the provider's own must not be in it.
     pub extras: serde_json::Map<String, serde_json::Value>,
     /// The ids of the calls that the provider flagged, if it let the others be. `None` means all calls.
-    pub flagged: Option<Vec<String>>,
+    pub flagged: Option<HashSet<String>>,
 }
 
 impl Detection {

@@ -60,14 +60,16 @@ impl SafetyDetector for Native {
 
     fn detect(&self, response: &ResponseView<'_>) -> Option<Detection> {
         let is_on = |signal: &&Signal<'_>| self.without.iter().all(|name| name != signal.reason.rule);
-        let signal = response.scan.as_ref()?.signals.iter().find(is_on)?;
-        let found = signal.found.clone();
+        let signals = || response.scan.iter().flat_map(|scan| &scan.signals).filter(is_on);
+        let (signal, found) = signals().next().map(|signal| (signal, signal.found.clone()))?;
+        // Several signals may flag calls. A signal that flags no single calls is about all of them.
+        let flagged = signals().map(|signal| signal.found.flagged.as_deref()).collect::<Option<Vec<_>>>();
         Some(Detection {
             rule: Some(signal.reason.rule),
             shape: Some(signal.reader.name),
             stage: found.stage,
             extras: extras_of(signal.beside, EXTRAS),
-            flagged: found.flagged,
+            flagged: flagged.map(|ids| ids.into_iter().flatten().cloned().collect()),
             ..Detection::new(found.category, signal.reason.field, found.value)
         })
     }
