@@ -77,6 +77,7 @@ export const RESPONSES: Shape = {
     withoutId("payload.choices.text[].function_call"),
     // xAI's own SDK.
     plain("outputs[].message.tool_calls[]"),
+    plain("outputs[].delta.tool_calls[]"),
     // Vercel AI SDK.
     vercel("toolCalls[]"),
     vercel("", ["tool-input-start", "tool-input-available", "tool-call"]),

@@ -70,6 +70,7 @@ RESPONSE_CALLS = (
     _at("Choices[].Delta.ToolCalls[]", "Id"),
     _at("payload.choices.text[].function_call"),
     _at("outputs[].message.tool_calls[]", "id"),
+    _at("outputs[].delta.tool_calls[]", "id"),
     _at("toolCalls[]", "toolCallId", "id"),
     _at("", "toolCallId", "id", types=PARTS),
     _at("parts[]", "tool_call_id", types=("tool-call",), type_member="part_kind"),
