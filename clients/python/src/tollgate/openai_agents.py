@@ -163,7 +163,8 @@ class _GatedModel(Model):
             if bodies:
                 await self._ask(bodies, {"object": "response", "output": []}, None)
             raise
-        verdict = await self._ask(bodies, {"object": "response", "output": _dumped(response.output)}, response.response_id)
+        seen = {"object": "response", "status": "completed", "output": _dumped(response.output)}
+        verdict = await self._ask(bodies, seen, response.response_id)
         if loses_calls(verdict, _has_calls(response.output)):
             response.output = _kept(response.output, verdict)
         return response
