@@ -43,14 +43,14 @@ fn planted() -> Value {
 
 /// Returns an event of a user on a partition.
 fn event(partition: i32, user: &str, id: &str, mut fields: Value) -> Outgoing {
-    let thread = format!("thread-{partition}-{}", user.len());
+    let thread = format!("stopped-{partition}-{}", user.len());
     for (key, value) in [("thread_id", thread.as_str()), ("event_id", id), ("user_id", user), ("tenant_id", "acme")] {
         fields[key] = json!(value);
     }
     Outgoing::new(thread, fields.to_string()).partition(partition)
 }
 
-/// Returns a response that is cut off, in a turn of its own.
+/// Returns a response that is cut off, in a turn of its own, on a thread that calls no tool: after a stop new calls wait for an answer.
 fn cut_off(partition: i32, user: &str, id: &str) -> Outgoing {
     let response = json!({"choices": [{"finish_reason": "content_filter", "message": {"content": ""}}]});
     event(partition, user, id, json!({"type": "model_response", "turn_id": id, "response": response}))
