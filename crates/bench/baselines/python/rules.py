@@ -307,6 +307,13 @@ DETECTORS = (
 )
 
 
+# The words of responses that are over and were not stopped.
+OVER = ("stop", "length", "tool_calls", "function_call", "max_tokens", "end_turn", "tool_use", "stop_sequence", "pause_turn")
+
+# The events that are no responses. A record of any other type that breaks the contract may be one.
+OTHERS = ("turn_start", "tool_call", "tool_result", "turn_end", "thread_reset")
+
+
 def items(value):
     return value if isinstance(value, list) else ()
 
@@ -342,6 +349,11 @@ def unwrap(message):
     return message
 
 
+def langchain_places(message):
+    places = [message.get(place) for place in ("response_metadata", "additional_kwargs")]
+    return [member(place, field) for place in places for field in ("finish_reason", "stop_reason")]
+
+
 def langchain_reasons(message):
     for kind, field in (("finish", "finish_reason"), ("stop", "stop_reason")):
         for place in ("response_metadata", "additional_kwargs"):
@@ -359,6 +371,11 @@ def detect(reasons):
             if kind == wanted and any(is_repetition(lower, one) for one in known):
                 return name, field, value
     return None
+
+
+def is_over(words):
+    """Whether a word says that the response is over."""
+    return any(is_repetition(word.lower(), known) for word in words if text_of(word) for known in OVER)
 
 
 class CallList:
@@ -587,8 +604,13 @@ class Gate:
             "reasons": [],
         }
         if found is None:
-            # An API error is no answer: what was cut off before it may still be in the host's hands.
-            if spelling != "error":
+            # What does not say that it is over is no answer: what was cut off before it may still be in the host's hands.
+            words = {
+                "response": lambda: [value for _, _, value in native_reasons(body)],
+                "message": lambda: langchain_places(message),
+                "error": list,
+            }
+            if is_over(words[spelling]()):
                 thread.suppressed_tools.clear()
                 thread.any_suppressed = False
                 thread.new_calls = ""
@@ -599,8 +621,8 @@ class Gate:
             return orjson.dumps(verdict)
         for call_id, name in calls:
             thread.suppress(call_id, name)
-        if calls:
-            thread.new_calls = "any" if any(call_id is not None for call_id, _ in calls) else "ids"
+        has_ids = not calls or any(call_id is not None for call_id, _ in calls)
+        thread.new_calls = "any" if has_ids else "ids"
         detector, field, value = found
         message = f"The provider stopped this response with a safety-related signal ({field}={value!r}, detector={detector!r})."
         verdict.update(
@@ -726,16 +748,21 @@ def decide_record(gate, threads, partition, key, value, coordinates):
         thread = threads.take(partition, thread_id)
         try:
             verdict = gate.decide(thread, event, thread_id, event_id)
-        except Invalid:
-            if event["type"] == "model_response":
-                thread.new_calls = "unread"
-            raise
         finally:
             threads.settle(partition, thread_id, thread)
     except Invalid as error:
-        verdict = invalid_verdict(str(error), event, thread_id, event_id) if thread_id else None
+        verdict = refused(threads, partition, str(error), event, thread_id, event_id)
     except (ValueError, TypeError, RecursionError) as error:
         # No JSON, nested too deeply, or half a surrogate pair where a verdict would repeat it.
         thread_id, event_id = key.decode("utf-8", "replace") if key else None, coordinates
-        verdict = invalid_verdict(f"value: {type(error).__name__}", None, thread_id, event_id) if thread_id else None
+        verdict = refused(threads, partition, f"value: {type(error).__name__}", None, thread_id, event_id)
     return thread_id, event_id, verdict
+
+
+def refused(threads, partition, why, event, thread_id, event_id):
+    """The verdict on a record that breaks the contract, or None if its thread is not known. It may have been a response."""
+    if not thread_id:
+        return None
+    if member(event, "type") not in OTHERS:
+        threads.take(partition, thread_id).new_calls = "unread"
+    return invalid_verdict(why, event, thread_id, event_id)
