@@ -82,38 +82,32 @@ fn not_executed(frame: &Frame<'_>, subject: &Subject<'_>, out: &mut Vec<u8>) -> 
     Decided::new(Action::Allow, DecidedBy::None, Cow::Borrowed(NOT_EXECUTED))
 }
 
-/// Writes the verdict on a model's response.
+/// Writes the verdict on a model's response: of a stop, and of what is in doubt beside it, the stricter action counts.
 pub(super) fn response(frame: &Frame<'_>, found: &Inspection<'_>, out: &mut Vec<u8>) -> Decided {
-    let blank = blank(frame, &Subject::RESPONSE);
-    let Some(termination) = &found.termination else {
-        return doubt(blank, found.doubt, out);
-    };
-    let message = format!("{}.", termination.summary());
-    let said = found.doubt.and_then(|doubt| Some((doubt, action_of(doubt)?)));
-    let of_doubt = said.map_or(Action::Allow, |(_, action)| action);
-    let action = if termination.suppressed_tool_call_count > 0 { Action::Suppress } else { of_doubt };
-    let reason_of_doubt = said.map(|(doubt, _)| ReasonView::safety(doubt.code(), doubt.message().to_owned()));
+    let termination = found.termination.as_ref();
+    let stop = termination.map(|termination| {
+        let action = if termination.suppressed_tool_call_count > 0 { Action::Suppress } else { Action::Allow };
+        (SAFETY_TERMINATED, format!("{}.", termination.summary()), action)
+    });
+    let doubt = found.doubt.and_then(|doubt| Some((doubt.code(), doubt.message().to_owned(), action_of(doubt)?)));
+    let action = stop.iter().chain(&doubt).map(|(.., action)| *action).max().unwrap_or(Action::Allow);
+    let decisive = stop.as_ref().or(doubt.as_ref());
+    let (code, message) = decisive.map_or_else(|| (ALLOW, String::new()), |(code, message, _)| (*code, message.clone()));
+    let decided_by = decisive.map_or(DecidedBy::None, |_| DecidedBy::Safety);
     let verdict = Verdict {
         action,
         allows_execution: action != Action::Suppress,
-        code: SAFETY_TERMINATED,
-        message: message.clone(),
-        decided_by: DecidedBy::Safety,
-        reasons: [ReasonView::safety(SAFETY_TERMINATED, message)].into_iter().chain(reason_of_doubt).collect(),
-        safety: Some(termination),
-        ..marked(blank, found.doubt)
+        code,
+        message,
+        decided_by,
+        reasons: stop.into_iter().chain(doubt).map(|(code, message, _)| ReasonView::safety(code, message)).collect(),
+        safety: termination,
+        unrecognized_response: matches!(found.doubt, Some(Doubt::Unrecognized(_))),
+        tool_calls_unreliable: matches!(found.doubt, Some(Doubt::Unreliable(_))),
+        ..blank(frame, &Subject::RESPONSE)
     };
     verdict.write(out);
-    Decided { doubt: found.doubt, ..Decided::new(action, DecidedBy::Safety, Cow::Borrowed(SAFETY_TERMINATED)) }
-}
-
-/// Returns a verdict that says what is in doubt, whatever follows from it.
-fn marked<'v>(verdict: Verdict<'v>, doubt: Option<Doubt>) -> Verdict<'v> {
-    Verdict {
-        unrecognized_response: matches!(doubt, Some(Doubt::Unrecognized(_))),
-        tool_calls_unreliable: matches!(doubt, Some(Doubt::Unreliable(_))),
-        ..verdict
-    }
+    Decided { doubt: found.doubt, ..Decided::new(action, decided_by, Cow::Borrowed(code)) }
 }
 
 /// Returns the action that follows from a doubt; `None` where the response is allowed.
@@ -123,27 +117,6 @@ fn action_of(doubt: Doubt) -> Option<Action> {
         OnDoubt::Warn => Some(Action::Warn),
         OnDoubt::Suppress => Some(Action::Suppress),
     }
-}
-
-/// Writes the verdict on a response that no safety system stopped.
-fn doubt(blank: Verdict<'_>, doubt: Option<Doubt>, out: &mut Vec<u8>) -> Decided {
-    let marked = marked(blank, doubt);
-    let Some((said, action)) = doubt.and_then(|doubt| Some((doubt, action_of(doubt)?))) else {
-        marked.write(out);
-        return Decided { doubt, ..Decided::new(Action::Allow, DecidedBy::None, Cow::Borrowed(ALLOW)) };
-    };
-    let (code, message) = (said.code(), said.message());
-    let verdict = Verdict {
-        action,
-        allows_execution: action == Action::Warn,
-        code,
-        message: message.to_owned(),
-        decided_by: DecidedBy::Safety,
-        reasons: vec![ReasonView::safety(code, message.to_owned())],
-        ..marked
-    };
-    verdict.write(out);
-    Decided { doubt, ..Decided::new(action, DecidedBy::Safety, Cow::Borrowed(code)) }
 }
 
 /// Returns what is known of an event that was read and then rejected.

@@ -61,7 +61,8 @@ impl SafetyDetector for Native {
     fn detect(&self, response: &ResponseView<'_>) -> Option<Detection> {
         let is_on = |signal: &&Signal<'_>| self.without.iter().all(|name| name != signal.reason.rule);
         let signals = || response.scan.iter().flat_map(|scan| &scan.signals).filter(is_on);
-        let (signal, found) = signals().next().map(|signal| (signal, signal.found.clone()))?;
+        let signal = signals().next()?;
+        let found = signal.found.clone();
         // Several signals may flag calls. A signal that flags no single calls is about all of them.
         let flagged = signals().map(|signal| signal.found.flagged.as_deref()).collect::<Option<Vec<_>>>();
         Some(Detection {

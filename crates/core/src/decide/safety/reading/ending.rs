@@ -77,15 +77,9 @@ const RUNNING: &[&str] = &["in_progress", "queued", "null", "not_finished", "uns
 const WORDS: &[(Ending, &[&str])] = &[(Ending::Complete, COMPLETE), (Ending::Cut, CUT), (Ending::Running, RUNNING)];
 
 /// What SDKs print before the word of an enum.
+#[rustfmt::skip]
 const PREFIXES: &[&str] = &[
-    "finishreason.",
-    "blockedreason.",
-    "blockreason.",
-    "stopreason.",
-    "finish_reason_",
-    "stop_reason_",
-    "turn_complete_reason_",
-    "reason_",
+    "finishreason.", "blockedreason.", "blockreason.", "stopreason.", "finish_reason_", "stop_reason_", "turn_complete_reason_", "reason_",
 ];
 
 impl Ending {
