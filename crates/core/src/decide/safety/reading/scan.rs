@@ -39,7 +39,7 @@ pub struct Scan<'d> {
     pub has_calls: bool,
     /// Whether the response was cut off for another reason than safety, or a call's arguments cannot be read.
     pub is_cut: bool,
-    /// Whether a known word that is no stop says that the response is over.
+    /// Whether a word that is no stop says that the response is over: in a stream a known word, since pieces may have words of their own.
     pub is_over: bool,
     /// Whether a word says that the response is not over yet.
     is_running: bool,
@@ -57,6 +57,7 @@ impl<'d> Scan<'d> {
         let (paths, value) = paths_of(body);
         paths.walk(value, &mut scan);
         scan.signals.sort_by_key(|signal| signal.rank);
+        scan.is_over |= value.shape() != Shape::Array && !scan.endings.is_empty() && !scan.is_running;
         // A response that is not over, or a stream that names no known reason for its end, may still change what it called.
         let is_open = scan.is_running || value.shape() == Shape::Array;
         scan.is_cut |= scan.has_calls && is_open && !scan.is_over && !scan.is_stopped();
