@@ -54,10 +54,7 @@ fn prints(program: &str, texts: &[&str]) -> bool {
         return prints(module, rest);
     }
     let words: Vec<&str> = texts.iter().copied().filter(|text| !text.starts_with('-')).collect();
-    let has_words = |wanted: &str| {
-        let wanted: Vec<&str> = wanted.split(' ').collect();
-        words.windows(wanted.len()).any(|window| window.iter().zip(&wanted).all(|(word, wanted)| may_be(word, wanted)))
-    };
+    let has_words = |wanted: &str| has_words(texts, wanted);
     let is_named = |names: &str| is_in(names, program) || is_in(names, unversioned);
     let listed = COMMANDS.iter().any(|(names, rows)| is_named(names) && rows.split(" | ").any(has_words));
     // The value of an option of one letter may be attached.
@@ -68,6 +65,27 @@ fn prints(program: &str, texts: &[&str]) -> bool {
         is_named(names) && (word.is_empty() || words.contains(word)) && texts.iter().any(|text| is_option(text, options))
     });
     listed || optional || prints_settings(program, texts, &words)
+}
+
+/// Returns whether these words stand one behind another, where options may stand between them. A word behind an option may be its value.
+fn has_words(texts: &[&str], wanted: &str) -> bool {
+    let wanted: Vec<&str> = wanted.split(' ').collect();
+    // How many of the words may stand behind one another so far, as a set of bits.
+    let (mut reached, mut is_value) = (1_u32, false);
+    for text in texts {
+        if text.starts_with('-') {
+            is_value = !text.contains('=');
+            continue;
+        }
+        let behind = wanted.iter().enumerate().filter(|(at, word)| reached & (1 << at) != 0 && may_be(text, word));
+        let behind = behind.fold(1, |behind, (at, _)| behind | 1 << (at + 1));
+        reached = if is_value { reached | behind } else { behind };
+        is_value = false;
+        if reached >> wanted.len() != 0 {
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns the module that Python runs, and its arguments. Its name may be attached to `-m`, and other letters may stand in front.
@@ -92,16 +110,11 @@ fn prints_settings(program: &str, texts: &[&str], words: &[&str]) -> bool {
         "gh" => filters_of_gh(texts).any(|filter| filter.contains(UNKNOWN) || reads_environment(filter)),
         "yq" => words.iter().any(|text| text.contains("strenv") || text.contains("envsubst") || reads_environment(text)),
         _ if (words.contains(&"exec") || starts_others(program)) && words.iter().any(|word| shows_environment(word)) => true,
-        "docker" | "podman" | "nerdctl" => {
-            inspects(texts, words) || shows_project(texts, words.strip_prefix(&["compose"])) || hands_variables(texts)
-        }
-        "docker-compose" | "podman-compose" => shows_project(texts, Some(words)) || hands_variables(texts),
+        "docker" | "podman" | "nerdctl" => inspects(texts, words) || shows_project(texts) || hands_variables(texts),
+        "docker-compose" | "podman-compose" => shows_project(&[&["compose"], texts].concat()) || hands_variables(texts),
         "kubectl" | "oc" => gets_secrets(texts, words),
         "git" => shows_settings(texts),
-        "npm" => {
-            words.windows(2).any(|pair| pair == ["config", "get"])
-                && words.iter().any(|name| name.contains(UNKNOWN) || is_secret_name(name))
-        }
+        "npm" => has_words(texts, "config get") && words.iter().any(|name| name.contains(UNKNOWN) || is_secret_name(name)),
         "systemctl" => words.contains(&"show") && !is_property_named(texts),
         // A value that is named is printed, although the whole list leaves it out.
         "terraform" | "tofu" => words.split_first().is_some_and(|(first, rest)| *first == "output" && !rest.is_empty()),
@@ -155,7 +168,9 @@ fn shows_environments(texts: &[&str]) -> bool {
         }
         let value = letters.find(|letter| valued.contains(letter));
         let is_open = letters.find(UNKNOWN).is_some_and(|at| value.is_none_or(|value| at < value));
-        if is_open || letters.contains(shows) && letters.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        // What stands behind is the value of a letter, or the id of a process.
+        let mut front = letters.chars().take_while(|letter| letter.is_ascii_alphabetic() && !valued.contains(*letter));
+        if is_open || front.any(|letter| letter == shows) {
             return true;
         }
         if value.is_some_and(|at| at + 1 == letters.len()) {
@@ -172,6 +187,7 @@ fn filter<'t>(texts: &[&'t str]) -> &'t str {
         match *text {
             "--arg" | "--argjson" | "--slurpfile" | "--rawfile" | "--argfile" => drop(rest.nth(1)),
             "--indent" | "-L" => drop(rest.next()),
+            "--" => return rest.next().copied().unwrap_or_default(),
             text if text.starts_with('-') => {}
             text => return text,
         }
@@ -272,10 +288,10 @@ fn leaves_environment_out(template: &str) -> bool {
 }
 
 /// `docker compose config` fills in what `.env` says, unless it is asked for names alone.
-fn shows_project(texts: &[&str], words: Option<&[&str]>) -> bool {
+fn shows_project(texts: &[&str]) -> bool {
     const NAMES: [&str; 7] = ["-q", "--quiet", "--services", "--volumes", "--images", "--profiles", "--hash"];
     let is_asked_for_names = texts.iter().any(|text| NAMES.contains(&text.split('=').next().unwrap_or_default()));
-    words.is_some_and(|words| words.first().is_some_and(|first| matches!(*first, "config" | "convert"))) && !is_asked_for_names
+    ["compose config", "compose convert"].iter().any(|words| has_words(texts, words)) && !is_asked_for_names
 }
 
 /// `kubectl get secret` in a format that shows data. What a file names may be a secret.
