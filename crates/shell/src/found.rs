@@ -105,7 +105,7 @@ pub fn is_finder(words: &[&str]) -> bool {
 
 fn is_filter(words: &[&str]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
-    let is_number = |word: &&str| !word.is_empty() && word.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+    let is_count = |count: &str| !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit());
     match *program {
         "tr" => matches!(arguments, [from, to] if *from == "\\n" && *to == "\\0"),
         "xargs" => {
@@ -117,7 +117,13 @@ fn is_filter(words: &[&str]) -> bool {
             let (options, operands): (Vec<&str>, Vec<&str>) = arguments.iter().partition(|word| word.starts_with('-'));
             operands.len() == 1 && options.iter().all(|word| has_only(word, "viEFwx"))
         }
-        "head" | "tail" => arguments.iter().all(|word| *word == "-n" || is_number(word)),
+        // Any other word is a file.
+        "head" | "tail" => match arguments {
+            [] => true,
+            [count] => count.strip_prefix("-n").or(count.strip_prefix('-')).is_some_and(is_count),
+            ["-n", count] => is_count(count.trim_start_matches(['-', '+'])),
+            _ => false,
+        },
         "sort" | "uniq" => arguments.iter().all(|word| has_only(word, "urnVfz")),
         "cat" | "tac" | "shuf" => arguments.is_empty(),
         _ => false,
@@ -175,6 +181,8 @@ mod tests {
             "grep -rl x . | xargs grep -l y",
             "git diff --name-only",
             "ls | grep -v x | tail -n 3",
+            "ls | head -5",
+            "ls | tail -n +2",
         ] {
             assert!(is_found(&parse(line, 0).unwrap()), "{line}");
         }
@@ -193,6 +201,8 @@ mod tests {
             "ls -a",
             "ls | sort names",
             "ls | head names",
+            "ls | head 5",
+            "ls | tail -n 5 5",
             "ls | head -c 4",
             "ls | grep x names",
             "find . -exec cat {} +",
