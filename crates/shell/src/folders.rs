@@ -9,7 +9,7 @@ use super::argument::{Argument, Certainty};
 use super::files::{Below, FileOperand, FileUse, Unplaced, may_move};
 use super::grammar::{Access, Command, Construct, End, List};
 use super::reached::Reached;
-use super::tables::{CLIMBS, climbing_link, held_by_links, makes_links, moves_links};
+use super::tables::{CLIMBS, climbing_link, held_by_links, left_out, makes_links, moves_links};
 use super::walk::Walk;
 
 impl Walk<'_> {
@@ -114,8 +114,15 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes a folder in which a program looks for names. Where the folder at hand is not known, neither are the paths that are left out.
-    pub(super) fn search(&mut self, mut folder: FileOperand) {
+    /// Notes a folder in which a program looks for names, as if it wrote there, with what it leaves out: for each folder all arguments are read.
+    /// Where the folder at hand is not known, neither are the paths that are left out.
+    pub(super) fn search(&mut self, name: &str, arguments: &[Argument], path: String) {
+        self.spend(arguments.len());
+        if self.budget == 0 {
+            return;
+        }
+        let left_out = left_out(name, arguments, &path);
+        let mut folder = FileOperand { below: Below::Searched, left_out, ..FileOperand::new(path, Access::Write) };
         let is_anywhere = |path: &String| path.starts_with("**/");
         match self.directories.seen(&folder.path) {
             Some(path) => {

@@ -78,7 +78,7 @@ impl Walk<'_> {
                     self.touch_above((name, arguments), index, &path, access);
                     self.spend(self.directories.seen(&path).map_or(path.len(), |path| path.len()));
                     if name != "git" && !argument.found && hiding(name).is_some() {
-                        self.search(searched(name, arguments, path.clone()));
+                        self.search(name, arguments, path.clone());
                     }
                     // Of more folders than are followed no word is looked at.
                     self.names_relative |= name != "cd" && !path.starts_with(['/', '~']);
@@ -92,7 +92,7 @@ impl Walk<'_> {
 
     /// Notes the folders in which a program finds names or works without being given them: home for `cd`, and the folder to which the line has gone.
     fn note_folders(&mut self, name: &str, arguments: &[Argument], touches: &[Touch]) {
-        searched_besides(name, arguments, touches).into_iter().for_each(|folder| self.search(searched(name, arguments, folder)));
+        searched_besides(name, arguments, touches).into_iter().for_each(|folder| self.search(name, arguments, folder));
         if matches!(name, "cd" | "pushd") && arguments.iter().all(|argument| !argument.is_operand() && argument.text != "-") {
             self.operand(FileOperand::new("~".to_owned(), Access::Read));
         }
@@ -324,12 +324,6 @@ impl Walk<'_> {
             self.operands.extend(is_written.then_some(operand));
         }
     }
-}
-
-/// Returns a folder in which a program looks for names, as if it wrote there, with what it leaves out.
-fn searched(name: &str, arguments: &[Argument], path: String) -> FileOperand {
-    let left_out = tables::left_out(name, arguments, &path);
-    FileOperand { below: Below::Searched, left_out, ..FileOperand::new(path, Access::Write) }
 }
 
 /// Returns what a program touches. Where nothing but its words says that, what an entry names itself is its author's, and what fills its places is

@@ -129,7 +129,7 @@ impl Construct {
         match self {
             Self::TooLong => ("more than 64 KiB", "split it into several calls"),
             Self::TooDeep => ("constructs nested too deeply", "write it with fewer levels"),
-            Self::TooMuch => ("loops that run too many commands to be looked at", "split it into several calls"),
+            Self::TooMuch => ("more words, or turns of loops, than are looked at", "split it into several calls"),
             Self::Control => ("a control character", "leave it out, or write it into a file with a file tool"),
             Self::Character => ("a character outside quotes that shells may read differently", "put the word in single quotes"),
             Self::Incomplete => ("a quote, bracket or word that is not closed", "close it"),
