@@ -121,9 +121,11 @@ pub(super) fn secret_pattern(pattern: &str) -> bool {
 
 fn is_secret_pattern(pattern: &str) -> bool {
     let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-    let dotted: Vec<String> = parts.iter().map(|part| dotted(part).unwrap_or_else(|| (*part).to_owned())).collect();
-    let is_secret = |parts: Vec<&str>| is_named(&parts.into_iter().map(ShellGlob::new).collect::<Vec<_>>());
-    is_secret(dotted.iter().map(String::as_str).collect()) || is_secret(parts)
+    let is_secret = |named: fn(&str) -> Option<String>| {
+        let globs = parts.iter().map(|part| ShellGlob::new(&named(part).unwrap_or_else(|| (*part).to_owned())));
+        is_named(&globs.collect::<Vec<_>>())
+    };
+    is_secret(|_| None) || is_secret(dotted) || is_secret(bare)
 }
 
 /// Returns a name of a pattern with the dot that its first character may stand for.
@@ -137,6 +139,12 @@ fn dotted(part: &str) -> Option<String> {
         None => part.strip_prefix('?')?,
     };
     Some(format!(".{rest}"))
+}
+
+/// Returns a name of a pattern that begins with a dot behind a star, which may stand for nothing.
+fn bare(part: &str) -> Option<String> {
+    let rest = part.strip_prefix('*')?.trim_start_matches('*');
+    if rest.starts_with('.') { Some(rest.to_owned()) } else { dotted(rest) }
 }
 
 /// Returns whether a dot is one of the characters that brackets stand for, or may be.

@@ -56,10 +56,11 @@ fn globs_that_could_be_a_secret_place_are_found() {
 
 #[test]
 fn patterns_find_a_dot_by_any_wildcard() {
-    for pattern in ["?ss?", "[!a]aws", "[+-z]aws", "[x.]aws", "*ssh", "?ssh/known_hosts", "*/?ss[h]/*", "?kube"] {
+    for pattern in "?ss? [!a]aws [+-z]aws [x.]aws *ssh ?ssh/known_hosts */?ss[h]/* ?kube *.npmrc **.env.local *?npmrc *[.]pgpass".split(' ')
+    {
         assert!(secret_pattern(pattern), "{pattern}");
     }
-    for pattern in ["?ource", "[a-z]*.py", "src/*/x", "?akefile", "[Mm]akefile"] {
+    for pattern in "?ource [a-z]*.py src/*/x ?akefile [Mm]akefile *.test.ts *?rc.py".split(' ') {
         assert!(!secret_pattern(pattern), "{pattern}");
     }
 }
