@@ -7,7 +7,7 @@ use super::fields::{Malformed, is_expression, item_path};
 use super::glob::{self, Case, GlobIndex, Wildcards};
 use super::links;
 use super::look_alike::{is_ambiguous, plain_spelling};
-use super::shell_glob::{ShellGlob, crossed};
+use super::shell_glob::{ShellGlob, crossed, may_climb};
 
 /// The place where a path starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,13 @@ pub(super) struct NormalPath {
 }
 
 impl NormalPath {
+    /// Reads a path that a shell may expand: a component that can be `..` leads nobody knows where.
+    pub(super) fn of_glob(glob: &str) -> Self {
+        let climbs = |text: &String| text.split('/').any(may_climb);
+        let path = Self::new(glob);
+        Self { climbs: path.climbs || bash_commands::braces(glob).iter().any(climbs), ..path }
+    }
+
     pub(super) fn new(path: &str) -> Self {
         let behind = |(at, _)| absolute(path.get(at + 3..).unwrap_or_default());
         let behind = parents(path).take(CLIMBS_MAX).map(behind).collect();

@@ -4,7 +4,7 @@
 //! are reached in the entry are kept as a set of bits, so that a glob is gone through once for each entry, however many `**` stand in both.
 
 use super::super::links;
-use super::super::shell_glob::ShellGlob;
+use super::super::shell_glob::{ShellGlob, may_climb};
 use super::PathSet;
 use super::trees::is_of_system;
 
@@ -163,7 +163,7 @@ enum Component {
     Shown,
 }
 
-/// Returns the components of a glob, without what `..` takes back; `None` for a glob that leaves the folder in which it begins.
+/// Returns the components of a glob, without what `..` takes back; `None` for a glob that leaves the folder in which it begins, or may do so.
 fn components(glob: &str) -> Option<Vec<Component>> {
     let is_rooted = glob.starts_with('/');
     let mut kept: Vec<&str> = Vec::new();
@@ -171,6 +171,7 @@ fn components(glob: &str) -> Option<Vec<Component>> {
         match part {
             ".." if kept.pop().is_none() && !is_rooted => return None,
             ".." => {}
+            part if may_climb(part) => return None,
             part => kept.push(part),
         }
     }

@@ -86,6 +86,11 @@ impl ShellGlob {
     }
 }
 
+/// Returns whether a component of a glob may be `..`, as it is to some shells.
+pub(super) fn may_climb(component: &str) -> bool {
+    component == ".." || component.contains(['*', '?', '[']) && ShellGlob::new(component).meets("..")
+}
+
 /// The most wildcards of one pattern that stand for slashes too and are looked at.
 const CROSSING_MAX: usize = 5;
 

@@ -35,7 +35,7 @@ impl FileLimits {
     /// the working folder is not known, a path below it is taken to be allowed, as the folder is.
     pub(in super::super) fn check_operand(&self, text: &str, is_glob: bool) -> Result<(), Denial> {
         budget::check_depth(text)?;
-        let path = NormalPath::new(text);
+        let path = if is_glob { NormalPath::of_glob(text) } else { NormalPath::new(text) };
         self.check_allowed_here(text, &path)?;
         if !is_glob {
             self.extensions.check_of_command(path.name())?;

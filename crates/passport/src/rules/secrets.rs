@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use super::super::beginning::{CLIMBS_MAX, count_parents};
 use super::super::links;
 use super::super::path::{NormalPath, PathSet, Purpose};
-use super::super::shell_glob::{ShellGlob, crossed};
+use super::super::shell_glob::{ShellGlob, crossed, may_climb};
 use super::file_path::PATH_BYTES_MAX;
 use super::{Denial, budget};
 
@@ -173,7 +173,7 @@ struct GlobPath<'w> {
 /// Returns the path of a glob, and what stands behind each `..` in it, taken from the root.
 fn glob_paths(path: &str) -> impl Iterator<Item = GlobPath<'_>> {
     let components: Vec<&str> = path.split('/').filter(|component| !matches!(*component, "" | ".")).collect();
-    let behind = components.iter().enumerate().filter(|(_, component)| **component == "..").map(|(at, _)| at + 1);
+    let behind = components.iter().enumerate().filter(|(_, component)| may_climb(component)).map(|(at, _)| at + 1);
     let starts: Vec<usize> = std::iter::once(0).chain(behind).collect();
     let is_relative = !path.starts_with('/') && starts.len() == 1;
     starts.into_iter().map(move |start| {
