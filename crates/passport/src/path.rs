@@ -83,9 +83,9 @@ impl NormalPath {
         Self::new(above(&self.text).unwrap_or(root))
     }
 
-    /// Returns whether it is one of these names or what packages are built of, or lies below a folder of such a name.
-    pub(super) fn lies_in(&self, is_its: impl Fn(&str) -> bool) -> bool {
-        self.text.split('/').any(|component| is_its(component) || component.ends_with(".egg-info"))
+    /// Returns its components; `~` is one.
+    pub(super) fn parts(&self) -> Vec<&str> {
+        self.text.split('/').filter(|part| !matches!(*part, "" | ".")).collect()
     }
 
     /// Returns whether it starts in the working directory.

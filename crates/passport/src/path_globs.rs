@@ -5,8 +5,8 @@
 
 use super::super::links;
 use super::super::shell_glob::{ShellGlob, may_climb};
-use super::PathSet;
 use super::trees::is_of_system;
+use super::{NormalPath, PathSet};
 
 /// A form in which a blocked place is written, with everything below it.
 #[derive(Debug)]
@@ -86,19 +86,22 @@ impl BlockedForm {
         reached
     }
 
-    /// Returns the places in the form at which a glob may begin that starts there. One that starts in the working folder may begin behind any name.
+    /// Returns the places in the form at which a glob may begin that starts there. A glob that starts in the working folder may begin behind any
+    /// name, and a form that starts there may lie at any depth of every root.
     fn begun(&self, start: Start) -> u128 {
         match start {
-            Start::Here if self.is_of_system => 0,
-            Start::Here if self.root != Start::Here => {
-                // The first component of a home is its sign, and the working folder may be the root.
+            _ if start == self.root || self.root == Start::Here => 1,
+            Start::Here if !self.is_of_system => {
+                // The first component of a home is its sign, and the working folder may be the root, but not the folder that holds all homes.
                 let first = usize::from(self.root == Start::Home);
+                let is_user =
+                    |at: usize| self.entry.starts_with('~') && matches!(self.components.get(at), Some(Part::Name(name)) if name == "*");
                 let is_named = |at: &usize| {
-                    self.components.iter().skip(*at).any(|part| matches!(part, Part::Name(name) if !name.trim_matches('*').is_empty()))
+                    let is_name = |part: &Part| matches!(part, Part::Name(name) if !name.trim_matches('*').is_empty());
+                    !is_user(*at) && self.components.iter().skip(*at).any(is_name)
                 };
                 (first..self.components.len()).filter(is_named).fold(0, |begun, at| begun | 1 << at)
             }
-            start if start == self.root => 1,
             _ => 0,
         }
     }
@@ -114,17 +117,36 @@ impl BlockedForm {
             if reached & end != 0 {
                 return true;
             }
-            reached = match component {
-                // It passes no hidden folder.
-                Component::Any => reached | self.shown_behind(reached),
-                Component::Glob(glob) => self.closed(self.after(reached, glob)),
-                Component::Shown => self.shown_behind(reached),
-            };
+            reached = self.behind(reached, component);
             if reached == 0 {
                 return false;
             }
         }
         reached & end != 0
+    }
+
+    /// Returns the places that are reached behind a component of a glob.
+    fn behind(&self, reached: u128, component: &Component) -> u128 {
+        match component {
+            // It passes no hidden folder.
+            Component::Any => reached | self.shown_behind(reached),
+            Component::Glob(glob) => self.closed(self.after(reached, glob)),
+            Component::Shown => self.shown_behind(reached),
+        }
+    }
+
+    /// Returns whether the place may lie below a path of these components. If it has to be written, a name of the form has to stand for the last of
+    /// them, at the place of the form or behind any `**`.
+    fn lies_below(&self, start: Start, path: &[Component], is_written: bool) -> bool {
+        let places = |is_meant: &dyn Fn(&Part) -> bool| {
+            self.components.iter().enumerate().filter(|(_, part)| is_meant(part)).fold(0_u128, |places, (at, _)| places | 1 << at)
+        };
+        let anywhere = if is_written { places(&|part| matches!(part, Part::Any { .. })) } else { 0 };
+        let begun = self.begun(start);
+        let Some((last, above)) = path.split_last() else { return begun != 0 };
+        let reached = above.iter().fold(self.closed(begun | anywhere), |reached, component| self.behind(reached, component));
+        let open = if is_written { reached & places(&|part| matches!(part, Part::Name(_))) } else { reached };
+        self.behind(open, last) != 0
     }
 
     /// Returns the places that are reached behind one or more components that are not hidden. A program that goes through folders is not taken to
@@ -196,6 +218,20 @@ impl PathSet {
         self.may_find(folder, &[Component::Shown], counts)
     }
 
+    /// Returns whether a blocked place that counts may lie below a path, which may be a glob. `here` is the path as it is seen from the working
+    /// folder, which entries for any depth are seen from. If the place has to be written, the path has to end with a name of the entry.
+    pub(crate) fn has_below(&self, path: &NormalPath, here: &str, is_written: bool, counts: &dyn Fn(&str) -> bool) -> bool {
+        let lower = path.text.to_ascii_lowercase();
+        let read = (components(&lower), components(&here.to_ascii_lowercase()));
+        let (Some(path), Some(here)) = read else { return !self.blocked.is_empty() };
+        let lies_below = |form: &&BlockedForm| match form.root {
+            Start::Here => form.lies_below(Start::Here, &here, is_written),
+            _ => form.lies_below(Start::of(&lower), &path, is_written),
+        };
+        // Whether an entry counts takes longer to say.
+        self.blocked.iter().filter(lies_below).any(|form| counts(&form.entry))
+    }
+
     /// Returns the entry of the first blocked place that counts and that a glob could find.
     fn may_find(&self, glob: &str, behind: &[Component], counts: &dyn Fn(&str) -> bool) -> Option<&str> {
         let first = self.blocked.first()?;
@@ -212,7 +248,7 @@ impl PathSet {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{PathSet, Purpose};
+    use super::super::{NormalPath, PathSet, Purpose};
 
     fn finds(entry: &str, glob: &str) -> bool {
         PathSet::new(vec![entry.to_owned()], Purpose::Block, "p").unwrap().may_be_found_at(glob)
@@ -255,6 +291,43 @@ mod tests {
         ] {
             assert!(finds(entry, glob), "{entry} {glob}");
         }
+    }
+
+    /// Entries of every form that block the place, with globs of every form that find a file there.
+    #[test]
+    fn entries_and_globs_of_all_forms_meet() {
+        const HERE: [&str; 8] =
+            ["clients", "./clients", "./clients/**", "clients/*", "**/clients", "**/clients/**", "**/client?/f", "**/w/clients"];
+        const ROOTED: [&str; 5] = ["/w/clients", "/w/clients/**", "/*/clients/f", "/w/**/clients", "/**/clients"];
+        const GLOBS: [&str; 11] = [
+            "/w/client[s]/f",
+            "/w/*/f",
+            "/*/clients/f",
+            "/w/clients/?",
+            "/w/c*/[f]",
+            "/w/x/../c*/f",
+            "/w/**/f",
+            "w/c*/f",
+            "./w/client?/*",
+            "x/.?/w/clients/f",
+            "/w/.[.]/w/clients/f",
+        ];
+        for entry in HERE.iter().chain(&ROOTED) {
+            let set = PathSet::new(vec![(*entry).to_owned()], Purpose::Block, "p").unwrap();
+            assert!(set.find(&NormalPath::new("/w/clients/f")).is_some(), "{entry}");
+            for glob in GLOBS {
+                assert!(set.may_be_found_at(glob), "{entry} {glob}");
+            }
+            for glob in ["/w/docs/*.md", "/w/d*/f", "docs/*.md", "/w/.[a-z]*/f"] {
+                assert!(!set.may_be_found_at(glob), "{entry} {glob}");
+            }
+        }
+        for entry in ["~/clients", "/home/u/clients", "clients", "**/clients"] {
+            for glob in ["~/c*/f", "/home/u/client?/f", "/home/*/clients/f"] {
+                assert!(finds(entry, glob), "{entry} {glob}");
+            }
+        }
+        assert!(!finds("~/clients", "src/*"));
     }
 
     #[test]

@@ -3,44 +3,26 @@
 use super::super::glob;
 use super::super::links;
 use super::super::shell_glob::ShellGlob;
-use super::{NormalPath, PathSet, Root, in_home};
+use super::{NormalPath, PathSet, in_home};
 
 impl PathSet {
-    /// Returns whether a place of an entry lies below a path, which may be a glob, as far as the entry is written out. A path that is relative may
-    /// lie in every directory above the entry but the root.
-    pub(crate) fn has_below(&self, path: &NormalPath, counts: &dyn Fn(&str) -> bool) -> bool {
-        let parts = |path: &str| -> Vec<String> {
-            path.split('/').filter(|part| !matches!(*part, "" | ".")).map(str::to_ascii_lowercase).collect()
-        };
-        let globs: Vec<ShellGlob> = parts(&path.text).iter().map(|part| ShellGlob::new(part)).collect();
-        let lies_below = |entry: &&String| {
+    /// Returns the components of a path behind the entry from the root or a home in which it lies, the deepest of several: nothing for an entry and
+    /// for what lies above. Of entries that are spare only those count beside which there is no other. All components of a path that lies in no
+    /// entry, and `None` where there is no entry.
+    pub(crate) fn behind<'p>(&self, path: &'p NormalPath, is_spare: &dyn Fn(&str) -> bool) -> Option<Vec<&'p str>> {
+        let of_entry = |entry: &&String| entry.starts_with(['/', '~']) && !parts(entry).is_empty();
+        let entries: Vec<&String> = self.entries.iter().filter(of_entry).collect();
+        let are_spare = entries.iter().all(|entry| is_spare(entry));
+        let components = path.parts();
+        let globs: Vec<ShellGlob> = components.iter().map(|component| ShellGlob::new(component)).collect();
+        let rest = |entry: &&String| {
             let names = parts(entry);
-            let written = names.iter().take_while(|name| !glob::has_wildcards(name)).count();
-            let first = usize::from(entry.starts_with('/'));
-            let starts = if path.root == Root::Relative { first..=written } else { 0..=0 };
-            ends_above(&globs, &names, entry.starts_with(['/', '~']))
-                || starts.into_iter().any(|start| {
-                    let rest = names.get(start..written).unwrap_or_default();
-                    let is_above = globs.len() <= rest.len() && start + globs.len() < names.len();
-                    is_above && globs.iter().zip(rest).all(|(glob, name)| glob.meets(name))
-                })
+            let is_met = globs.iter().zip(&names).all(|(glob, name)| glob.meets(&name.replace('?', "*")));
+            is_met.then(|| components.get(names.len()..).unwrap_or_default().to_vec())
         };
-        // Whether an entry counts takes longer to say.
-        self.entries.iter().filter(lies_below).any(|entry| counts(entry))
-    }
-
-    /// Returns whether an entry for any depth (`**`) could have a place below a path, which may be a glob. A path that is relative may lie
-    /// anywhere.
-    pub(crate) fn may_have_below(&self, path: &NormalPath, counts: &dyn Fn(&str) -> bool) -> bool {
-        let lower = path.text.to_ascii_lowercase();
-        let globs: Vec<ShellGlob> = lower.split('/').filter(|part| !matches!(*part, "" | ".")).map(ShellGlob::new).collect();
-        let may_lie = |entry: &&String| {
-            let Some((above, _)) = entry.split_once("**") else { return false };
-            let names: Vec<String> =
-                above.split('/').filter(|part| !part.is_empty()).map(|part| part.to_ascii_lowercase().replace('?', "*")).collect();
-            path.root == Root::Relative || !entry.starts_with(['/', '~']) || globs.iter().zip(&names).all(|(glob, name)| glob.meets(name))
-        };
-        self.entries.iter().filter(may_lie).any(|entry| counts(entry))
+        let rests = entries.iter().filter(|entry| are_spare || !is_spare(entry)).filter_map(rest);
+        let deepest = rests.min_by_key(Vec::len).unwrap_or(components.clone());
+        (!entries.is_empty()).then_some(deepest)
     }
 
     /// Returns whether all entries lie below a folder by their text.
@@ -79,15 +61,7 @@ pub(crate) fn is_of_system(entry: &str) -> bool {
     first.is_some_and(|first| FOLDERS.contains(&first)) || entry.strip_prefix("~/").or_else(|| in_home(&entry)).is_some_and(is_hidden)
 }
 
-/// Returns whether a path ends with names with which an entry for any depth begins, and behind which the entry goes on.
-fn ends_above(path: &[ShellGlob], entry: &[String], is_rooted: bool) -> bool {
-    let names = match entry.iter().position(|name| name == "**") {
-        Some(at) => entry.get(at + 1..).unwrap_or_default(),
-        None if is_rooted => return false,
-        None => entry,
-    };
-    (1..names.len().min(path.len() + 1)).any(|count| {
-        let end = path.get(path.len() - count..).unwrap_or_default();
-        end.iter().zip(names).all(|(glob, name)| glob::has_wildcards(name) || glob.meets(name))
-    })
+/// Returns the names of an entry up to its first `**`.
+fn parts(entry: &str) -> Vec<&str> {
+    entry.split('/').filter(|part| !matches!(*part, "" | ".")).take_while(|part| !part.contains("**")).collect()
 }

@@ -26,6 +26,8 @@ pub enum Below {
     Moves,
     /// The same, and one of the places starts elsewhere than in the working folder.
     Comes,
+    /// As [`Below::Comes`], of the place to which it goes, which may be a folder already.
+    Lands,
     /// It is taken away or changed with the file.
     Changes,
     /// Files come there whose names nobody knows.

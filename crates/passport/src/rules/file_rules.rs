@@ -90,7 +90,8 @@ impl FileRules<'_> {
         if operands.iter().any(|operand| operand.is_found && operand.access == Access::Read) {
             let mut folders = searched().flat_map(|folder| self.limits.files(Pack::FileRead).map(move |rules| (folder, rules)));
             // A folder that is found goes away with all that lies below it.
-            let is_whole = |operand: &FileOperand| matches!(operand.below, Below::Moves | Below::Comes | Below::Sent | Below::Given);
+            let is_whole =
+                |operand: &FileOperand| matches!(operand.below, Below::Moves | Below::Comes | Below::Lands | Below::Sent | Below::Given);
             let goes_away = operands.iter().any(|operand| operand.is_found && operand.access == Access::Read && is_whole(operand));
             folders.try_for_each(|(folder, rules)| {
                 let rules = rules?;

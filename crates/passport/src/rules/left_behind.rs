@@ -16,9 +16,25 @@ const LEFT_BEHIND: &str = ".cache .coverage .eggs .eslintcache .gradle .mypy_cac
      htmlcov logs obj out package-lock.json playwright-report pnpm-lock.yaml poetry.lock site-packages target test-results tmp uv.lock venv \
      yarn.lock";
 
-/// Returns whether a path is such a folder, or lies below one.
-pub(super) fn is_left_behind(path: &NormalPath) -> bool {
-    path.lies_in(|name| BUILT.contains(&name) || LEFT_BEHIND.split_ascii_whitespace().any(|known| known == name))
+/// Returns whether a name is that of such a folder, or of a folder of which packages are built.
+fn is_left_behind(name: &&str) -> bool {
+    BUILT.contains(name) || LEFT_BEHIND.split_ascii_whitespace().any(|known| known == *name) || name.ends_with(".egg-info")
+}
+
+/// Returns a path as it is seen from the working folder, which lies in an allowed folder, and whether it is such a folder there, or lies below
+/// one. A folder such as `/tmp` that is allowed beside others is such a folder. Where no folder is allowed by its place, the working folder may be
+/// any: then only the path's own name counts, which is not at the root.
+fn seen(path: &NormalPath, allowed: Option<&PathSet>) -> (String, bool) {
+    let parts = path.parts();
+    let is_spare = |entry: &str| entry.trim_end_matches(['/', '*']).rsplit('/').next().is_some_and(|name| is_left_behind(&name));
+    let behind = if path.is_relative() { Some(parts.clone()) } else { allowed.and_then(|allowed| allowed.behind(path, &is_spare)) };
+    match behind {
+        Some(rest) => (rest.join("/"), rest.iter().any(is_left_behind)),
+        None => {
+            let own = parts.iter().skip(1).rfind(|name| **name != "*");
+            (parts.join("/"), own.is_some_and(is_left_behind))
+        }
+    }
 }
 
 /// Returns whether all patterns of names are those of such folders: whatever lies in these may be written.
@@ -82,11 +98,75 @@ pub(super) fn has_blocked(
         let above = entry.split("/**").next().unwrap_or_default();
         counts(entry) && is_rooted(entry) && !allowed.is_some_and(|allowed| allowed.lies_below(above))
     };
+    let (here, is_left_behind) = seen(path, allowed);
+    let has_below = |is_written, counts: &dyn Fn(&str) -> bool| blocked.has_below(path, &here, is_written, counts);
     let may_hold = match below {
         Below::Stays | Below::Moves | Below::Sent | Below::Unsaid | Below::Committed => false,
-        Below::Comes => blocked.may_have_below(path, &is_left),
-        Below::Fills | Below::Given => blocked.may_have_below(path, &counts),
-        Below::Changes | Below::Searched | Below::Tracked => !is_left_behind(path) && blocked.may_have_below(path, &counts),
+        Below::Comes | Below::Lands => has_below(false, &is_left),
+        Below::Fills | Below::Given => has_below(false, &counts),
+        Below::Changes | Below::Searched | Below::Tracked => !is_left_behind && has_below(false, &counts),
     };
-    blocked.has_below(path, &counts) || may_hold
+    // What goes to a folder in which the working folder lies goes into the folder, by its own name.
+    let is_into = below == Below::Lands && here.is_empty();
+    has_below(true, &|entry| counts(entry) && (is_rooted(entry) || !is_into)) || may_hold
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::path::Purpose;
+    use super::*;
+
+    fn set(entries: &[&str], purpose: Purpose) -> PathSet {
+        PathSet::new(entries.iter().map(|entry| (*entry).to_owned()).collect(), purpose, "p").unwrap()
+    }
+
+    fn holds(entry: &str, allowed: Option<&[&str]>, path: &str, below: Below) -> bool {
+        let allowed = allowed.map(|allowed| set(allowed, Purpose::Allow));
+        has_blocked(&set(&[entry], Purpose::Block), allowed.as_ref(), &NormalPath::new(path), (below, &|_| true))
+    }
+
+    /// What is taken as a whole, and what is changed, is held to an entry in all its forms, from the root as from the working folder.
+    #[test]
+    fn entries_and_folders_of_all_forms_meet() {
+        for entry in ["clients/f", "./clients/f", "**/clients/f", "**/clients/f/**", "/w/clients/f", "/w/**/clients/f"] {
+            for path in ["/", "/w", "/w/clients", "/w/c*", "/*/clients", ".", "clients", "client?"] {
+                for below in [Below::Moves, Below::Sent, Below::Given, Below::Changes, Below::Searched] {
+                    assert!(holds(entry, Some(&["/w"]), path, below), "{entry} {path} {below:?}");
+                }
+            }
+            for path in ["/w/src", "src", "/w/client[0-9]"] {
+                assert!(!holds(entry, Some(&["/w"]), path, Below::Moves), "{entry} {path}");
+                assert_eq!(holds(entry, Some(&["/w"]), path, Below::Changes), entry != "/w/clients/f", "{entry} {path}");
+            }
+        }
+        assert!(!holds("**/.env", Some(&["/w"]), "/w", Below::Lands) && holds("/w/.env", Some(&["/w"]), "/w", Below::Lands));
+        for (entry, path) in [("~/x/y", "/home/u/x"), ("/data/*/raw", "/data/a"), ("a/b/**", "/v/a")] {
+            assert!(holds(entry, None, path, Below::Moves), "{entry} {path}");
+        }
+    }
+
+    #[test]
+    fn only_what_lies_in_the_working_folder_is_left_behind() {
+        for (allowed, path) in [
+            (Some(["/build/app"].as_slice()), "/build/app/db"),
+            (Some(&["/build/app"]), "/build/app"),
+            (Some(&["/build"]), "/build/db"),
+            (Some(&["/build/**"]), "/build/*"),
+            (Some(&["/tmp/*/w"]), "/tmp/x/w/db"),
+            (Some(&["/w", "/w/target/v"]), "/w/target/v/db"),
+            (None, "/build/app/db"),
+            (None, "/build"),
+        ] {
+            assert!(holds("**/.git", allowed, path, Below::Changes), "{allowed:?} {path}");
+        }
+        for (allowed, path) in [
+            (Some(["/build/app"].as_slice()), "/build/app/dist"),
+            (Some(&["/build/app"]), "/build/app/node_modules/x"),
+            (Some(&["/build/app"]), "target/debug"),
+            (Some(&["/w", "/tmp"]), "/tmp/x"),
+            (None, "/w/app/dist/*"),
+        ] {
+            assert!(!holds("**/.git", allowed, path, Below::Changes), "{allowed:?} {path}");
+        }
+    }
 }

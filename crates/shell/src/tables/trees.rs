@@ -89,10 +89,17 @@ fn moved(arguments: &[Argument], operands: &[usize], targets: &[(usize, String)]
     let is_folder =
         |index: &usize| !targets.is_empty() || operands.len() > 2 || arguments.get(*index).is_some_and(|word| is_there(&word.text));
     let is_known = |index: &usize| arguments.get(*index).is_some_and(|word| word.as_known().is_some());
-    if let Some(last) = target.as_ref().or(operands.last()).filter(|last| is_folder(last) && is_known(last))
+    if let Some(last) = target.as_ref().or(operands.last())
         && let Some(place) = below.get_mut(*last)
     {
-        *place = Below::Stays;
+        let is_there = is_folder(last) && is_known(last);
+        *place = if is_there {
+            Below::Stays
+        } else if is_wide {
+            Below::Lands
+        } else {
+            Below::Moves
+        };
     }
     below
 }
@@ -112,7 +119,12 @@ fn of_git(arguments: &[Argument]) -> Vec<Below> {
     let is_branch = |index: usize| end.is_none_or(|end| index < end) && operands.first() == Some(&index) && !is_path(text(index));
     let takes_others = || has(behind, &['a', 'u'], "include-untracked") || has(behind, &[], "all");
     let (changed, is_changed): (Below, &dyn Fn(usize) -> bool) = match subcommand {
-        "mv" => return moved(arguments, &operands, &targets(arguments)),
+        "mv" => {
+            let mut below = moved(arguments, &operands, &targets(arguments));
+            // The folder of `-C` stays where it is.
+            below.iter_mut().take(at).for_each(|below| *below = Below::Stays);
+            return below;
+        }
         // Twice it takes repositories away too.
         "clean" if behind.iter().map(|argument| forces(&argument.text)).sum::<usize>() > 1 => {
             return vec![Below::Changes; arguments.len()];
