@@ -188,10 +188,12 @@ impl<'a> Walk<'a> {
             self.doubt_of(Some("exec".to_owned()), Construct::Argument(tables::FEEDS), at);
         }
         let is_process = |word: &&Word| word.pieces.iter().any(|piece| matches!(piece, Piece::Process(_)));
-        if let Some(word) = simple.words.iter().find(is_process).filter(|_| !streams::takes_processes(program)) {
+        let words: Vec<Argument> = simple.words.iter().map(|word| self.argument(word)).collect();
+        // A list of names is no file that is only read.
+        let is_read = || streams::takes_processes(program) && tables::reads_names(program, words.get(1..).unwrap_or_default()).is_none();
+        if let Some(word) = simple.words.iter().find(is_process).filter(|_| !is_read()) {
             self.doubt(Construct::Process, word.at);
         }
-        let words: Vec<Argument> = simple.words.iter().map(|word| self.argument(word)).collect();
         let written = streams::written(&words, redirects).filter(|_| simple.unbraced.is_empty());
         self.run(words);
         if !simple.unbraced.is_empty() {
