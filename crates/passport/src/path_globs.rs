@@ -191,8 +191,12 @@ fn components(glob: &str) -> Option<Vec<Component>> {
     let mut kept: Vec<&str> = Vec::new();
     for part in parts(glob) {
         match part {
-            ".." if kept.pop().is_none() && !is_rooted => return None,
-            ".." => {}
+            ".." => match kept.pop() {
+                // Two stars are no folder, or several.
+                Some(left) if left.contains("**") => return None,
+                None if !is_rooted => return None,
+                _ => {}
+            },
             part if may_climb(part) => return None,
             part => kept.push(part),
         }
@@ -299,7 +303,7 @@ mod tests {
         const HERE: [&str; 8] =
             ["clients", "./clients", "./clients/**", "clients/*", "**/clients", "**/clients/**", "**/client?/f", "**/w/clients"];
         const ROOTED: [&str; 5] = ["/w/clients", "/w/clients/**", "/*/clients/f", "/w/**/clients", "/**/clients"];
-        const GLOBS: [&str; 11] = [
+        const GLOBS: [&str; 12] = [
             "/w/client[s]/f",
             "/w/*/f",
             "/*/clients/f",
@@ -311,6 +315,7 @@ mod tests {
             "./w/client?/*",
             "x/.?/w/clients/f",
             "/w/.[.]/w/clients/f",
+            "/w/**/../clients/f",
         ];
         for entry in HERE.iter().chain(&ROOTED) {
             let set = PathSet::new(vec![(*entry).to_owned()], Purpose::Block, "p").unwrap();
