@@ -32,26 +32,37 @@ const HOPS_MAX: usize = 3;
 
 /// Returns the other names of an absolute place, which is in lower case. There are none for most.
 pub(super) fn names_of(place: &str) -> Vec<String> {
+    followed(place, "")
+}
+
+/// As [`names_of`], without the names below `/private` that macOS has for a place: an entry for any depth that is called so would be in them.
+pub(super) fn places_of(place: &str) -> Vec<String> {
+    followed(place, "/private/")
+}
+
+/// Returns the other names of a place, without the links that begin with `left_out`, if that is not empty.
+fn followed(place: &str, left_out: &str) -> Vec<String> {
     if !BEGINNINGS.contains(first(place)) {
         return Vec::new();
     }
     let mut names: Vec<String> = Vec::new();
-    let mut fresh = renamed(place);
+    let mut fresh = renamed(place, left_out);
     for _ in 0..HOPS_MAX {
-        let next: Vec<String> = fresh.iter().flat_map(|name| renamed(name)).collect();
+        let next: Vec<String> = fresh.iter().flat_map(|name| renamed(name, left_out)).collect();
         names.append(&mut fresh);
         fresh = next.into_iter().filter(|name| name != place && !names.contains(name)).collect();
     }
     names
 }
 
-fn renamed(place: &str) -> Vec<String> {
+fn renamed(place: &str, left_out: &str) -> Vec<String> {
     let swap = |from: &str, to: &str| {
         below(place, from).map(|rest| if to.len() + rest.len() == 0 { "/".to_owned() } else { format!("{to}{rest}") })
     };
     let there = LINKS.iter().filter_map(|(link, target)| swap(link, target));
     // The link to the root would rename every place.
-    let back = LINKS.iter().filter(|(_, target)| !target.is_empty()).filter_map(|(link, target)| swap(target, link));
+    let leads_back = |link: &str| left_out.is_empty() || !link.starts_with(left_out);
+    let back = LINKS.iter().filter(|(link, target)| !target.is_empty() && leads_back(link)).filter_map(|(link, target)| swap(target, link));
     there.chain(back).collect()
 }
 
@@ -166,6 +177,8 @@ mod tests {
         assert_eq!(names_of("/bin/ls"), ["/usr/bin/ls"]);
         assert_eq!(names_of("/usr/bin"), ["/bin"]);
         assert!(names_of("/run/secrets/x").contains(&"/private/var/run/secrets/x".to_owned()));
+        assert_eq!(places_of("/private/tmp/x"), ["/tmp/x"]);
+        assert_eq!(places_of("/tmp/x"), Vec::<String>::new());
         assert_eq!(names_of("/work/bin"), Vec::<String>::new());
         assert_eq!(names_of("/binary"), Vec::<String>::new());
         assert_eq!(names_of("/system/volumes/data"), ["/"]);

@@ -203,7 +203,8 @@ impl PathSet {
                 Purpose::Block | Purpose::Guard => {
                     // A name beyond ASCII is looked up in its plain spelling too, as paths are.
                     let plain = plain_spelling(entry).filter(|_| !entry.is_ascii()).map(|plain| NormalPath::new(&plain));
-                    for normal in std::iter::once(normal).chain(plain) {
+                    let others = links::places_of(&normal.text.to_ascii_lowercase());
+                    for normal in others.iter().map(|place| NormalPath::new(place)).chain(plain).chain([normal]) {
                         if !glob::has_wildcards(entry) {
                             places.entry(normal.text.to_ascii_lowercase()).or_insert(tag);
                         }
@@ -314,7 +315,7 @@ impl PathSet {
         let relative = (path.root != Root::Absolute).then(|| self.lookup(path.root, &text)).flatten();
         relative.or_else(|| {
             absolute.into_iter().chain(at_root).chain(behind).find_map(|text| {
-                let names = links::names_of(&text);
+                let names = links::places_of(&text);
                 std::iter::once(&text).chain(&names).find_map(|text| self.lookup(Root::Absolute, text))
             })
         })

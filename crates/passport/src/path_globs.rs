@@ -240,7 +240,7 @@ impl PathSet {
     fn may_find(&self, glob: &str, behind: &[Component], counts: &dyn Fn(&str) -> bool) -> Option<&str> {
         let first = self.blocked.first()?;
         let lower = glob.to_ascii_lowercase();
-        let names = if lower.starts_with('/') { links::names_of(&lower) } else { Vec::new() };
+        let names = if lower.starts_with('/') { links::places_of(&lower) } else { Vec::new() };
         let found = std::iter::once(&lower).chain(&names).find_map(|glob| {
             let Some(components) = components(glob) else { return Some(first) };
             let start = Start::of(glob);
