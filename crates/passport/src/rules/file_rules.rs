@@ -84,7 +84,7 @@ impl FileRules<'_> {
         let is_searched = searched().next().is_some();
         operands.iter().try_for_each(|operand| {
             // A name that is read where it was found is held by the folders in which it was found.
-            let is_held = is_searched && operand.is_found && operand.access == Access::Read && operand.path == "*";
+            let is_held = is_searched && operand.is_found && operand.access == Access::Read && is_any_name(operand);
             if is_held { self.check_operand(&FileOperand { is_glob: false, ..operand.clone() }) } else { self.check_operand(operand) }
         })?;
         if operands.iter().any(|operand| operand.is_found && operand.access == Access::Read) {
@@ -105,9 +105,7 @@ impl FileRules<'_> {
     fn check_operand(&self, operand: &FileOperand) -> Result<(), Denial> {
         let pack = if operand.access == Access::Read { Pack::FileRead } else { Pack::FileWrite };
         // A whole name that is written is judged by the patterns that have found it.
-        let is_whole =
-            operand.path.strip_suffix('*').is_some_and(|folder| folder.is_empty() || folder.ends_with('/') && !folder.contains('*'));
-        let is_glob = operand.is_glob && !(is_whole && is_found(operand));
+        let is_glob = operand.is_glob && !(is_any_name(operand) && is_found(operand));
         self.limits.files(pack).try_for_each(|rules| {
             let rules = rules?;
             rules.check_operand(&operand.path, is_glob)?;
@@ -159,6 +157,11 @@ fn each<R>(rules: impl Iterator<Item = Result<R, Denial>>, to: &mut dyn Report, 
 /// Returns the packs of the rules for a file that is read, and may be written.
 fn packs(writes: bool) -> impl Iterator<Item = Pack> {
     std::iter::once(Pack::FileRead).chain(writes.then_some(Pack::FileWrite))
+}
+
+/// Returns whether a path is a whole name that is not known, in the folder at hand or in a folder that is written out.
+fn is_any_name(operand: &FileOperand) -> bool {
+    operand.path.strip_suffix('*').is_some_and(|folder| folder.is_empty() || folder.ends_with('/') && !folder.contains('*'))
 }
 
 /// Returns whether a name that a program has found is written. What is read may be found in any case.
