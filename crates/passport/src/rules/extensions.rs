@@ -6,6 +6,9 @@ use super::super::fields::without;
 use super::super::shell_glob::ShellGlob;
 use super::{Denial, Field, Malformed, Section, check_limit};
 
+/// The signs of a glob.
+const WILDCARDS: [char; 3] = ['*', '?', '['];
+
 /// The two lists of extensions of a limit, in lower case and with their dots.
 #[derive(Debug)]
 pub(super) struct Extensions {
@@ -23,9 +26,11 @@ impl Extensions {
         [self.allowed.malformed(), self.blocked.malformed()]
     }
 
-    /// Checks the name of a file that a command is given. A name without an extension may be that of a folder.
-    pub(super) fn check_of_command(&self, name: &str) -> Result<(), Denial> {
-        if extensions(name).next().is_some() { self.check(name) } else { Ok(()) }
+    /// Checks the name of a file that a command is given, or a glob for names. A name without an extension may be that of a folder, and a glob
+    /// without an extension may find every extension.
+    pub(super) fn check_of_command(&self, name: &str, is_glob: bool) -> Result<(), Denial> {
+        let is_open = is_glob && name.contains(WILDCARDS);
+        if is_open || extensions(name).next().is_some() { self.check(name) } else { Ok(()) }
     }
 
     /// Checks the name of a file that a tool is given.
@@ -39,12 +44,16 @@ impl Extensions {
     /// Checks that a name, or a pattern of names, does not end in a blocked extension.
     pub(super) fn check_ending(&self, name: &str) -> Result<(), Denial> {
         let denial = || Err(Denial::new("oap.extension_not_allowed", "File extension is not allowed"));
-        // The end of a glob may be any that it matches; one that is nothing but a wildcard says nothing of it.
-        let end =
-            name.rsplit_once('.').map(|(_, end)| ShellGlob::new(end)).filter(|end| name.contains(['*', '?', '[']) && !end.is_anything());
+        // The end of a glob may be any that it matches, and the dot may be a wildcard. A glob that ends with `*` says nothing of the end, unless a
+        // dot is written in front.
+        let glob = Some(ShellGlob::new(name)).filter(|glob| name.contains(WILDCARDS) && !glob.is_open().1);
+        let end = name.rsplit_once('.').map(|(_, end)| ShellGlob::new(end)).filter(|end| name.contains(WILDCARDS) && !end.is_anything());
+        let finds = |extension: &String| {
+            glob.as_ref().is_some_and(|glob| glob.meets(&format!("*{extension}")))
+                || end.as_ref().is_some_and(|end| end.meets(extension.trim_start_matches('.')))
+        };
         let is_in = |blocked: &HashSet<String>| {
-            let meets = |end: &ShellGlob| blocked.iter().any(|extension| end.meets(extension.trim_start_matches('.')));
-            extensions(name).any(|extension| blocked.contains(&extension)) || end.as_ref().is_some_and(meets)
+            extensions(name).any(|extension| blocked.contains(&extension)) || blocked.iter().any(finds)
         };
         check_limit(&self.blocked, |blocked| if is_in(blocked) { denial() } else { Ok(()) })
     }

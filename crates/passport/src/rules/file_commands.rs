@@ -9,7 +9,7 @@ use super::super::file_path::read_path;
 use super::super::left_behind::{self, BUILT};
 use super::super::left_out::is_left_out;
 use super::super::{budget, check_limit, deny_found, deny_if};
-use super::FileLimits;
+use super::{FileLimits, MATCHED, Patterns};
 
 impl FileLimits {
     /// Reports the checks of a file that a redirection opens: the same as for a tool with this path. `bytes` is the size of what is written. Where
@@ -37,9 +37,7 @@ impl FileLimits {
         budget::check_depth(text)?;
         let path = if is_glob { NormalPath::of_glob(text) } else { NormalPath::new(text) };
         self.check_allowed_here(text, &path)?;
-        if !is_glob {
-            self.extensions.check_of_command(path.name())?;
-        }
+        self.extensions.check_of_command(path.name(), is_glob)?;
         self.check_unblocked(text, is_glob)
     }
 
@@ -66,11 +64,14 @@ impl FileLimits {
 
     /// Checks that no blocked path may have a name that is found below a folder by some patterns, and is read.
     pub(in super::super) fn check_shown_below(&self, folder: &FileOperand, patterns: &[String]) -> Result<(), Denial> {
-        const MESSAGE: &str = "Files that a search finds are read only where no blocked path lies below its folder; search another folder, as in \
-             find src and rg -l x src, or leave the blocked path out, as in find . -not -path './private/*'; here it may find";
+        const MESSAGE: &str = "Files that a search finds are read only where no blocked path lies below its folder; leave the blocked path out by \
+             its name, as in find src -name '*.ts' -not -path '*/private/*' and rg -l x -g '!private', or search another folder; here it may find";
         let counts = |entry: &str| !is_left_out(entry, folder, self.allowed_paths.valid(), patterns);
         check_limit(&self.blocked_paths, |blocked| {
             deny_found(blocked.may_lie_shown_below(&folder.path, &counts), "oap.path_blocked", MESSAGE)
+        })?;
+        check_limit(&self.blocked_patterns, |patterns| {
+            deny_found(patterns.rooted.may_lie_shown_below(&folder.path, &counts), "oap.blocked_pattern", MESSAGE)
         })
     }
 
@@ -80,11 +81,16 @@ impl FileLimits {
         check_limit(&self.blocked_paths, |blocked| if is_above(blocked) { self.check_tree(folder, Below::Moves) } else { Ok(()) })
     }
 
-    /// Checks patterns with which programs look for names: none may name a blocked place. A search reads what lies below its folder in any case.
+    /// Checks patterns with which programs look for names: none may name a blocked place, or end in an extension that is not allowed. A search reads
+    /// what lies below its folder in any case.
     pub(in super::super) fn check_patterns(&self, patterns: &[String]) -> Result<(), Denial> {
         const MESSAGE: &str = "A pattern of names looks for a blocked path";
         let names = |blocked: &PathSet| patterns.iter().any(|pattern| blocked.is_named_by(pattern));
-        check_limit(&self.blocked_paths, |blocked| deny_if(names(blocked), "oap.path_blocked", MESSAGE))
+        check_limit(&self.blocked_paths, |blocked| deny_if(names(blocked), "oap.path_blocked", MESSAGE))?;
+        let asks = |blocked: &Patterns| patterns.iter().any(|pattern| blocked.is_asked_for_by(pattern, &[]));
+        check_limit(&self.blocked_patterns, |blocked| deny_if(asks(blocked), "oap.blocked_pattern", MATCHED))?;
+        let mut names = patterns.iter().filter_map(|pattern| pattern.rsplit('/').next());
+        names.try_for_each(|name| self.extensions.check_of_command(name, true))
     }
 
     /// Checks names that a program has found by some patterns, or without a pattern, and that are written: no name may be that of a blocked path,
