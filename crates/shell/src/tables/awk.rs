@@ -1,11 +1,10 @@
 //! `awk`, and its language.
 //!
-//! Left out of the options: `-f`, `-i`, `-e`, `-E`, `-l`, `-W` and all long ones but two. Left out of the language, without regard to what
-//! is a text in it: `|` other than `||`, and `>` outside the condition of `if` and `while`, behind the first brace (an output or a comparison:
-//! `5 < $1` is one that is allowed),
-//! `@` (loads, and calls what is computed), a backslash at the end of a line, `getline`, `system`, `ARGV` and `ARGC`, and `SYMTAB` that
-//! holds them (which files are read:
-//! some versions connect to a file that begins with `/inet`), functions that are not listed here.
+//! Left out of the options: `-f`, `-i`, `-e`, `-E`, `-l`, `-W` and all long ones but two. Left out of the language: `|` other than `||`, and `>`
+//! outside the condition of `if` and `while`, behind the first brace (an output or a comparison: `5 < $1` is one that is allowed), `@` (loads, and
+//! calls what is computed), a backslash at the end of a line, `getline`, `system`, `ARGV` and `ARGC`, and `SYMTAB` that holds them (which files are
+//! read: some versions connect to a file that begins with `/inet`), functions that are not listed here, and a slash of which versions may think
+//! differently.
 
 use std::sync::LazyLock;
 
@@ -22,7 +21,10 @@ const FUNCTIONS: &[&str] = &[
 ];
 
 /// TABLE: words that stand nowhere in a program.
-const WORDS: [&str; 8] = ["ARGC", "ARGV", "FUNCTAB", "SYMTAB", "extension", "getline", "inet", "system"];
+const WORDS: [&str; 7] = ["ARGC", "ARGV", "FUNCTAB", "SYMTAB", "extension", "getline", "system"];
+
+/// TABLE: words that are no values: what a slash behind them means is not asked.
+const KEYWORDS: &str = "case delete do else exit func function in length next nextfile print printf return switch";
 
 static OPTIONS: LazyLock<Options> = LazyLock::new(|| Options::new("-F=TEXT -v=TEXT"));
 
@@ -50,24 +52,125 @@ pub(super) fn awk(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     }
 }
 
-/// Returns whether actions may print into a file. The condition of `if` and `while` is an expression, and nothing is printed in it. Where texts and
-/// patterns stand, a parenthesis may be one of their characters.
+/// Returns whether actions may print into a file. The condition of `if` and `while` is an expression, and nothing is printed in it.
 fn may_write(actions: &str) -> bool {
-    let has_texts = actions.contains(['"', '/', '#', '\\']);
     let (mut depth, mut is_condition) = (0_usize, false);
     actions.char_indices().any(|(at, char)| {
         match char {
             '(' if depth == 0 => {
-                let front = actions.get(..at).unwrap_or_default().trim_end();
-                let word = front.rsplit(|char: char| !char.is_ascii_alphanumeric() && char != '_').next().unwrap_or_default();
+                let word = last_word(actions.get(..at).unwrap_or_default());
                 (depth, is_condition) = (1, matches!(word, "if" | "while"));
             }
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        char == '>' && (has_texts || depth == 0 || !is_condition)
+        char == '>' && (depth == 0 || !is_condition)
     })
+}
+
+/// Returns the word with which a program ends; an empty text if it ends with a sign.
+fn last_word(program: &str) -> &str {
+    program.trim_end().rsplit(|char: char| !is_of_word(char)).next().unwrap_or_default()
+}
+
+fn is_of_word(char: char) -> bool {
+    char.is_ascii_alphanumeric() || char == '_'
+}
+
+/// Returns a program with empty texts and regular expressions, and without its comments; `None` where versions of `awk` may see other ends.
+fn bones(program: &str) -> Option<String> {
+    let mut bones = String::with_capacity(program.len());
+    // For each open parenthesis, and for the last that was closed, whether a statement may stand behind it.
+    let (mut open, mut is_condition) = (Vec::new(), false);
+    let mut rest = program;
+    while let Some((first, behind)) = split_first(rest) {
+        rest = match first {
+            '"' => behind_text(behind)?,
+            '#' => behind.trim_start_matches(|char| char != '\n'),
+            '/' if begins_regex(&bones, is_condition, !open.is_empty())? => behind_regex(behind)?,
+            _ => behind,
+        };
+        match first {
+            '(' => open.push(matches!(last_word(&bones), "for" | "if" | "switch" | "while")),
+            ')' => is_condition = open.pop()?,
+            _ => {}
+        }
+        match first {
+            '#' => {}
+            '"' => bones.push_str("\"\""),
+            _ => bones.push(first),
+        }
+    }
+    Some(bones)
+}
+
+fn split_first(text: &str) -> Option<(char, &str)> {
+    let mut chars = text.chars();
+    chars.next().map(|first| (first, chars.as_str()))
+}
+
+/// Returns whether a slash behind these bones begins a regular expression, and divides nothing; `None` if versions may think differently.
+fn begins_regex(bones: &str, is_condition: bool, is_inside: bool) -> Option<bool> {
+    let bones = bones.trim_end_matches([' ', '\t']);
+    match bones.chars().next_back() {
+        None => Some(true),
+        Some('\n') => (!is_inside).then_some(true),
+        Some(')') => (!is_condition).then_some(false),
+        Some(']' | '"' | '.') => Some(false),
+        Some(char) if is_of_word(char) => (!super::is_in(KEYWORDS, last_word(bones))).then_some(false),
+        Some(sign @ ('+' | '-')) => (!bones.ends_with(&format!("{sign}{sign}"))).then_some(true),
+        Some(sign) => "{}(,;!~&|<>=*%^?:$".contains(sign).then_some(true),
+    }
+}
+
+/// Returns what stands behind the end of a text.
+fn behind_text(mut rest: &str) -> Option<&str> {
+    loop {
+        let (first, behind) = split_first(rest)?;
+        rest = match first {
+            '"' => return Some(behind),
+            '\n' => return None,
+            '\\' => split_first(behind)?.1,
+            _ => behind,
+        };
+    }
+}
+
+/// Returns what stands behind the end of a regular expression. Versions differ in whether a slash in a set is its end, and in where a set ends.
+fn behind_regex(mut rest: &str) -> Option<&str> {
+    if rest.starts_with('=') {
+        return None;
+    }
+    loop {
+        let (first, behind) = split_first(rest)?;
+        rest = match first {
+            '/' => return Some(behind),
+            '\n' => return None,
+            '\\' => split_first(behind)?.1,
+            '[' => behind_set(behind.strip_prefix('^').unwrap_or(behind))?,
+            _ => behind,
+        };
+    }
+}
+
+fn behind_set(mut rest: &str) -> Option<&str> {
+    if rest.starts_with(']') {
+        return None;
+    }
+    loop {
+        if let Some((name, behind)) = rest.strip_prefix("[:").and_then(|class| class.split_once(":]")) {
+            rest = Some(behind).filter(|_| name.bytes().all(|byte| byte.is_ascii_alphabetic()))?;
+            continue;
+        }
+        let (first, behind) = split_first(rest)?;
+        rest = match first {
+            ']' => return Some(behind),
+            '[' | '/' | '\n' => return None,
+            '\\' => behind.strip_prefix(|char| !"[]/\\\n".contains(char))?,
+            _ => behind,
+        };
+    }
 }
 
 /// Says whether a program only reads, computes and prints.
@@ -75,24 +178,17 @@ fn may_write(actions: &str) -> bool {
 /// # Errors
 /// Returns what the program has that is not known to be harmless.
 pub fn check(program: &str) -> Result<(), &'static str> {
+    let bones = bones(program).ok_or(OPERAND)?;
     // In front of all actions stand patterns, which print nothing.
-    let (_, actions) = program.split_once('{').unwrap_or((program, ""));
+    let (_, actions) = bones.split_once('{').unwrap_or((&bones, ""));
     let pipes = actions.split(|c| c != '|').any(|run| !matches!(run.len(), 0 | 2));
     let continued = program.contains("\\\n") || program.contains("\\\r");
-    if pipes || continued || may_write(actions) || program.contains('@') || WORDS.iter().any(|word| program.contains(word)) {
+    let has_word = || bones.split(|char| !is_of_word(char)).any(|word| WORDS.contains(&word));
+    if pipes || continued || may_write(actions) || bones.contains('@') || has_word() {
         return Err(OPERAND);
     }
-    let mut before = program;
-    while let Some((head, _)) = before.rsplit_once('(') {
-        before = head;
-        let head = head.trim_end();
-        let start = head.rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_').map_or(0, |at| at + 1);
-        let word = head.get(start..).unwrap_or_default();
-        // A number, or nothing, is no function.
-        let is_name = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        if is_name && !FUNCTIONS.contains(&word) {
-            return Err(OPERAND);
-        }
-    }
-    Ok(())
+    // A number, or nothing, is no function.
+    let is_name = |word: &str| !word.is_empty() && !word.starts_with(|c: char| c.is_ascii_digit());
+    let mut fronts = bones.match_indices('(').map(|(at, _)| last_word(bones.get(..at).unwrap_or_default()));
+    if fronts.any(|word| is_name(word) && !FUNCTIONS.contains(&word)) { Err(OPERAND) } else { Ok(()) }
 }
