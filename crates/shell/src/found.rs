@@ -4,9 +4,9 @@ use super::argument::Argument;
 use super::grammar::{Command, Kind, List, Redirect, Simple, Word};
 use super::tables;
 
-/// TABLE: what a finder may not have among its words: it prints other texts than names then, or reads names elsewhere.
-const NO_NAMES: [&str; 11] =
-    ["exec", "-ls", "-ok", "printf", "--format", "--json", "--pretty", "--line-prefix", "--label", "style", "--type"];
+/// TABLE: options that a finder may not have: it prints other texts than names then, or reads names elsewhere.
+const NO_NAMES: &str = "-exec -execdir -fls -fprint -fprint0 -fprintf -ls -ok -okdir -printf --colors --exec --exec-batch --format --json --label \
+     --line-prefix --list-details --pretty --type-list";
 
 /// Returns whether a list is a pipeline that prints names of files that a program has found.
 #[must_use]
@@ -100,7 +100,9 @@ pub fn is_finder(words: &[&str]) -> bool {
         },
         _ => false,
     };
-    finds && !arguments.iter().any(|word| NO_NAMES.iter().any(|other| word.contains(other)))
+    // To `fd` these letters are options that start programs.
+    let starts = |word: &str| program.starts_with("fd") && !word.starts_with("--") && word.starts_with('-') && word.contains(['x', 'X', 'l']);
+    finds && !arguments.iter().any(|word| tables::is_in(NO_NAMES, word.split('=').next().unwrap_or_default()) || starts(word))
 }
 
 fn is_filter(words: &[&str]) -> bool {

@@ -6,9 +6,10 @@
 
 use crate::argument::Argument;
 
-/// Returns whether a filter loads a module, by the only words that do so.
+/// Returns whether a filter loads a module, by the only words that do so. Behind a dot such a word is a member.
 fn loads(filter: &str) -> bool {
-    ["import", "include", "modulemeta", "get_search_list"].iter().any(|word| filter.contains(word))
+    let mut words = filter.split(|char: char| !char.is_ascii_alphanumeric() && char != '_' && char != '.');
+    words.any(|word| ["import", "include", "modulemeta", "get_search_list"].contains(&word))
 }
 
 /// Accepts a filter of `jq` that is known and loads no module: a module is a file in a folder that the filter names.
