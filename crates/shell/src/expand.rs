@@ -2,10 +2,13 @@
 
 use super::argument::{Argument, Certainty};
 use super::found;
-use super::grammar::{Command, Construct, Kind, List, Piece, Redirect, Simple, Trim, Word};
+use super::grammar::{self, Command, Construct, Kind, List, Piece, Redirect, Simple, Trim, Word};
 use super::output::{self, Form};
 use super::reached::Way;
 use super::walk::Walk;
+
+/// TABLE: variables of the environment in which no secret is kept, and that no line sets.
+const KNOWN_NAMES: [&str; 8] = ["GOPATH", "HOSTNAME", "JAVA_HOME", "LOGNAME", "PATH", "SHELL", "USER", "VIRTUAL_ENV"];
 
 impl Walk<'_> {
     /// Returns what a word stands for.
@@ -28,7 +31,16 @@ impl Walk<'_> {
                 Piece::Home | Piece::Directory => self.folder(piece, word, index, &mut argument),
                 Piece::Status => {
                     argument.text.push('*');
+                    argument.is_number = true;
                     Certainty::Operand
+                }
+                Piece::Sum(text) => {
+                    if let Some(value) = self.sum(text) {
+                        argument.text.push_str(&value.to_string());
+                        continue;
+                    }
+                    self.doubt(Construct::Arithmetic, word.at);
+                    Certainty::Nothing
                 }
                 Piece::Variable { name, trim, quoted, at } => {
                     let certainty = self.variable((name, trim), *quoted, *at, &mut argument);
@@ -68,6 +80,22 @@ impl Walk<'_> {
         }
         self.spend(argument.text.len());
         argument
+    }
+
+    /// Returns the value of a sum, if its variables hold digits.
+    fn sum(&self, text: &str) -> Option<u32> {
+        const SIGNS: [char; 4] = [' ', '+', '-', '*'];
+        let mut read = String::with_capacity(text.len());
+        for part in text.split_inclusive(SIGNS) {
+            let name = part.trim_end_matches(SIGNS);
+            let is_name = name.starts_with(|first: char| !first.is_ascii_digit());
+            let bound = || self.values.iter().rev().find(|(bound, _)| bound == name).filter(|(_, value)| !value.is_numbered);
+            let is_decimal = |value: &&str| value.bytes().all(|byte| byte.is_ascii_digit());
+            let value = if is_name { bound()?.1.as_known().filter(is_decimal)? } else { name };
+            read.push_str(value);
+            read.push_str(part.strip_prefix(name)?);
+        }
+        grammar::sum(&read)
     }
 
     /// Appends the home or working directory, and returns what is known of it.
@@ -179,7 +207,7 @@ impl Walk<'_> {
     fn variable(&mut self, (name, trim): (&str, &Trim), quoted: bool, at: usize, argument: &mut Argument) -> Certainty {
         let Some((_, value)) = self.values.iter().rev().find(|(bound, _)| bound == name) else {
             // No line sets it, and it is no secret. What is in it is not known: it may be an option, or several words.
-            if name == "PATH" && *trim == Trim::Nothing {
+            if KNOWN_NAMES.contains(&name) && *trim == Trim::Nothing {
                 argument.text.push('*');
                 argument.many |= !quoted;
                 argument.computed = true;
@@ -192,7 +220,8 @@ impl Walk<'_> {
         let is_plain =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./,:@%+{}".contains(&byte));
         let trimmed = trimmed(value, trim);
-        let is_unquoted = !quoted && !trimmed.as_known().is_some_and(is_plain);
+        let is_status = trimmed.is_number && !trimmed.computed && *trim == Trim::Nothing;
+        let is_unquoted = !quoted && !is_status && !trimmed.as_known().is_some_and(is_plain);
         // What a program prints is any number of words there, as it is without a variable around it.
         let is_printed = trimmed.computed || trimmed.found;
         argument.many |= is_unquoted;

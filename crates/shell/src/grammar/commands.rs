@@ -265,6 +265,10 @@ impl<'t> Parser<'t> {
                 simple.assignments.push((name.to_owned(), value));
             } else if simple.words.is_empty() {
                 simple.words.push(self.word()?);
+            } else if self.is_word("==") && simple.words.first().and_then(Word::as_text) == Some("[[") {
+                // To zsh it would be the path of a program elsewhere.
+                simple.words.push(Word { pieces: vec![Piece::Text("==".to_owned())], at: self.at, ..Word::default() });
+                self.at += "==".len();
             } else {
                 let [words, unbraced] = self.braced()?;
                 if simple.unbraced.is_empty() && !unbraced.is_empty() {
@@ -324,11 +328,11 @@ impl<'t> Parser<'t> {
         name.filter(|_| self.peek_at(length) == Some(b'='))
     }
 
-    /// Reads the value of an assignment: a literal in which zsh finds no `=command`, or the output of commands where that may stand.
+    /// Reads the value of an assignment: a literal in which zsh finds no `=command`, or the output of commands or `$?` where that may stand.
     fn value(&mut self, may_be_output: bool) -> Result<Word, Refusal> {
         let at = self.at;
         let value = if ends_word(self.peek()) { Word { at, ..Word::default() } } else { self.word()? };
-        if may_be_output && value.as_output().is_some() {
+        if may_be_output && (value.as_output().is_some() || value.pieces == [Piece::Status]) {
             return Ok(value);
         }
         // No shell looks for names of files there.

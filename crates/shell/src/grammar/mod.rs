@@ -30,6 +30,7 @@ mod words;
 pub use construct::Construct;
 pub use names::is_loop_name;
 pub use tree::{Access, Command, End, Kind, List, Piece, Pipeline, Redirect, Simple, Trim, Word};
+pub use words::sum;
 
 use cursor::Parser;
 

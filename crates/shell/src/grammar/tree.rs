@@ -102,6 +102,8 @@ pub enum Piece {
     Directory,
     /// `$?`.
     Status,
+    /// `$((…))` of whole numbers and names of variables, with blanks, `+`, `-` and `*` between them.
+    Sum(String),
     /// `$name`, `${name}`, `${name%text}` or `${name##*/}`.
     Variable {
         /// The name.

@@ -36,7 +36,8 @@ fn trim(text: &str) -> Option<(Trim, usize)> {
 
 /// Returns what sums and products of whole numbers amount to. Shells differ in what a number with a zero in front is, and in numbers beyond 31
 /// bits; one below zero would be an option.
-fn sum(text: &str) -> Option<u32> {
+#[must_use]
+pub fn sum(text: &str) -> Option<u32> {
     let number = |text: &str| {
         let text = text.trim_matches(' ');
         let is_decimal = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
@@ -223,15 +224,21 @@ impl Parser<'_> {
         self.no_modifier()
     }
 
-    /// Reads `$((…))` of whole numbers, which stands for the same number in every shell. A variable could hold anything, and bash evaluates the
-    /// subscripts in it.
+    /// Reads `$((…))` of whole numbers and variables, which stands for the same number in every shell where the variables hold digits. Another
+    /// value could be anything, and bash evaluates the subscripts in it.
     fn arithmetic(&mut self, word: &mut Word) -> Result<(), Refusal> {
         let inner = self.rest().strip_prefix("$((").and_then(|rest| rest.split_once("))")).map(|(inner, _)| inner);
-        let Some((inner, value)) = inner.and_then(|inner| Some((inner, sum(inner)?))) else {
-            return Err(self.refuse(Construct::Arithmetic));
-        };
+        let inner = inner.ok_or(self.refuse(Construct::Arithmetic))?;
+        let is_open = |byte: u8| byte.is_ascii_alphanumeric() || b"_ $+-*".contains(&byte);
+        let is_named = |behind: &str| behind.starts_with(|first: char| first.is_ascii_alphabetic());
+        match sum(inner) {
+            Some(value) => word.push(&value.to_string()),
+            None if inner.bytes().all(is_open) && inner.split('$').skip(1).all(is_named) => {
+                word.pieces.push(Piece::Sum(inner.replace('$', "")));
+            }
+            None => return Err(self.refuse(Construct::Arithmetic)),
+        }
         self.at += "$((".len() + inner.len() + "))".len();
-        word.push(&value.to_string());
         self.no_modifier()
     }
 

@@ -1,7 +1,7 @@
 //! `test`, `[`, and `[[` as far as it means the same.
 //!
 //! Left out: `-v`, `-R` (evaluate subscripts), `-o` and `-a` (an option of the shell, or several conditions, which shells tell apart
-//! differently), parentheses, `<`, `>`, `==`, `=~`. Some shells evaluate numbers as arithmetic: they must be decimal.
+//! differently), parentheses, `<`, `>`, `=~`. The grammar has `==` in `[[` alone. Some shells evaluate numbers as arithmetic: they must be decimal.
 
 use super::reading::{COMPUTED, MISSING, OPERAND};
 use super::shell::is_decimal;
@@ -21,6 +21,9 @@ const NUMBERS: [&str; 6] = ["-eq", "-ge", "-gt", "-le", "-lt", "-ne"];
 /// Reads `[ … ]`, or `[[ … ]]`, which is a command of its own to dash. Where the grammar lets the latter stand it has words only.
 pub(super) fn bracket(arguments: &[Argument], end: &str) -> Result<Vec<Started>, Unlisted> {
     match arguments.split_last() {
+        Some((last, [left, operator, right])) if end == "]]" && [operator, last].map(Argument::as_known) == [Some("=="), Some(end)] => {
+            test(&[left.clone(), Argument::known("="), right.clone()])
+        }
         Some((last, rest)) if last.as_known() == Some(end) => test(rest),
         _ => Err(Unlisted { index: arguments.len(), what: MISSING }),
     }
