@@ -15,6 +15,9 @@ const NUMBERS: &str = "CARGO_BUILD_JOBS CMAKE_BUILD_PARALLEL_LEVEL CUDA_VISIBLE_
      RAYON_NUM_THREADS RUST_MIN_STACK RUST_TEST_THREADS TF_CPP_MIN_LOG_LEVEL TOKENIZERS_PARALLELISM TRANSFORMERS_OFFLINE \
      VECLIB_MAXIMUM_THREADS";
 
+/// The signs by which `make` and the shells that it starts read more in the value of a variable.
+pub const SIGNS: [char; 11] = ['$', '`', ';', '&', '|', '<', '>', '\n', '\\', '"', '\''];
+
 /// TABLE: variables that name the project's own code, in front of programs that run it anyway.
 const OF_PROGRAMS: &[(&[&str], &[&str])] = &[
     (&["python", "python3", "pytest"], &["DJANGO_SETTINGS_MODULE", "FLASK_APP", "PYTHONPATH"]),
@@ -43,10 +46,8 @@ fn is_lints(flags: &str) -> bool {
 /// Returns whether a variable may be set to this value in front of any program.
 #[must_use]
 pub fn is_harmless(name: &str, value: &str) -> bool {
-    // `make` and the shells that it starts read more in such a value.
-    let is_plain = !value.contains(['$', '`', ';', '&', '|', '<', '>', '\n', '\\', '"', '\'']);
     (is_in(HARMLESS, name) || is_in(NUMBERS, name))
-        && is_plain
+        && !value.contains(SIGNS)
         && match name {
             "GIT_PAGER" | "PAGER" | "MANPAGER" => ["", "cat"].contains(&value),
             // Both leave the text as it is.

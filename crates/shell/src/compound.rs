@@ -3,7 +3,7 @@
 use super::argument::{Argument, Certainty};
 use super::grammar::{Command, Construct, Kind, List, Piece, Word};
 use super::walk::{WORD_BYTES, Walk};
-use super::{files, output, streams};
+use super::{assignments, files, output, streams};
 
 impl Walk<'_> {
     pub(super) fn compound(&mut self, kind: &Kind, command: &Command) {
@@ -73,7 +73,14 @@ impl Walk<'_> {
         }
         let outer = self.values.len();
         self.values.extend(names.iter().map(|name| ((*name).to_owned(), value.clone())));
+        // A program may read what is called in capitals, if the environment has the name.
+        let is_read = names.iter().any(|name| name.starts_with(|first: char| first.is_ascii_uppercase()));
+        let is_of_form = value.is_reference || value.is_number || !value.text.contains('*');
+        let is_plain = !value.text.contains(assignments::SIGNS) && (!value.computed || is_of_form);
+        let held_odd = self.holds_odd;
+        self.holds_odd |= is_read && !is_plain;
         self.list(body);
+        self.holds_odd = held_odd;
         self.values.truncate(outer);
     }
 }

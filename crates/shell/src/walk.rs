@@ -59,6 +59,8 @@ pub struct Walk<'a> {
     pub(super) ways: Vec<Way>,
     /// The variables of the loops around, with their values.
     pub(super) values: Vec<(String, Argument)>,
+    /// Whether a variable in capitals around holds a text that `make` or a shell may read more in.
+    pub(super) holds_odd: bool,
     /// The place of the text that is given to a shell, if this is inside one.
     pub(super) text_at: Option<usize>,
     pub(super) depth: usize,
@@ -246,6 +248,9 @@ impl<'a> Walk<'a> {
         let filled = filled.unwrap_or_default();
         let reading = tables::read(name, arguments);
         let is_listed = reading.is_ok();
+        if self.holds_odd && (!is_listed || tables::runs(name).is_some()) {
+            self.doubt(Construct::ReadValue, at);
+        }
         let entry = Entry { given, between: &between, filled: &filled, is_listed };
         let touched = self.touch(name, arguments, &entry);
         self.addresses(name, arguments, &entry);
@@ -352,7 +357,21 @@ impl<'a> Walk<'a> {
         let is_asked = || tables::asks_version(program, words.get(1..).unwrap_or_default()) && allow.names(program);
         let alone = |given: usize| (given, Vec::new());
         let plain = || self.authored_words(words).or_else(|| (is_free || is_asked()).then_some(1)).map(alone);
-        allow.matched(words).map(alone).or_else(around_options).or_else(plain)
+        let found = allow.matched(words).map(alone).or_else(around_options).or_else(plain);
+        found.filter(|(given, between)| *given < 2 || self.stays(allow, words, (*given, between)))
+    }
+
+    /// Returns whether a builder works in the folder at hand, or in a folder that a word of its entry names. In another folder lie scripts of
+    /// others, to which a line may go that may `cd`.
+    fn stays(&self, allow: &Allow, words: &[Argument], (given, between): (usize, &[usize])) -> bool {
+        let Some((program, arguments)) = words.split_first() else { return true };
+        let name = program.text.rsplit('/').next().unwrap_or_default();
+        let is_named = |place: &usize| place + 1 < given && !between.contains(place);
+        let is_listed = |program: Argument| allow.matched(&[program]).is_some();
+        tables::runs(name).is_none()
+            || tables::entered(name, arguments).iter().all(is_named)
+            || is_listed(Argument::known("cd"))
+            || is_listed(program.clone())
     }
 }
 

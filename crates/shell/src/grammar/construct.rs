@@ -90,6 +90,8 @@ pub enum Construct {
     Assignment,
     /// A loop over a variable that means something to some shell or program.
     LoopName,
+    /// A program that may read what a variable in capitals holds.
+    ReadValue,
     /// A word in the place of a program's name that is not literal.
     Program,
     /// A program that is named by a relative path behind `cd`.
@@ -173,6 +175,7 @@ impl Construct {
             Self::Assignment => ("an assignment", NAMED),
             Self::LoopName =>
                 ("a loop over a variable that may mean something to a shell", "name it with one letter, or file, dir, name, line or item"),
+            Self::ReadValue => ("a variable that this program may read, with a value that is not plain", "name the variable in small letters"),
             Self::Program => ("a program whose name is computed", "write the name of the program"),
             Self::RelativeProgram => ("a program at a relative path behind cd", "write its absolute path"),
             Self::ShellText =>
@@ -187,7 +190,7 @@ impl Construct {
 /// Returns what to write instead of an argument of which this is said.
 fn instead_of_argument(what: &str) -> &'static str {
     match what {
-        tables::COMPUTED => "put -- in front of it, behind xargs as the last word, or begin it with ./",
+        tables::COMPUTED => "begin it with ./ or put -- in front; behind xargs find whole names, as in grep -rlZ --include='*.py' x src | xargs -0 rm",
         tables::LITERAL => "write its text, or begin it with ./",
         tables::NAMED => "have the list of allowed commands name it, with {word}, {path} or {any} in the place of what changes",
         tables::ASKS => "run it without a pipe or another input",

@@ -20,7 +20,7 @@ const OF_SHELLS: &str = "aliases argv auto_resume builtins cdpath commands comps
 /// TABLE: how names begin that programs and shells read all the same: `npm_config_prefix`, `zle_highlight`. So do those that end in `proxy`.
 const FRONTS: [&str; 8] = ["bash_", "dis_", "git_", "npm_", "pip_", "zle_", "zsh_", "ld_"];
 
-/// TABLE: names in capitals that mean nothing to a shell, and that no program reads.
+/// TABLE: names in capitals that mean nothing to a shell. Programs such as `make` read them where the environment has them: the values are plain.
 const SHOUTED: [&str; 31] = [
     "BASE", "BRANCH", "CODE", "COMMIT", "COUNT", "DIR", "DST", "END", "FILE", "FILES", "HASH", "IMAGE", "LAST", "LOG", "N", "NAME", "NUM",
     "OUT", "PID", "PKG", "POD", "PR", "RC", "RESULT", "RUN", "SHA", "SRC", "START", "TAG", "TOTAL", "VERSION",

@@ -9,14 +9,14 @@ use crate::argument::Argument;
 /// target, between the words of the subcommand, and behind it. `None` if nothing is left out.
 ///
 /// Options behind the subcommand are left out only where the program takes them behind the operands too, and where they name no file and start
-/// nothing: `git push -u origin main` is `git push origin main -u`. An option that names a folder in front of a target stays.
+/// nothing: `git push -u origin main` is `git push origin main -u`.
 #[must_use]
 pub fn without_options(program: &str, arguments: &[Argument]) -> Option<Vec<usize>> {
     let has_targets = matches!(program, "gmake" | "make");
     let table = table(program).filter(|table| has_targets || !table.subcommands.is_empty())?;
     let mut reader = Reader::new(arguments);
     if has_targets { reader.options(&table.options, Style::First).map(drop) } else { reader.globals(table) }.ok()?;
-    if has_targets && (!reader.files.is_empty() || reader.ended) {
+    if has_targets && reader.ended {
         return None;
     }
     let behind = reader.at..arguments.len();

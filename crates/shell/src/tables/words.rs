@@ -261,7 +261,8 @@ fn scanned(program: &str, arguments: &[Argument]) -> Option<Scan> {
 }
 
 /// Returns the places of the values that name where a program works, as its table says: it may write there.
-pub(super) fn entered(program: &str, arguments: &[Argument]) -> Vec<usize> {
+#[must_use]
+pub fn entered(program: &str, arguments: &[Argument]) -> Vec<usize> {
     let has_files = table(program).is_some_and(Program::has_files);
     has_files.then(|| scanned(program, arguments)).flatten().map(|scan| scan.entered).unwrap_or_default()
 }
