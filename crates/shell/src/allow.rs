@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::argument::Argument;
 use super::literal_words;
+use super::tables;
 use super::template::{Place, Template};
 
 /// The list of allowed commands, indexed by the first word.
@@ -16,6 +17,8 @@ pub struct Allow {
     longest: FxHashMap<String, usize>,
     /// Entries with typed places.
     pub(crate) templates: Vec<Template>,
+    /// The entries of `curl`, without the options that only say how it shows what it fetches.
+    fetched: Vec<Template>,
 }
 
 /// The separator, which stands in no word: a command with a NUL is not parsed.
@@ -31,6 +34,7 @@ impl Allow {
                 allow.any = true;
                 continue;
             }
+            allow.fetched.extend(fetched(entry));
             if let Some(template) = Template::read(entry) {
                 // An entry that cannot be read matches nothing: `remarks` says so to its author.
                 allow.templates.extend(template);
@@ -94,8 +98,26 @@ impl Allow {
         }
         let templates = self.templates.iter().filter(|template| Some(template.program()) == program.as_known());
         let held = |filled: &Vec<(usize, Place)>| filled.iter().filter(|(_, place)| matches!(place, Place::Path | Place::Url)).count();
-        templates.filter_map(|template| template.matched(arguments)).min_by_key(held)
+        let filled = templates.filter_map(|template| template.matched(arguments)).min_by_key(held);
+        filled.or_else(|| {
+            let places = tables::without_showing(arguments).filter(|_| program.as_known() == Some(CURL))?;
+            let left: Vec<Argument> = places.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
+            let filled = self.fetched.iter().filter_map(|template| template.matched(&left)).min_by_key(held)?;
+            filled.into_iter().map(|(index, place)| Some((*places.get(index)?, place))).collect()
+        })
     }
+}
+
+/// The program whose entries say what is fetched.
+const CURL: &str = "curl";
+
+/// Reads an entry of `curl` without the options that only say how it shows what it fetches.
+fn fetched(entry: &str) -> Option<Template> {
+    let words: Vec<&str> = entry.split_ascii_whitespace().collect();
+    let (_, rest) = words.split_first().filter(|(program, _)| **program == CURL)?;
+    let places = tables::without_showing(&rest.iter().copied().map(Argument::known).collect::<Vec<_>>())?;
+    let left: Vec<&str> = std::iter::once(CURL).chain(places.iter().filter_map(|at| rest.get(*at).copied())).collect();
+    Template::parse(&left).ok().filter(|_| !places.is_empty())
 }
 
 #[cfg(test)]

@@ -107,7 +107,11 @@ impl Template {
         words.iter().any(|word| is_place(word.trim_matches(['[', ']']))).then(|| Self::parse(&words))
     }
 
-    fn parse(words: &[&str]) -> Result<Self, TemplateFault> {
+    /// Reads the words of an entry, which may have no place.
+    ///
+    /// # Errors
+    /// [`TemplateFault`] says why it cannot be read.
+    pub fn parse(words: &[&str]) -> Result<Self, TemplateFault> {
         let text = words.join(" ");
         let words = words.strip_suffix(&[END]).unwrap_or(words);
         if words.iter().any(|word| word.trim_matches(['[', ']']) == END) {
