@@ -83,9 +83,11 @@ fn names_subcommand(name: &str, arguments: &[Argument], given: usize) -> bool {
 }
 
 /// Reads the arguments once more where the word behind an option that was passed over is the entry's too: it may be the option's value, and the
-/// word behind it what the program runs (`gawk -i inplace PROGRAM`). Both readings have to be in the table. `at` is where the option stood.
+/// word behind it what the program runs (`gawk -i inplace PROGRAM`). Both readings have to be in the table. `at` is where the option stood. What
+/// `sed -i` takes is attached, as it is behind an entry for `sed -i` alone.
 fn with_value_taken(name: &str, rest: &[(usize, Argument)], (at, given): (usize, usize), mut started: Vec<Started>) -> Reading {
-    let is_its_value = rest.get(at).is_some_and(|(place, word)| place + 1 < given && !word.text.starts_with('-'));
+    let is_its_value =
+        !matches!(name, "sed" | "gsed") && rest.get(at).is_some_and(|(place, word)| place + 1 < given && !word.text.starts_with('-'));
     if !is_its_value {
         return Ok(started);
     }

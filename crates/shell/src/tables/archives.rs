@@ -71,10 +71,12 @@ const COMPLETED: [(&str, &str); 3] = [
     ("unzip zipinfo", ".zip .ZIP"),
 ];
 
-/// Returns the files that a program finds by their names with endings of its own.
+/// Returns the files that a program finds by their names with endings of its own. Where `unzip` writes to is a folder.
 pub(super) fn completed(program: &str, arguments: &[Argument], touched: &[Touch]) -> Vec<Touch> {
     let Some((_, endings)) = COMPLETED.iter().find(|(names, _)| is_in(names, program)) else { return Vec::new() };
+    let folder = unzipped_to(arguments).filter(|_| program == "unzip");
     let ended = |touch: &Touch| match touch {
+        Touch::File { index, path, .. } if folder == Some((*index, path)) => Vec::new(),
         Touch::File { index, path, access } if arguments.get(*index).is_some_and(|argument| argument.text == *path) => {
             let file = |ending| Touch::File { index: *index, path: format!("{path}{ending}"), access: *access };
             endings.split(' ').map(file).collect()

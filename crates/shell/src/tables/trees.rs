@@ -6,7 +6,7 @@ use super::handed::{Copied, copied, is_taker, sent};
 use super::touches::{operands, targets};
 use super::words::{downloaded, entered, handed_on, is_unsaid};
 use super::{git_subcommand, is_known};
-use crate::argument::{Argument, text_at};
+use crate::argument::{Argument, Certainty, text_at};
 use crate::files::Below;
 
 /// Returns for each argument what happens to what lies below the file that it names. Where nothing does, the list may be empty.
@@ -22,7 +22,7 @@ pub fn trees(program: &str, arguments: &[Argument]) -> Vec<Below> {
             moved(arguments, &operands(program, arguments), &targets(arguments))
         }
         _ if is_taker(program) => all(Below::Sent),
-        "rm" if has(arguments, &['r', 'R'], "recursive") => all(Below::Changes),
+        "rm" if has(arguments, &['r', 'R'], "recursive") || may_recurse(arguments) => all(Below::Changes),
         "chmod" | "chown" | "chgrp" | "chattr" if has(arguments, &['R'], "recursive") => all(Below::Changes),
         "zip" if has(arguments, &['r', 'R'], "recurse-paths") || renews(arguments) => all(Below::Moves),
         "git" => of_git(arguments),
@@ -76,6 +76,14 @@ pub(super) fn has(arguments: &[Argument], letters: &[char], words: &str) -> bool
         Some(long) => !long.is_empty() && words.split(' ').any(|word| word.starts_with(long)),
         None => text.starts_with('-') && text.contains(letters),
     })
+}
+
+/// Returns whether a glob may find a file that is called as an option of `rm` for folders: `-rf`, `--recursive`. A name that a program has found is
+/// held by where it was found.
+fn may_recurse(arguments: &[Argument]) -> bool {
+    let is_of_option = |char: char| "*?[]-dfiIrRvPWecuso".contains(char);
+    let mut words = arguments.iter().take_while(|argument| argument.text != "--");
+    words.any(|word| word.certainty == Certainty::Nothing && !word.found && word.text.chars().all(is_of_option))
 }
 
 /// What is moved, copied or linked to goes to the last operand. If that is no folder yet, what lay below the one source lies below it then.
