@@ -1,6 +1,6 @@
 //! Reads a command's arguments behind the words of the list's entry that it matches: those are the author's, the rest is the table's.
 
-use super::argument::Argument;
+use super::argument::{Argument, text_at};
 use super::tables::{self, Reading, Started, Unlisted, clone_operands};
 use super::template::Place;
 
@@ -83,11 +83,9 @@ fn names_subcommand(name: &str, arguments: &[Argument], given: usize) -> bool {
 }
 
 /// Reads the arguments once more where the word behind an option that was passed over is the entry's too: it may be the option's value, and the
-/// word behind it what the program runs (`gawk -i inplace PROGRAM`). Both readings have to be in the table. `at` is where the option stood. What
-/// `sed -i` takes is attached, as it is behind an entry for `sed -i` alone.
+/// word behind it what the program runs (`gawk -i inplace PROGRAM`). Both readings have to be in the table. `at` is where the option stood.
 fn with_value_taken(name: &str, rest: &[(usize, Argument)], (at, given): (usize, usize), mut started: Vec<Started>) -> Reading {
-    let is_its_value =
-        !matches!(name, "sed" | "gsed") && rest.get(at).is_some_and(|(place, word)| place + 1 < given && !word.text.starts_with('-'));
+    let is_its_value = rest.get(at).is_some_and(|(place, word)| place + 1 < given && !word.text.starts_with('-'));
     if !is_its_value {
         return Ok(started);
     }
@@ -193,8 +191,13 @@ pub fn in_places(name: &str, arguments: &[Argument], filled: &[(usize, Place)], 
     if places.is_empty() {
         return Ok(Vec::new());
     }
-    if let Some(unlisted) = filled.iter().find_map(|(index, place)| interpreted(name, arguments, *index, *place)) {
-        return Err(unlisted);
+    // The script stands behind it, as behind an entry for `sed -i` alone, unless the entry has a path there: BSD's takes that for its value.
+    let is_path = |index: usize| filled.iter().any(|(at, place)| *at == index && *place == Place::Path);
+    let in_place = usize::from(name == "sed" && text_at(arguments, 0) == "-i" && !is_path(1));
+    let read_alone = arguments.get(in_place..).unwrap_or_default();
+    let refused = |(index, place): &(usize, Place)| interpreted(name, read_alone, index.checked_sub(in_place)?, *place);
+    if let Some(unlisted) = filled.iter().find_map(refused) {
+        return Err(Unlisted { index: unlisted.index + in_place, ..unlisted });
     }
     let is_filled = |started: &Started| match started {
         Started::Command(words) => words.iter().any(|word| places.contains(&word.at)),

@@ -1,5 +1,7 @@
 //! Words → arguments: what a word stands for in the loops that are around it, as far as that is known.
 
+use std::borrow::Cow;
+
 use super::argument::{Argument, Certainty};
 use super::found;
 use super::grammar::{self, Command, Construct, Kind, List, Piece, Redirect, Simple, Trim, Word};
@@ -17,11 +19,15 @@ impl Walk<'_> {
         let mut is_split = false;
         let (mut names, mut others, mut numbers) = (false, false, false);
         for (index, piece) in word.pieces.iter().enumerate() {
+            if let Some(text) = self.written(piece) {
+                argument.text.push_str(&text);
+                continue;
+            }
             let front = argument.text.len();
             let unknown = match piece {
-                Piece::Text(text) => {
-                    argument.text.push_str(text);
-                    continue;
+                Piece::Text(_) | Piece::Sum(_) => {
+                    self.doubt(Construct::Arithmetic, word.at);
+                    Certainty::Nothing
                 }
                 Piece::Glob(char) => {
                     argument.many = true;
@@ -33,14 +39,6 @@ impl Walk<'_> {
                     argument.text.push('*');
                     argument.is_number = true;
                     Certainty::Operand
-                }
-                Piece::Sum(text) => {
-                    if let Some(value) = self.sum(text) {
-                        argument.text.push_str(&value.to_string());
-                        continue;
-                    }
-                    self.doubt(Construct::Arithmetic, word.at);
-                    Certainty::Nothing
                 }
                 Piece::Variable { name, trim, quoted, at } => {
                     let certainty = self.variable((name, trim), *quoted, *at, &mut argument);
@@ -63,12 +61,7 @@ impl Walk<'_> {
             let is_name = std::mem::take(&mut argument.is_reference);
             names |= is_name;
             others |= !is_name && unknown != Certainty::Known;
-            argument.certainty = match (argument.certainty, unknown) {
-                (certainty, Certainty::Known) => certainty,
-                (Certainty::Known, unknown) if front == 0 => unknown,
-                (Certainty::Known, _) => begun(argument.text.get(..front).unwrap_or_default()),
-                (certainty, _) => certainty,
-            };
+            argument.certainty = joined(argument.certainty, unknown, argument.text.get(..front).unwrap_or_default());
         }
         argument.is_reference = names && !others;
         // With anything beside it, it is no number.
@@ -82,7 +75,15 @@ impl Walk<'_> {
         argument
     }
 
-    /// Returns the value of a sum, if its variables hold digits.
+    /// Returns the text of a piece that is written out, as a sum is whose variables hold digits.
+    fn written<'p>(&self, piece: &'p Piece) -> Option<Cow<'p, str>> {
+        match piece {
+            Piece::Text(text) => Some(Cow::Borrowed(text)),
+            Piece::Sum(text) => self.sum(text).map(|value| Cow::Owned(value.to_string())),
+            _ => None,
+        }
+    }
+
     fn sum(&self, text: &str) -> Option<u32> {
         const SIGNS: [char; 4] = [' ', '+', '-', '*'];
         let mut read = String::with_capacity(text.len());
@@ -277,6 +278,16 @@ fn trimmed(value: &Argument, trim: &Trim) -> Argument {
 fn ends_name(front: &str, behind: &str) -> bool {
     let is_begun = front.strip_suffix('-').is_some_and(|name| name.ends_with(|last: char| last.is_ascii_alphanumeric()));
     is_begun && !front.starts_with('-') && (behind.is_empty() || behind.starts_with('.'))
+}
+
+/// Returns what is known of a word of which this was known up to a piece behind the text in front.
+fn joined(certainty: Certainty, piece: Certainty, front: &str) -> Certainty {
+    match (certainty, piece) {
+        (certainty, Certainty::Known) => certainty,
+        (Certainty::Known, piece) if front.is_empty() => piece,
+        (Certainty::Known, _) => begun(front),
+        (certainty, _) => certainty,
+    }
 }
 
 /// Returns what is known of a word that begins with this text and goes on with something unknown.

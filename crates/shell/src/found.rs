@@ -101,7 +101,8 @@ pub fn is_finder(words: &[&str]) -> bool {
         _ => false,
     };
     // To `fd` these letters are options that start programs.
-    let starts = |word: &str| program.starts_with("fd") && !word.starts_with("--") && word.starts_with('-') && word.contains(['x', 'X', 'l']);
+    let starts =
+        |word: &str| program.starts_with("fd") && !word.starts_with("--") && word.starts_with('-') && word.contains(['x', 'X', 'l']);
     finds && !arguments.iter().any(|word| tables::is_in(NO_NAMES, word.split('=').next().unwrap_or_default()) || starts(word))
 }
 

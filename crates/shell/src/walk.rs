@@ -242,15 +242,11 @@ impl<'a> Walk<'a> {
         }
         let name = program.rsplit('/').next().unwrap_or_default();
         let outside = self.directories.spot();
-        if name == "git" {
-            self.git(arguments, at);
-        }
+        self.git(name, arguments, at);
         let filled = filled.unwrap_or_default();
         let reading = tables::read(name, arguments);
         let is_listed = reading.is_ok();
-        if self.holds_odd && (!is_listed || tables::runs(name).is_some()) {
-            self.doubt(Construct::ReadValue, at);
-        }
+        self.reads_value(name, is_listed, at);
         let entry = Entry { given, between: &between, filled: &filled, is_listed };
         let touched = self.touch(name, arguments, &entry);
         self.addresses(name, arguments, &entry);
@@ -316,8 +312,18 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Notes that a program may read a value that is not plain: one that runs a project's own files, or is given what its table does not know.
+    fn reads_value(&mut self, name: &str, is_listed: bool, at: usize) {
+        if self.holds_odd && (!is_listed || tables::runs(name).is_some()) {
+            self.doubt(Construct::ReadValue, at);
+        }
+    }
+
     /// Notes where `git` goes by its options, and that it asks what to do.
-    fn git(&mut self, arguments: &[Argument], at: usize) {
+    fn git(&mut self, name: &str, arguments: &[Argument], at: usize) {
+        if name != "git" {
+            return;
+        }
         if arguments.first().is_some_and(|word| word.text.starts_with('-')) {
             // It may go to another folder, from which its operands are seen.
             self.directories.lose();

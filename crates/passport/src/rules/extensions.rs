@@ -52,9 +52,7 @@ impl Extensions {
             glob.as_ref().is_some_and(|glob| glob.meets(&format!("*{extension}")))
                 || end.as_ref().is_some_and(|end| end.meets(extension.trim_start_matches('.')))
         };
-        let is_in = |blocked: &HashSet<String>| {
-            extensions(name).any(|extension| blocked.contains(&extension)) || blocked.iter().any(finds)
-        };
+        let is_in = |blocked: &HashSet<String>| extensions(name).any(|extension| blocked.contains(&extension)) || blocked.iter().any(finds);
         check_limit(&self.blocked, |blocked| if is_in(blocked) { denial() } else { Ok(()) })
     }
 }

@@ -190,7 +190,9 @@ impl Construct {
 /// Returns what to write instead of an argument of which this is said.
 fn instead_of_argument(what: &str) -> &'static str {
     match what {
-        tables::COMPUTED => "begin it with ./ or put -- in front; behind xargs find whole names, as in grep -rlZ --include='*.py' x src | xargs -0 rm",
+        tables::COMPUTED => {
+            "begin it with ./ or put -- in front; behind xargs find whole names, as in grep -rlZ --include='*.py' x src | xargs -0 rm"
+        }
         tables::LITERAL => "write its text, or begin it with ./",
         tables::NAMED => "have the list of allowed commands name it, with {word}, {path} or {any} in the place of what changes",
         tables::ASKS => "run it without a pipe or another input",

@@ -83,23 +83,21 @@ fn bones(program: &str) -> Option<String> {
     let mut bones = String::with_capacity(program.len());
     // For each open parenthesis, and for the last that was closed, whether a statement may stand behind it.
     let (mut open, mut is_condition) = (Vec::new(), false);
-    let mut rest = program;
-    while let Some((first, behind)) = split_first(rest) {
-        rest = match first {
-            '"' => behind_text(behind)?,
-            '#' => behind.trim_start_matches(|char| char != '\n'),
-            '/' if begins_regex(&bones, is_condition, !open.is_empty())? => behind_regex(behind)?,
-            _ => behind,
+    let mut left = program;
+    while let Some((first, rest)) = split_first(left) {
+        left = match first {
+            '"' => behind(rest, '"')?,
+            '#' => rest.trim_start_matches(|char| char != '\n'),
+            '/' if begins_regex(&bones, is_condition, !open.is_empty())? => behind(rest, '/')?,
+            _ => rest,
         };
         match first {
             '(' => open.push(matches!(last_word(&bones), "for" | "if" | "switch" | "while")),
             ')' => is_condition = open.pop()?,
             _ => {}
         }
-        match first {
-            '#' => {}
-            '"' => bones.push_str("\"\""),
-            _ => bones.push(first),
+        if first != '#' {
+            bones.push(first);
         }
     }
     Some(bones)
@@ -124,31 +122,20 @@ fn begins_regex(bones: &str, is_condition: bool, is_inside: bool) -> Option<bool
     }
 }
 
-/// Returns what stands behind the end of a text.
-fn behind_text(mut rest: &str) -> Option<&str> {
-    loop {
-        let (first, behind) = split_first(rest)?;
-        rest = match first {
-            '"' => return Some(behind),
-            '\n' => return None,
-            '\\' => split_first(behind)?.1,
-            _ => behind,
-        };
-    }
-}
-
-/// Returns what stands behind the end of a regular expression. Versions differ in whether a slash in a set is its end, and in where a set ends.
-fn behind_regex(mut rest: &str) -> Option<&str> {
-    if rest.starts_with('=') {
+/// Returns what stands behind the end of a text or a regular expression. Versions differ in whether a slash in a set is the end of an expression,
+/// and in where a set ends.
+fn behind(mut rest: &str, end: char) -> Option<&str> {
+    let is_regex = end == '/';
+    if is_regex && rest.starts_with('=') {
         return None;
     }
     loop {
         let (first, behind) = split_first(rest)?;
         rest = match first {
-            '/' => return Some(behind),
             '\n' => return None,
             '\\' => split_first(behind)?.1,
-            '[' => behind_set(behind.strip_prefix('^').unwrap_or(behind))?,
+            '[' if is_regex => behind_set(behind.strip_prefix('^').unwrap_or(behind))?,
+            _ if first == end => return Some(behind),
             _ => behind,
         };
     }

@@ -29,6 +29,7 @@ pub fn without_showing(arguments: &[Argument]) -> Option<Vec<usize>> {
         _ => is_decimal(value) && !value.starts_with('-'),
     };
     let mut given = scan.given.iter();
-    let is_shown = given.all(|(name, value)| value.as_ref().is_none_or(|value| value.as_known().is_some_and(|value| is_value(name, value))));
+    let is_shown =
+        given.all(|(name, value)| value.as_ref().is_none_or(|value| value.as_known().is_some_and(|value| is_value(name, value))));
     is_shown.then_some(scan.operands)
 }
