@@ -65,7 +65,7 @@ impl NormalPath {
                     // What is above a link of the system is what is above the place that it leads to.
                     climbs |= links::is_link(&leaves);
                     passed.push(leaves);
-                    // To zsh two stars are no folder, or several.
+                    // In zsh two stars may be no folder, or several.
                     climbs |= components.pop().is_some_and(|left| left.contains("**"));
                     passed.push(joined(root, &components));
                 }

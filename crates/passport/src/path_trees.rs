@@ -10,19 +10,17 @@ impl PathSet {
     /// for what lies above. Of entries that are spare only those count beside which there is no other. All components of a path that lies in no
     /// entry, and `None` where there is no entry.
     pub(crate) fn behind<'p>(&self, path: &'p NormalPath, is_spare: &dyn Fn(&str) -> bool) -> Option<Vec<&'p str>> {
-        let of_entry = |entry: &&String| entry.starts_with(['/', '~']) && !parts(entry).is_empty();
-        let entries: Vec<&String> = self.entries.iter().filter(of_entry).collect();
-        let are_spare = entries.iter().all(|entry| is_spare(entry));
+        let is_rooted = |entry: &&String| entry.starts_with(['/', '~']) && parts(entry).next().is_some();
+        let entries = || self.entries.iter().filter(is_rooted);
+        entries().next()?;
         let components = path.parts();
         let globs: Vec<ShellGlob> = components.iter().map(|component| ShellGlob::new(component)).collect();
-        let rest = |entry: &&String| {
-            let names = parts(entry);
-            let is_met = globs.iter().zip(&names).all(|(glob, name)| glob.meets(&name.replace('?', "*")));
-            is_met.then(|| components.get(names.len()..).unwrap_or_default().to_vec())
-        };
-        let rests = entries.iter().filter(|entry| are_spare || !is_spare(entry)).filter_map(rest);
-        let deepest = rests.min_by_key(Vec::len).unwrap_or(components.clone());
-        (!entries.is_empty()).then_some(deepest)
+        let holds = |entry: &&String| globs.iter().zip(parts(entry)).all(|(glob, name)| glob.meets(&name.replace('?', "*")));
+        let (spare, others): (Vec<&String>, Vec<&String>) = entries().filter(holds).partition(|entry| is_spare(entry));
+        let are_spare = !spare.is_empty() && entries().all(|entry| is_spare(entry));
+        let counted = if are_spare { spare } else { others };
+        let deepest = counted.into_iter().map(|entry| parts(entry).count()).max().unwrap_or_default();
+        Some(components.get(deepest..).unwrap_or_default().to_vec())
     }
 
     /// Returns whether all entries lie below a folder by their text.
@@ -62,6 +60,6 @@ pub(crate) fn is_of_system(entry: &str) -> bool {
 }
 
 /// Returns the names of an entry up to its first `**`.
-fn parts(entry: &str) -> Vec<&str> {
-    entry.split('/').filter(|part| !matches!(*part, "" | ".")).take_while(|part| !part.contains("**")).collect()
+fn parts(entry: &str) -> impl Iterator<Item = &str> {
+    entry.split('/').filter(|part| !matches!(*part, "" | ".")).take_while(|part| !part.contains("**"))
 }

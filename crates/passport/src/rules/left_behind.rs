@@ -21,9 +21,9 @@ fn is_left_behind(name: &&str) -> bool {
     BUILT.contains(name) || LEFT_BEHIND.split_ascii_whitespace().any(|known| known == *name) || name.ends_with(".egg-info")
 }
 
-/// Returns a path as it is seen from the working folder, which lies in an allowed folder, and whether it is such a folder there, or lies below
-/// one. A folder such as `/tmp` that is allowed beside others is such a folder. Where no folder is allowed by its place, the working folder may be
-/// any: then only the path's own name counts, which is not at the root.
+/// Returns a path as it is seen from the working folder, which lies in an allowed folder, and whether it is left behind there, or lies
+/// below a folder that is. A folder such as `/tmp` is left behind where others are allowed beside it. Where no folder is allowed by its place, the
+/// working folder may be any folder: then only the path's own name counts, unless it lies at the root.
 fn seen(path: &NormalPath, allowed: Option<&PathSet>) -> (String, bool) {
     let parts = path.parts();
     let is_spare = |entry: &str| entry.trim_end_matches(['/', '*']).rsplit('/').next().is_some_and(|name| is_left_behind(&name));

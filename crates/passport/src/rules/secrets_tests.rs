@@ -60,7 +60,7 @@ fn patterns_find_a_dot_by_any_wildcard() {
     {
         assert!(secret_pattern(pattern), "{pattern}");
     }
-    for pattern in "?ource [a-z]*.py src/*/x ?akefile [Mm]akefile *.test.ts *?rc.py".split(' ') {
+    for pattern in "?ource [a-z]*.py src/*/x ?akefile [Mm]akefile *.test.ts *.d.ts".split(' ') {
         assert!(!secret_pattern(pattern), "{pattern}");
     }
 }

@@ -100,14 +100,12 @@ fn moved(arguments: &[Argument], operands: &[usize], targets: &[(usize, String)]
     if let Some(last) = target.as_ref().or(operands.last())
         && let Some(place) = below.get_mut(*last)
     {
-        let is_there = is_folder(last) && is_known(last);
-        *place = if is_there {
-            Below::Stays
-        } else if is_wide {
-            Below::Lands
-        } else {
-            Below::Moves
-        };
+        // A link to a single operand is made in the folder at hand.
+        match is_folder(last) && is_known(last) {
+            true => *place = Below::Stays,
+            false if is_wide && operands.len() > 1 => *place = Below::Lands,
+            false => {}
+        }
     }
     below
 }
@@ -173,14 +171,15 @@ mod tests {
 
     #[test]
     fn folders_that_are_there_take_what_goes_into_them_by_its_name() {
-        use Below::{Changes, Comes, Committed, Fills, Moves, Stays, Tracked};
+        use Below::{Changes, Comes, Committed, Fills, Lands, Moves, Stays, Tracked};
         for (line, expected) in [
             ("mv a b", vec![Moves, Moves]),
             ("mv a .", vec![Moves, Stays]),
             ("mv a b c", vec![Moves, Moves, Stays]),
             ("mv -t ../c a", vec![Comes, Stays, Comes]),
             ("mv -t c a", vec![Moves, Stays, Moves]),
-            ("mv /a b", vec![Comes, Comes]),
+            ("mv /a b", vec![Comes, Lands]),
+            ("ln -s /a", vec![Comes, Comes]),
             ("cp a b", vec![]),
             ("cp -r a b", vec![Moves, Moves, Moves]),
             ("cp -r a ./", vec![Moves, Moves, Stays]),
@@ -197,7 +196,7 @@ mod tests {
             ("rsync -at a b", vec![Moves, Moves, Moves]),
             ("rsync -a h:/a b", vec![Moves, Moves, Fills]),
             ("scp -r a h:b", vec![Moves, Moves, Moves]),
-            ("git mv a b", vec![Moves, Moves, Moves]),
+            ("git -C a mv b c", vec![Stays, Stays, Moves, Moves, Moves]),
             ("git clean -fd", vec![Tracked, Tracked]),
             ("git clean -ffd", vec![Changes, Changes]),
             ("git stash push -u", vec![Tracked, Tracked, Tracked]),
