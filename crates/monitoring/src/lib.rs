@@ -2,9 +2,8 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`terms`] | what panels share with the rules: the objective and its bucket |
 //! | [`rules`] | alerts and recording rules, by the question that they answer: `config/prometheus/alerts.yml` |
-//! | [`panels`] | the dashboard's panels, by the same questions |
+//! | [`panels`] | the dashboard's panels, by the same questions: `panels.yml` |
 //! | [`dashboard`] | the panels, laid out, as Grafana reads them |
 //! | [`runbook`] | the table at the head of the runbook, and the links to its sections |
 //! | [`expressions`] | all expressions of rules and panels |
@@ -18,4 +17,3 @@ pub mod outputs;
 pub mod panels;
 pub mod rules;
 pub mod runbook;
-pub mod terms;

@@ -86,7 +86,7 @@ fn alert(yaml: &Yaml) -> Alert {
     }
 }
 
-fn text(yaml: &Yaml) -> String {
+pub(crate) fn text(yaml: &Yaml) -> String {
     yaml.as_str().unwrap_or_default().to_owned()
 }
 
