@@ -2,11 +2,13 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::{Ran, assert_has, check_each, run, run_unread, temporary, tollgate};
+use anyhow::Context as _;
 use serde_json::{Value, json};
 use tollgate_fixtures::cases::jsonl;
+use tollgate_testkit::{TIME_MAX, eventually};
 
 fn call(event_id: &str) -> String {
     json!({"type": "tool_call", "thread_id": "t", "event_id": event_id, "tool_call_id": event_id, "tool_name": "bash", "tool_input": {}})
@@ -178,9 +180,6 @@ fn failures_and_wrong_usage() {
     assert!(ran.stderr.contains("no/such.yaml"), "{}", ran.stderr);
 }
 
-/// How long to wait for what has to come.
-const PATIENCE: Duration = Duration::from_secs(120);
-
 fn start() -> Child {
     tollgate().arg("eval").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
@@ -192,17 +191,7 @@ fn feed_without_end(child: &mut Child, line: String) -> std::thread::JoinHandle<
 }
 
 fn wait(child: &mut Child) -> i32 {
-    let patience = Instant::now() + PATIENCE;
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status.code().unwrap_or(-1);
-        }
-        if Instant::now() > patience {
-            child.kill().unwrap();
-            panic!("it did not end");
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    eventually(|| child.try_wait()?.context("it did not end")).unwrap().code().unwrap_or(-1)
 }
 
 /// `tollgate eval | head -1` ends as SIGPIPE ends a process, and writes nothing on stderr.
@@ -259,7 +248,7 @@ fn verdicts_do_not_wait_for_the_end_of_the_stream() {
     let reading = std::thread::spawn(move || stdout.lines().try_for_each(|line| verdicts.send(line.unwrap()).ok()));
     for event_id in ["one", "two", "three"] {
         writeln!(stdin, "{}", call(event_id)).unwrap();
-        let verdict = received.recv_timeout(PATIENCE).expect("a verdict before the next event");
+        let verdict = received.recv_timeout(TIME_MAX).expect("a verdict before the next event");
         assert!(verdict.contains(event_id), "{verdict}");
     }
     drop(stdin);
