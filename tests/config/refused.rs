@@ -12,47 +12,16 @@ fn check_no_start(ran: &Ran, expected: &str) {
     assert!(ran.stderr.contains("\na worker would not start with this configuration; policy_version sha256:"), "{}", ran.stderr);
 }
 
+/// A case has a configuration, in which `BROKEN` stands for a file with a certificate that is none, and what the command says.
 #[test]
 fn what_a_worker_refuses_is_refused() {
     let broken = temporary("-----BEGIN CERTIFICATE-----\nbm9uZQ==\n-----END CERTIFICATE-----\n");
     let broken = broken.path().display().to_string();
-    let provider = |ca_file: &str| {
-        format!("guardrails: {{enabled: true, provider: {{use: http, config: {{url: 'https://p/', ca_file: {ca_file}}}}}}}")
+    let check_case = |case: &Value| {
+        let text = case["config"].as_str().unwrap().replace("BROKEN", &broken);
+        check_no_start(&check(&yaml(&text)), case["says"].as_str().unwrap());
     };
-    let properties = |text: &str| format!("kafka: {{properties: {{{text}}}}}");
-    let cases = vec![
-        (properties("acks.all: 1"), "kafka.properties.acks.all: found a property that librdkafka does not know"),
-        (properties("security.protocol: tls"), "kafka.properties.security.protocol: found what librdkafka refuses (Invalid value \"tls\""),
-        (
-            properties("socket.timeout.ms: 1"),
-            "kafka.properties.socket.timeout.ms: found what librdkafka refuses (Configuration property \"socket.timeout.ms\" value 1 is outside allowed range",
-        ),
-        (properties("compression.type: lzma"), "kafka.properties.compression.type: found what librdkafka refuses"),
-        (
-            properties("security.protocol: sasl_plaintext, sasl.mechanism: GSSAPI"),
-            "kafka.properties.sasl.mechanism: found what librdkafka refuses",
-        ),
-        (
-            properties("security.protocol: ssl, ssl.ca.location: /nowhere/ca.pem"),
-            "kafka.properties.ssl.ca.location: found what librdkafka refuses (ssl.ca.location failed",
-        ),
-        (
-            properties(&format!("security.protocol: ssl, ssl.ca.location: {broken}")),
-            "kafka.properties.ssl.ca.location: found what librdkafka refuses (ssl.ca.location failed",
-        ),
-        (
-            properties("security.protocol: ssl, ssl.certificate.location: /nowhere/client.pem"),
-            "kafka.properties.ssl.certificate.location: found what librdkafka refuses",
-        ),
-        (provider("/nowhere/ca.pem"), "ca_file: found no certificates in /nowhere/ca.pem; name a readable PEM file of authorities"),
-        (provider(&broken), "ca_file: found no certificates in "),
-        (
-            "log: {filter: tollgat=info}".to_owned(),
-            "log.filter: found \"tollgat\", which is no level and no module that logs; write a level (off, error, warn, info, debug, trace)",
-        ),
-        ("log: {filter: verbose}".to_owned(), "log.filter: found \"verbose\""),
-    ];
-    check_each(cases, |(text, _)| text.clone(), |(text, expected)| check_no_start(&check(&yaml(text)), expected));
+    check_each(jsonl("tests/config/no_start.jsonl"), Value::to_string, check_case);
 }
 
 #[test]
