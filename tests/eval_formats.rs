@@ -5,6 +5,7 @@
 
 use crate::support::{Ran, assert_has, check_each, run, temporary, tollgate};
 use serde_json::{Value, json};
+use tollgate_fixtures::cases::jsonl;
 
 fn fixture(name: &str) -> Vec<u8> {
     let path = format!("{}/tests/formats/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -78,76 +79,23 @@ fn kcat(offset: i64, key: &Value, payload: &str) -> Value {
     json!({"topic": "t", "partition": 0, "offset": offset, "tstype": "create", "ts": 1_700_000_000_000_i64, "broker": 1, "key": key, "payload": payload})
 }
 
-/// A line, and the format that it is read in, as its verdict or report tells.
-struct FormatCase {
-    name: &'static str,
-    line: String,
-    arguments: &'static [&'static str],
-    /// The thread and the event's id, if there is a verdict.
-    verdict: Option<(&'static str, &'static str)>,
-    /// The report's code and field, if there is a report.
-    report: Option<(&'static str, &'static str)>,
-}
-
-fn told(name: &'static str, line: impl ToString, verdict: (&'static str, &'static str)) -> FormatCase {
-    FormatCase { name, line: line.to_string(), arguments: &[], verdict: Some(verdict), report: None }
-}
-
-fn refused(name: &'static str, line: impl ToString, report: (&'static str, &'static str)) -> FormatCase {
-    FormatCase { name, line: line.to_string(), arguments: &[], verdict: None, report: Some(report) }
-}
-
-fn check_told(told: &FormatCase) {
-    let ran = eval(told.arguments, told.line.as_bytes());
-    let verdict = ran.json_lines().first().map(|verdict| {
-        let text = |name: &str| verdict[name].as_str().unwrap_or_default().to_owned();
-        (text("thread_id"), text("event_id"))
-    });
-    assert_eq!(verdict, told.verdict.map(|(thread, event)| (thread.to_owned(), event.to_owned())), "{}: {ran:?}", told.name);
-    let reports: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect();
-    assert_eq!(reports.len(), usize::from(told.report.is_some()), "{}: {ran:?}", told.name);
-    if let (Some((code, field)), [report]) = (told.report, &reports[..]) {
-        assert_has(told.name, report, &json!({"line": 1, "code": code, "field": field}));
-        assert!(report["found"].is_string() && report["fix"].is_string(), "{report}");
-    }
-    assert_eq!(ran.exit, Some(if told.report.is_some() { 3 } else { 0 }), "{ran:?}");
-}
-
-/// A line that two formats could read is decided by the documented order, and one that cannot be told is refused.
+/// A line that two formats could read is decided by the documented order, and one whose format is unclear is refused. A case has the line, the
+/// thread and the event's id of its verdict, and the code and the field of its report.
 #[test]
-fn the_format_of_a_line_is_told_or_refused() {
-    let whole = r#"{"type":"tool_call","thread_id":"a:b","event_id":"e","tool_call_id":"c","tool_name":"ls"}"#;
-    let mut like_kcat = kcat(4, &json!("other"), BARE);
-    for (name, value) in [("type", "tool_call"), ("thread_id", "t"), ("event_id", "e"), ("tool_call_id", "c"), ("tool_name", "ls")] {
-        like_kcat[name] = json!(value);
-    }
-    let mut both = kcat(4, &json!("k"), BARE);
-    both["value"] = json!(BARE);
-    let envelope = json!({"topic": "t", "partition": 7, "offset": 3, "timestamp": null, "key": {"base64": "aw=="}, "headers": [["ce_id", "x"], ["n", null]], "value": BARE});
-    let registry = format!("\0\0\0\0\t{whole}");
-    let cases = vec![
-        told("kcat", kcat(4, &json!("k"), BARE), ("k", "t/0/4")),
-        told("a capture", json!({"topic": "t", "partition": 7, "offset": 3, "key": "k", "value": BARE}), ("k", "t/7/3")),
-        FormatCase {
-            verdict: Some(("k", "x")),
-            ..refused("a capture of a CloudEvent of no version", &envelope, ("cloudevent_version_unsupported", "specversion"))
-        },
-        told("an event with the members of a record", like_kcat, ("t", "e")),
-        refused("a record with two values", both, ("format_unclear", "value")),
-        refused("a key and a value", format!("k\t{BARE}"), ("format_unclear", "record")),
-        told("an event with a tab in it", whole.replace(',', ",\t"), ("a:b", "e")),
-        told("an event with a schema-registry prefix that holds a tab", registry, ("a:b", "e")),
-        refused("a place", format!("CreateTime:5\tPartition:3\tOffset:9\tNO_HEADERS\tk\t{BARE}"), ("format_unclear", "record")),
-        refused("nothing that is known", "what is this", ("value_not_json", "value")),
-        FormatCase {
-            arguments: &["--format", "events"],
-            ..refused("a record read as an event", kcat(4, &json!("k"), BARE), ("type_missing", "type"))
-        },
-        FormatCase { arguments: &["--format", "kcat"], ..refused("an event read as kcat's", whole, ("record_invalid", "topic")) },
-        FormatCase { arguments: &["--format", "kcat"], ..refused("no JSON", "{", ("record_not_json", "record")) },
-        FormatCase { arguments: &["--format", "envelope"], ..refused("no object", "[]", ("record_not_an_object", "record")) },
-    ];
-    check_each(cases, |case| case.name.to_owned(), check_told);
+fn the_format_of_a_line_is_found_or_refused() {
+    check_each(jsonl("tests/eval_formats.jsonl"), |case| case["name"].to_string(), check_format);
+}
+
+fn check_format(case: &Value) {
+    let line = case["line"].as_str().map_or_else(|| case["line"].to_string(), str::to_owned);
+    let arguments: Vec<&str> = case["arguments"].as_array().into_iter().flatten().map(|argument| argument.as_str().unwrap()).collect();
+    let ran = eval(&arguments, line.as_bytes());
+    let verdicts: Vec<Value> = ran.json_lines().iter().map(|verdict| json!([verdict["thread_id"], verdict["event_id"]])).collect();
+    let reports: Vec<Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect();
+    let faults: Vec<Value> = reports.iter().map(|report| json!([report["code"], report["field"]])).collect();
+    assert_eq!((json!(verdicts), json!(faults)), (case["verdicts"].clone(), case["reports"].clone()), "{ran:?}");
+    assert!(reports.iter().all(|report| report["line"] == 1 && report["found"].is_string() && report["fix"].is_string()), "{ran:?}");
+    assert_eq!(ran.exit, Some(if reports.is_empty() { 0 } else { 3 }), "{ran:?}");
 }
 
 /// A rejected record with a known thread is answered, as by a worker.
