@@ -118,10 +118,3 @@ pub(crate) fn bash(id: &str) -> Value {
 pub(crate) fn response_of(tokens: u64) -> Value {
     response(json!({"choices": [{"finish_reason": "stop", "message": {"content": "done"}}], "usage": {"total_tokens": tokens}}))
 }
-
-/// Checks what a script's events give, one after the other.
-pub(crate) fn check(counting: &mut Counting, script: &[(Value, &str)]) {
-    for (step, (event, expected)) in script.iter().enumerate() {
-        assert_eq!(counting.told(event), *expected, "step {step}: {event}");
-    }
-}

@@ -8,6 +8,7 @@ use tollgate_core::decide::guardrail::{GuardrailChain, GuardrailDecision, Guardr
 use tollgate_core::decide::ruling::{GuardrailReason, SubjectKind};
 use tollgate_core::decide::signal::{Interest, KeyKind};
 use tollgate_core::event::record::{Offset, Partition};
+use tollgate_fixtures::checks::check_each;
 use tollgate_fixtures::controls::{controls, hash, suspend};
 use tollgate_fixtures::gate;
 use tollgate_json::digest::Digest;
@@ -15,54 +16,20 @@ use tollgate_json::digest::Digest;
 use super::counting::*;
 use super::stories::*;
 
+/// Tells the stories of signals in `fixtures/stories.yaml`.
 #[test]
-fn each_kind_of_signal() {
-    check(
-        &mut known_thread(),
-        &[
-            (bash("c1"), "call=1"),
-            (result("c1", "bash", true), "tool_failure"),
-            (bash("c2"), "call=1"),
-            (result("c2", "bash", false), ""),
-            (bash("deny-1"), "denial acme.budget_spent, call=1"),
-            (bash("twice-1"), "denial acme.first, call=1"),
-            (bash("mute-1"), "denial oap.denied, call=1"),
-            (response_of(12), "response=1, tokens=12"),
-            (response_of(0), "response=1"),
-            (
-                response(json!({"choices": [], "usage": {"total_tokens": 9,
-                    "prompt_tokens_details": {"cached_tokens": 4, "audio_tokens": 1}, "completion_tokens_details": {"reasoning_tokens": 3}}})),
-                "response=1, tokens=9, cached_tokens=4, reasoning_tokens=3, audio_tokens=1",
-            ),
-            (cut_off(&[("s1", "bash")]), "safety_stop, response=1"),
-            (bash("s1"), "suppressed_call suppressed_tool_call"),
-        ],
-    );
-}
-
-#[test]
-fn loops_count_where_they_stop_something() {
-    check(
-        &mut known_thread(),
-        &[
-            (bash("f1"), "call=1"),
-            (result("f1", "bash", true), "tool_failure"),
-            (bash("f2"), "call=1"),
-            // It warns, which stops nothing.
-            (result("f2", "bash", true), "tool_failure"),
-            (bash("f3"), "loop_stop repeated_exact_failure_block, call=1"),
-            // It was not executed.
-            (result("f3", "bash", true), ""),
-        ],
-    );
-    let halts = json!({"tool_loop_guardrails": {"same_tool_failure_warn_after": 1, "same_tool_failure_halt_after": 2}});
-    let mut counting = Counting::new(gate::policy(&halts).with_signals(interest()));
-    counting.feed(&turn("turn_start", json!({})));
-    for (step, expected) in ["tool_failure", "loop_stop same_tool_failure_halt, tool_failure"].into_iter().enumerate() {
-        let id = format!("h{step}");
-        assert_eq!(counting.told(&call(&id, "bash", json!({"step": step}))), "call=1");
-        assert_eq!(counting.told(&result(&id, "bash", true)), expected);
-    }
+fn every_story_counts_as_it_is_written() {
+    let file = file();
+    let check = |story: &&Value| {
+        let mut counting = match &story["under"] {
+            Value::Null => counting(),
+            under => Counting::new(gate::policy(under).with_signals(interest())),
+        };
+        for (step, (event, expected)) in steps_of(&file, &story["steps"]).iter().enumerate() {
+            assert_eq!(*expected, counting.told(event), "step {step}: {event}");
+        }
+    };
+    check_each(file["signals"].as_array().unwrap(), |story| story["story"].to_string(), check);
 }
 
 #[test]
@@ -72,18 +39,14 @@ fn what_is_stopped_before_counts_as_that_alone() {
     counting.feed(&cut_off(&[("s1", "bash")]));
     counting.feed(&clean_response());
     suspend(&controls, SubjectKind::User, "acme", "42", &json!({}));
-    check(
-        &mut counting,
-        &[
-            (bash("c1"), "suspended_call subject_suspended"),
-            (bash("deny-1"), "suspended_call subject_suspended"),
-            (bash("s1"), "suppressed_call suppressed_tool_call"),
-            (result("c1", "bash", true), ""),
-        ],
-    );
-    // A failure of the provider says nothing of the call.
-    let mut counting = known_thread();
-    check(&mut counting, &[(bash("fail-1"), "call=1"), (bash("ask-1"), "call=1"), (bash("deny-1"), "denial acme.budget_spent, call=1")]);
+    for (event, expected) in [
+        (bash("c1"), "suspended_call subject_suspended"),
+        (bash("deny-1"), "suspended_call subject_suspended"),
+        (bash("s1"), "suppressed_call suppressed_tool_call"),
+        (result("c1", "bash", true), ""),
+    ] {
+        assert_eq!(counting.told(&event), expected, "{event}");
+    }
 }
 
 /// A provider that denies with the tool's name as its code.
@@ -114,22 +77,9 @@ fn failures_of_the_provider_are_no_denials() {
 }
 
 #[test]
-fn a_thread_begins_where_nothing_is_remembered() {
+fn a_thread_that_begins_is_counted_for_its_user() {
     let mut counting = counting();
-    let of = |thread: &str, event_value: Value| event(event_value, json!({"thread_id": thread}));
-    check(
-        &mut counting,
-        &[
-            (of("a", turn("turn_start", json!({}))), "thread_start"),
-            (of("a", bash("c1")), "call=1"),
-            (of("b", bash("c1")), "thread_start, call=1"),
-            (of("c", turn("turn_end", json!({}))), ""),
-            (of("d", turn("thread_reset", json!({}))), ""),
-            (of("a", turn("turn_end", json!({}))), ""),
-            (of("a", turn("turn_start", json!({}))), "thread_start"),
-        ],
-    );
-    let started = counting.feed(&of("e", turn("turn_start", json!({}))));
+    let started = counting.feed(&turn("turn_start", json!({})));
     assert_eq!(started.points((Partition(0), Offset(0))).map(|point| point.subject.kind).collect::<Vec<_>>(), [KeyKind::User]);
 }
 

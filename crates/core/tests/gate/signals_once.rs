@@ -16,60 +16,6 @@ use super::counting::*;
 use super::stories::*;
 
 #[test]
-fn what_comes_again_counts_once() {
-    let mut counting = known_thread();
-    let again = |event: Value, id: &str| as_event(event, id);
-    let cut = || again(cut_off(&[("s1", "bash")]), "r2");
-    check(
-        &mut counting,
-        &[
-            (again(response_of(5), "r1"), "response=1, tokens=5"),
-            (again(response_of(5), "r1"), ""),
-            (again(bash("c1"), "a"), "call=1"),
-            (again(bash("c1"), "a"), ""),
-            (again(result("c1", "bash", true), "b"), "tool_failure"),
-            (again(result("c1", "bash", true), "b"), ""),
-            // Another result of the same call changes nothing either.
-            (again(result("c1", "bash", true), "c"), ""),
-            (again(bash("deny-1"), "d"), "denial acme.budget_spent, call=1"),
-            (again(bash("deny-1"), "d"), ""),
-            (again(bash("deny-1"), "d2"), "denial acme.budget_spent, call=1"),
-            (cut(), "safety_stop, response=1"),
-            (cut(), ""),
-            (again(bash("s1"), "s"), "suppressed_call suppressed_tool_call"),
-            (again(bash("s1"), "s"), ""),
-            (again(response(json!({"error": "overloaded"})), "x"), "response=1"),
-        ],
-    );
-    // An API error is no response.
-    assert_eq!(counting.told(&event(json!({"type": "model_response", "error": {"message": "overloaded"}}), json!({}))), "");
-}
-
-#[test]
-fn a_turn_has_one_safety_stop() {
-    let stop = "safety_stop, response=1";
-    let cut = || cut_off(&[]);
-    check(
-        &mut known_thread(),
-        &[
-            (cut(), stop),
-            (cut(), "response=1"),
-            (turn("turn_start", json!({})), ""),
-            (cut(), stop),
-            (cut(), "response=1"),
-            (in_turn(cut(), "u1"), stop),
-            (in_turn(cut(), "u1"), "response=1"),
-            (in_turn(cut(), "u2"), stop),
-            // A response of a turn that is over is late.
-            (in_turn(cut(), "u1"), ""),
-            (in_turn(bash("late"), "u1"), "suppressed_call suppressed_tool_call"),
-            (in_turn(result("late", "bash", true), "u1"), ""),
-            (in_turn(cut(), "u2"), "response=1"),
-        ],
-    );
-}
-
-#[test]
 fn without_signals_there_is_nothing_and_nothing_is_noted() {
     let mut counting = Counting::new(closed());
     for event in [turn("turn_start", json!({})), bash("deny-1"), cut_off(&[]), response_of(5)] {

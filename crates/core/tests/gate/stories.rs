@@ -11,7 +11,7 @@ use tollgate_fixtures::gate::{Gate, default_policy, policy};
 /// Tells the stories of `fixtures/stories.yaml`, whose first lines say what stands there.
 #[test]
 fn every_story_goes_as_it_is_written() {
-    let file = parse(include_str!("../fixtures/stories.yaml")).unwrap();
+    let file = file();
     let groups = file["stories"].as_object().unwrap().iter();
     let stories = groups.flat_map(|(group, stories)| stories.as_array().unwrap().iter().map(move |story| (group, story)));
     let check = |(_, story): &(&String, &Value)| {
@@ -25,6 +25,11 @@ fn every_story_goes_as_it_is_written() {
     check_each(stories, |(group, story)| format!("{group}: {}", story["story"]), check);
 }
 
+/// Reads the file of the stories.
+pub(crate) fn file() -> Value {
+    parse(include_str!("../fixtures/stories.yaml")).unwrap()
+}
+
 fn policy_of(under: &Value) -> Policy {
     match under.as_str() {
         Some("closed") => closed(),
@@ -35,15 +40,16 @@ fn policy_of(under: &Value) -> Policy {
     }
 }
 
-/// Returns the events of steps, with what their verdicts must hold.
-fn steps_of(file: &Value, steps: &Value) -> Vec<(Value, Value)> {
+/// Returns the events of steps, with what their verdicts must hold, or with what there is to count of them.
+pub(crate) fn steps_of(file: &Value, steps: &Value) -> Vec<(Value, Value)> {
     let step = |step: &Value| {
         let with = step.get("with").cloned().unwrap_or_else(|| json!({}));
         if let Some(script) = step["script"].as_str() {
             let steps = steps_of(file, &file["scripts"][script]);
             return steps.into_iter().map(|(event_value, says)| (event(event_value, with.clone()), says)).collect();
         }
-        let (text, says) = (event(event_of(step), with).to_string(), says_of(file, &step["says"]));
+        let says = step.get("counts").cloned().unwrap_or_else(|| says_of(file, &step["says"]));
+        let text = event(event_of(step), with).to_string();
         let numbered = |n: u64| (serde_json::from_str(&text.replace("{n}", &n.to_string())).unwrap(), says.clone());
         (0..step["times"].as_u64().unwrap_or(1)).map(numbered).collect::<Vec<_>>()
     };
@@ -51,7 +57,7 @@ fn steps_of(file: &Value, steps: &Value) -> Vec<(Value, Value)> {
 }
 
 fn event_of(step: &Value) -> Value {
-    let is_kind = |(name, _): &(&String, &Value)| !["with", "says", "times"].contains(&name.as_str());
+    let is_kind = |(name, _): &(&String, &Value)| !["with", "says", "counts", "times"].contains(&name.as_str());
     let (kind, of) = step.as_object().unwrap().iter().find(is_kind).unwrap();
     let text = |at: usize| of[at].as_str().unwrap();
     match kind.as_str() {
@@ -149,12 +155,6 @@ pub(crate) fn counted(action: &str, code: &str, count: u32) -> Value {
 
 pub(crate) fn exact_block(count: u32) -> Value {
     counted("block", "repeated_exact_failure_block", count)
-}
-
-/// Returns a call that fails twice, with its results, and the same call once more, which is blocked.
-pub(crate) fn three_calls() -> [Value; 5] {
-    let call = |id: &str| call(id, "bash", json!({"x": 1}));
-    [call("f1"), result("f1", "bash", true), call("f2"), result("f2", "bash", true), call("f3")]
 }
 
 /// Returns a response that was cut off while it called these tools.
