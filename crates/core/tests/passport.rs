@@ -312,65 +312,28 @@ fn limits_that_cannot_be_kept_deny_unless_they_are_ignored() {
     assert!(decide_with(read(&text), terms, Some(NOW), "send_message", &input).allow);
 }
 
+/// A row is a call that is denied, with what the denial says.
 #[test]
 fn denials_tell_what_to_change() {
-    const SEND: &str = "the call does not tell its working folder; send the folder as `cwd`, or a path from the root";
     let text = passport(&json!({
         "data.file.read": {"allowed_paths": ["/w"]}, "web.fetch": {"allowed_domains": ["example.com"]},
         "web.browser": {"allowed_domains": ["example.com"]}, "system.command.execute": {"allowed_commands": ["git", "cat"]},
     }));
-    let unlisted = "File path is not in allowed list";
-    let secret = "matches default sensitive read pattern: credentials";
-    for (tool, input, expected) in [
-        ("Read", json!({"filePath": "/x"}), format!("{unlisted}: argument 'filePath'")),
-        ("Read", json!({"FILE-path": "/x"}), format!("{unlisted}: argument 'file_path'")),
-        ("Read", json!({"file_path": "x"}), format!("{unlisted}: argument 'file_path' is relative, and {SEND}")),
-        ("Read", json!({"file_path": "x", "cwd": "/x"}), format!("{unlisted}: argument 'file_path'")),
-        ("Grep", json!({"pattern": "x"}), format!("{unlisted}: the call names no folder as the tool does, and {SEND}")),
-        ("Read", json!({"file_path": "/w/credentials/a.ts"}), format!("File path {secret}")),
-        ("Glob", json!({"pattern": "**/credentials/*", "path": "/w"}), format!("Pattern of paths {secret}")),
-        ("bash", json!({"command": "cat src/credentials/a.ts"}), format!("Command names a file that {secret}")),
-        ("mcp__x__read", json!({"path": "/w/credentials/a.ts"}), format!("An argument names a file that {secret}")),
-        ("web_fetch", json!({"url": "https://example.net"}), "Domain is not in allowed list of web.fetch".to_owned()),
-        ("browser_navigate", json!({"url": "https://example.net"}), "Domain is not in allowed list of web.browser".to_owned()),
-        (
-            "apply_patch",
-            json!({"input": "x"}),
-            "Line 1 of the patch in 'apply_patch.input' is not read; expected `*** Begin Patch` as the first line of several".to_owned(),
-        ),
-        (
-            "Skill",
-            json!({"skill": "x"}),
-            "Tool 'Skill' is not mapped to a policy pack; it loads or runs what its host names: write in tool_capabilities a capability that \
-             only trusted agents have, and not none"
-                .to_owned(),
-        ),
-        (
-            "replace",
-            json!({"file_path": "/w/x"}),
-            "Tool 'replace' is not mapped to a policy pack; this tool is known for gemini-cli: write hosts: [gemini-cli] in the provider's \
-             configuration"
-                .to_owned(),
-        ),
-        (
-            "clock",
-            json!({}),
-            "Tool 'clock' is not mapped to a policy pack; write in tool_capabilities which capability it needs, or none".to_owned(),
-        ),
-    ] {
-        assert_eq!(decide(&text.to_string(), tool, &input.to_string()).reasons[0].message, expected, "{tool} {input}");
-    }
+    let check = |row: &Value| {
+        let decision = decide(&text.to_string(), row["tool"].as_str().unwrap(), &row["input"].to_string());
+        assert_eq!(row["message"].as_str(), Some(&*decision.reasons[0].message));
+    };
+    check_each(jsonl("tests/data/passport_denials.jsonl"), Value::to_string, check);
 }
 
 #[test]
 fn sample_passports_keep_to_the_schema_and_do_what_they_say() {
-    for name in ["restrictive", "permissive"] {
+    for name in ["restrictive", "permissive", "coding-agent"] {
         assert_eq!(check_schema(example(name).as_bytes()).unwrap(), [], "{name}");
     }
-    let restrictive = example("restrictive");
-    for row in jsonl("tests/data/passport_restrictive.jsonl") {
-        assert_eq!(row["code"], first(&restrictive, row["tool"].as_str().unwrap(), &row["input"]), "{row}");
-    }
+    let [passport, tool] = ["passport", "tool"].map(|name| move |row: &Value| row[name].as_str().unwrap().to_owned());
+    let check = |row: &Value| assert_eq!(row["code"], first(&example(&passport(row)), &tool(row), &row["input"]));
+    check_each(jsonl("tests/data/passport_samples.jsonl"), Value::to_string, check);
 }
 
 #[test]
@@ -393,30 +356,16 @@ fn the_strict_side_names_every_fault_and_what_evaluation_makes_of_it() {
     assert!(check_schema(b"{").is_err());
 }
 
-/// Such a list reads closed and blocks nothing.
+/// A list of such entries reads closed and blocks nothing. A row is an entry of a list, and whether something can match it.
 #[test]
 fn an_entry_that_matches_nothing_is_a_fault() {
-    let faults = |capability: &str, list: &str, entry: &str| {
+    let check = |row: &Value| {
+        let [capability, list] = ["capability", "list"].map(|name| row[name].as_str().unwrap());
         let mut passport: Value = serde_json::from_str(SEED).unwrap();
-        passport["limits"] = json!({ capability: { list: [entry] } });
+        passport["limits"] = json!({ capability: { list: [row["entry"]] } });
         let faults = check_schema(passport.to_string().as_bytes()).unwrap();
-        faults.iter().any(|fault| fault.path == format!("limits[\"{capability}\"].{list}[0]"))
+        let is_fault = faults.iter().any(|fault| fault.path == format!("limits[\"{capability}\"].{list}[0]"));
+        assert_eq!(row["matches"], !is_fault);
     };
-    let read = ("data.file.read", "blocked_patterns");
-    let (channels, recipients) = (("messaging.send", "blocked_channels"), ("messaging.send", "blocked_recipients"));
-    let (actions, tools) = (("web.browser", "blocked_actions"), ("mcp.tool.execute", "blocked_tools"));
-    for ((capability, list), nothing, something) in [
-        (read, [".*secret.*", "secret_.*", ".*/secret/.*", "secret+", "/.git/"], [".git/", ".*", "/srv/.*", "c++", "*.pem"]),
-        (channels, ["general-.*", "slack:#general", "^general", "a,b", ".*"], ["general-*", "#general", "general", "C0123", "*"]),
-        (recipients, [".*@evil.com", "a.*@evil.com", "a|b", "evil$", " "], ["*@evil.com", "evil.com", "a@evil.com", "@ann", "+49*"]),
-        (
-            actions,
-            ["click,type", "click type", "mcp__playwright__click", ".*", "cli.+"],
-            ["click", "browser_click", "type_*", "Click", "*"],
-        ),
-        (tools, ["!get_*", "mcp_github_delete", "delete_.*", "get+", "a b"], ["get_*", "delete_repo", "repos.delete", "merge", "*"]),
-    ] {
-        assert!(nothing.iter().all(|entry| faults(capability, list, entry)), "{list}: {nothing:?}");
-        assert!(!something.iter().any(|entry| faults(capability, list, entry)), "{list}: {something:?}");
-    }
+    check_each(jsonl("tests/data/passport_entries.jsonl"), Value::to_string, check);
 }

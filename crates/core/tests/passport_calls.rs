@@ -1,5 +1,5 @@
 //! Calls with which attackers got past a passport, honest calls that a passport refused, and command lines of which nearly all are allowed:
-//! `tests/golden/attacks`; and the calls that the starter passport of a coding agent is made for.
+//! `tests/golden/attacks`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tollgate_json::{DEPTH_MAX, Parser, Text};
-use tollgate_passport::{Passport, Terms, ToolInput, check_schema};
+use tollgate_passport::{Passport, Terms, ToolInput};
 
 use super::passport::{NOW, decide_with};
 
@@ -69,54 +69,4 @@ fn nearly_all_honest_command_lines_are_allowed() {
     let share = refused.len() as f64 / lines.len() as f64;
     println!("{} of {} lines are refused:\n{}", refused.len(), lines.len(), refused.join("\n"));
     assert!(lines.len() >= 250 && share <= REFUSED_MAX, "{share:.3} of the lines are refused:\n{}", refused.join("\n"));
-}
-
-#[test]
-fn the_starter_passport_of_a_coding_agent_allows_its_ordinary_calls() {
-    let passport = std::fs::read("../../examples/passports/coding-agent.json").unwrap();
-    let faults = check_schema(&passport).unwrap();
-    assert!(faults.is_empty(), "{faults:?}");
-    let passport = Arc::new(Passport::read(&passport).unwrap());
-    let allows = |tool: &str, input: &Value| decide(&passport, tool, input).0;
-    for line in [
-        "git status --short && git diff --stat",
-        "git log --oneline -5",
-        "git add src/app.py && git commit -m 'Fix the pager'",
-        "git switch -c fix/pager",
-        "git push origin HEAD",
-        "git diff main...HEAD | head -100",
-        "cat src/app.py",
-        "grep -rn 'def parse' src --include='*.py'",
-        "find . -name '*.py'",
-        "sed -n 1,80p src/app.py",
-        "sed -i 's/a/b/' src/app.py",
-        "cd /workspace && pytest -q tests/test_app.py",
-        "npm run build > /tmp/build.log 2>&1",
-        "cargo test --workspace",
-        "mkdir -p src/new && touch src/new/mod.rs",
-        "gh pr view 7",
-    ] {
-        assert!(allows("Bash", &json!({"command": line})), "{line}");
-    }
-    let patch = |path: &str| format!("*** Begin Patch\n*** Update File: {path}\n@@\n-a\n+b\n*** End Patch");
-    for (tool, input) in [
-        ("Read", json!({"file_path": "src/app.py", "cwd": "/workspace"})),
-        ("Edit", json!({"file_path": "/workspace/src/app.py", "old_string": "a", "new_string": "b"})),
-        ("Grep", json!({"pattern": "TODO", "path": "/workspace/src"})),
-        ("apply_patch", json!({"command": patch("src/app.py"), "cwd": "/workspace"})),
-        ("WebFetch", json!({"url": "https://docs.python.org/3/", "prompt": "What is new?"})),
-        ("Task", json!({"subagent_type": "Explore", "description": "Look", "prompt": "Look for the pager"})),
-    ] {
-        assert!(allows(tool, &input), "{tool} {input}");
-    }
-    for (tool, input) in [
-        ("Bash", json!({"command": "rm -rf src"})),
-        ("Bash", json!({"command": "git push --force origin main"})),
-        ("Read", json!({"file_path": "/workspace/.env"})),
-        ("Write", json!({"file_path": "/workspace/.git/hooks/pre-commit", "content": "x"})),
-        ("apply_patch", json!({"command": patch(".github/workflows/ci.yml"), "cwd": "/workspace"})),
-        ("WebFetch", json!({"url": "https://example.com/", "prompt": "x"})),
-    ] {
-        assert!(!allows(tool, &input), "{tool} {input}");
-    }
 }
