@@ -101,7 +101,9 @@ pub fn is_expression(entry: &str) -> bool {
     let is_begun = entry.len() > 2 && entry.starts_with(".*");
     // `g++` is a name.
     let is_repeated = entry.strip_suffix('+').is_some_and(|rest| rest.ends_with(|last: char| last.is_ascii_alphanumeric() || last == ']'));
-    is_anchored || is_begun || is_repeated || ["|", "_.*", "-.*", ".*@", ".+"].iter().any(|part| entry.contains(part))
+    // Nobody has a hidden folder at the root.
+    let is_slashed = entry.strip_prefix("/.").and_then(|rest| rest.strip_suffix('/')).is_some_and(|name| !name.contains('/'));
+    is_anchored || is_begun || is_repeated || is_slashed || ["|", "_.*", "-.*", ".*@", ".+"].iter().any(|part| entry.contains(part))
 }
 
 /// Returns a text of the passport as messages quote it: shortened if it is long.

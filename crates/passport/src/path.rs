@@ -324,8 +324,6 @@ impl PathSet {
 
 /// Returns in which form an entry is written where no path that tools are given is meant by it.
 fn no_path(entry: &str) -> Option<&'static str> {
-    // Nobody has a hidden folder at the root.
-    let is_slashed = entry.strip_prefix("/.").and_then(|rest| rest.strip_suffix('/')).is_some_and(|name| !name.contains('/'));
     let is_rule =
         entry.ends_with(')') && entry.split_once('(').is_some_and(|(name, _)| name.starts_with(|first: char| first.is_ascii_uppercase()));
     // Some folders of Windows are called so, such as `$RECYCLE.BIN`.
@@ -333,7 +331,7 @@ fn no_path(entry: &str) -> Option<&'static str> {
     let forms = [
         (entry.trim() != entry || entry.contains(char::is_control), "it has blanks around it, or a control character"),
         (entry.starts_with(['"', '\'', '`']), "it is in quotes"),
-        (is_expression(entry) || is_slashed, "it is a regular expression"),
+        (is_expression(entry), "it is a regular expression"),
         (is_rule, "it is a rule of another product's form"),
         (entry.starts_with(['$', '%']) && !is_dollar_name, "it begins with a variable, which nobody replaces"),
         (!is_dollar_name && is_ambiguous(entry), "it has a drive, a scheme, several paths, a short name of Windows or an escape"),
