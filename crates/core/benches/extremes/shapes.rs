@@ -123,7 +123,7 @@ pub fn calls_cut_off(piece: impl Fn(usize) -> String) -> String {
 
 /// Returns a response with as many calls as it flags, and flags no call that it has.
 pub fn flags_other_calls() -> String {
-    let of_all = |piece: fn(usize) -> String| (0..BYTES / (piece(0).len() * 2)).map(piece).collect::<String>();
+    let of_all = |piece: fn(usize) -> String| (0..(BYTES - 256) / (piece(0).len() * 2)).map(piece).collect::<String>();
     let flagged = of_all(|n| format!(r#""{n:063}":{{"outcome":"flagged"}},"#));
     let calls = of_all(|n| format!(r#"{{"type":"tool_use","id":"f{n:059}"}},"#));
     format!(r#"{RESPONSE}"safeguard_results":[{{"status":{{"tool_uses":{{{flagged}"":0}}}}}}],"content":[{calls}0]}}}}"#)
