@@ -90,8 +90,8 @@ impl BlockedForm {
     /// name, and a form that starts there may lie at any depth of every root.
     fn begun(&self, start: Start) -> u128 {
         match start {
-            _ if start == self.root || self.root == Start::Here => 1,
-            Start::Here if !self.is_of_system => {
+            Start::Here if self.is_of_system => 0,
+            Start::Here => {
                 // The first component of a home is its sign, and the working folder may be the root, but not the folder that holds all homes.
                 let first = usize::from(self.root == Start::Home);
                 let is_user =
@@ -102,7 +102,7 @@ impl BlockedForm {
                 };
                 (first..self.components.len()).filter(is_named).fold(0, |begun, at| begun | 1 << at)
             }
-            _ => 0,
+            _ => u128::from(start == self.root || self.root == Start::Here),
         }
     }
 
@@ -229,7 +229,7 @@ impl PathSet {
         let read = (components(&lower), components(&here.to_ascii_lowercase()));
         let (Some(path), Some(here)) = read else { return !self.blocked.is_empty() };
         let lies_below = |form: &&BlockedForm| match form.root {
-            Start::Here => form.lies_below(Start::Here, &here, is_written),
+            Start::Here => form.lies_below(Start::of(&lower), &here, is_written),
             _ => form.lies_below(Start::of(&lower), &path, is_written),
         };
         // Whether an entry counts takes longer to say.
@@ -332,7 +332,7 @@ mod tests {
                 assert!(finds(entry, glob), "{entry} {glob}");
             }
         }
-        assert!(!finds("~/clients", "src/*"));
+        assert!(!finds("~/clients", "src/*") && finds("**/w?/clients", "c*/f") && finds("w/clients", "./c*/f"));
     }
 
     #[test]

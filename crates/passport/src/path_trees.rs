@@ -42,12 +42,10 @@ impl PathSet {
     }
 }
 
-/// Returns whether a place begins with the names of another one. A wildcard may be any name.
+/// Returns whether a place begins with the names of another place. A wildcard may be any name, and two stars any names.
 fn holds(place: &str, entry: &str) -> bool {
-    let mut parts = entry.split('/');
     let is_open = |part: &str| glob::has_wildcards(part);
-    let place = place.trim_end_matches('/').split('/');
-    place.into_iter().all(|name| parts.next().is_none_or(|part| part == name || is_open(part) || is_open(name)))
+    parts(place).zip(parts(entry)).all(|(name, part)| part == name || is_open(part) || is_open(name))
 }
 
 /// Returns whether a place belongs to the system, or is a hidden one of a home: no working folder is taken to lie above it.

@@ -106,9 +106,9 @@ pub(super) fn has_blocked(
         Below::Fills | Below::Given => has_below(false, &counts),
         Below::Changes | Below::Searched | Below::Tracked => !is_left_behind && has_below(false, &counts),
     };
-    // What goes to a folder in which the working folder lies goes into the folder, by its own name.
-    let is_into = below == Below::Lands && here.is_empty();
-    has_below(true, &|entry| counts(entry) && (is_rooted(entry) || !is_into)) || may_hold
+    // What goes to a folder in which the working folder lies goes into the folder, by its own name. Else the whole folder is taken.
+    let is_into = here.is_empty() && below == Below::Lands;
+    has_below(is_into || !here.is_empty(), &|entry| counts(entry) && (is_rooted(entry) || !is_into)) || may_hold
 }
 
 #[cfg(test)]
@@ -140,6 +140,7 @@ mod tests {
             }
         }
         assert!(!holds("**/.env", Some(&["/w"]), "/w", Below::Lands) && holds("/w/.env", Some(&["/w"]), "/w", Below::Lands));
+        assert!(holds("/w/**/f", Some(&["/w/ws"]), "/w/ws", Below::Moves) && holds("/**/f", Some(&["/w/ws"]), ".", Below::Moves));
         for (entry, path) in [("~/x/y", "/home/u/x"), ("/data/*/raw", "/data/a"), ("a/b/**", "/v/a")] {
             assert!(holds(entry, None, path, Below::Moves), "{entry} {path}");
         }
