@@ -20,7 +20,7 @@ use crate::decide::policy::Policy;
 use crate::decide::signal::counted_time;
 use crate::decide::thread::{Admission, SlotKey, ThreadStore, Touch};
 use crate::engine::stage::{self, Progress, Stage};
-use crate::event::decode::{Body, Event, EventType, Rejection, decode, partial_event_of};
+use crate::event::decode::{Body, Event, EventType, Rejection, RejectionCode, decode, partial_event_of};
 use crate::event::record::{Offset, OwnedRecord, Record};
 use tollgate_json::Parser;
 
@@ -189,10 +189,11 @@ impl Stage for Deciding {
 }
 
 /// Returns the thread of a record that could not be read, if it is known, and the record may be a response. The model writes how deep and how
-/// large a response is, and so whether its type is read.
+/// large a response is, and so whether its type is read. A record without a value holds nothing of a model.
 fn response_not_read(rejection: &Rejection) -> Option<&str> {
     let event = &rejection.event;
-    event.thread_id.as_deref().filter(|_| event.event_type.is_none_or(|kind| kind == EventType::ModelResponse))
+    let is_empty = matches!(rejection.code, RejectionCode::ValueNull | RejectionCode::ValueEmpty);
+    event.thread_id.as_deref().filter(|_| event.event_type.map_or(!is_empty, |kind| kind == EventType::ModelResponse))
 }
 
 /// Notes that a thread's response could not be read, so that none of its calls may run. If the store is full, the thread's calls are refused
