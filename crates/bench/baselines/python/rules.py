@@ -307,9 +307,6 @@ DETECTORS = (
 )
 
 
-# The words of responses that are over and were not stopped.
-OVER = ("stop", "length", "tool_calls", "function_call", "max_tokens", "end_turn", "tool_use", "stop_sequence", "pause_turn")
-
 # The events that are no responses. A record of any other type that breaks the contract may be one.
 OTHERS = ("turn_start", "tool_call", "tool_result", "turn_end", "thread_reset")
 
@@ -374,8 +371,9 @@ def detect(reasons):
 
 
 def is_over(words):
-    """Whether a word says that the response is over."""
-    return any(is_repetition(word.lower(), known) for word in words if text_of(word) for known in OVER)
+    """Whether a word says that the response is over: any word that is no stop of any provider, since no response here is a stream."""
+    stops = [stop for _, _, known in DETECTORS for stop in known]
+    return any(not any(is_repetition(word.lower(), stop) for stop in stops) for word in words if text_of(word))
 
 
 class CallList:
@@ -751,18 +749,18 @@ def decide_record(gate, threads, partition, key, value, coordinates):
         finally:
             threads.settle(partition, thread_id, thread)
     except Invalid as error:
-        verdict = refused(threads, partition, str(error), event, thread_id, event_id)
+        verdict = refused(threads, partition, str(error), event, thread_id, event_id, value)
     except (ValueError, TypeError, RecursionError) as error:
         # No JSON, nested too deeply, or half a surrogate pair where a verdict would repeat it.
         thread_id, event_id = key.decode("utf-8", "replace") if key else None, coordinates
-        verdict = refused(threads, partition, f"value: {type(error).__name__}", None, thread_id, event_id)
+        verdict = refused(threads, partition, f"value: {type(error).__name__}", None, thread_id, event_id, value)
     return thread_id, event_id, verdict
 
 
-def refused(threads, partition, why, event, thread_id, event_id):
-    """The verdict on a record that breaks the contract, or None if its thread is not known. It may have been a response."""
+def refused(threads, partition, why, event, thread_id, event_id, value):
+    """The verdict on a record that breaks the contract, or None if its thread is not known. It may have been a response, unless it is empty."""
     if not thread_id:
         return None
-    if member(event, "type") not in OTHERS:
+    if value and member(event, "type") not in OTHERS:
         threads.take(partition, thread_id).new_calls = "unread"
     return invalid_verdict(why, event, thread_id, event_id)
