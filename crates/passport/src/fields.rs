@@ -94,11 +94,12 @@ pub(super) fn without(
 }
 
 /// Returns whether an entry of a list is a regular expression. To a reader of patterns `.*` asks for a dot in the name, which the author did not
-/// mean: `.*secret`, `secret_.*` and `a.*@evil.com` would match next to nothing. `.*` alone is every hidden name.
+/// mean: `.*secret`, `secret_.*` and `a.*@evil.com` would match next to nothing. `.*` alone is so too where names are listed; among paths it is every
+/// hidden name.
 #[must_use]
 pub fn is_expression(entry: &str) -> bool {
     let is_anchored = entry.starts_with('^') || entry.len() > 1 && entry.ends_with('$');
-    let is_begun = entry.len() > 2 && entry.starts_with(".*");
+    let is_begun = entry.starts_with(".*");
     // `g++` is a name.
     let is_repeated = entry.strip_suffix('+').is_some_and(|rest| rest.ends_with(|last: char| last.is_ascii_alphanumeric() || last == ']'));
     // Nobody has a hidden folder at the root.

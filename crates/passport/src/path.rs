@@ -331,7 +331,7 @@ fn no_path(entry: &str) -> Option<&'static str> {
     let forms = [
         (entry.trim() != entry || entry.contains(char::is_control), "it has blanks around it, or a control character"),
         (entry.starts_with(['"', '\'', '`']), "it is in quotes"),
-        (is_expression(entry), "it is a regular expression"),
+        (entry != ".*" && is_expression(entry), "it is a regular expression"),
         (is_rule, "it is a rule of another product's form"),
         (entry.starts_with(['$', '%']) && !is_dollar_name, "it begins with a variable, which nobody replaces"),
         (!is_dollar_name && is_ambiguous(entry), "it has a drive, a scheme, several paths, a short name of Windows or an escape"),

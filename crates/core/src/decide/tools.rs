@@ -68,7 +68,7 @@ pub fn is_foreign(entry: &str) -> bool {
     let is_server = entry
         .strip_prefix("mcp__")
         .is_some_and(|rest| !rest.contains('*') && rest.split_once("__").is_none_or(|(_, tool)| tool.is_empty()));
-    entry.is_empty() || entry == ".*" || entry.contains(is_foreign) || is_expression(entry) || is_server
+    entry.is_empty() || entry.contains(is_foreign) || is_expression(entry) || is_server
 }
 
 /// Returns remarks on the entries of a list of tools that differ a little from tools that are known: names are compared as they are.

@@ -116,7 +116,7 @@ fn blocked_names(entries: Vec<String>, path: &str) -> Result<NameSet, Malformed>
     let is_sign = |char: char| char.is_whitespace() || char.is_control() || "()[]{}$\\\"'`;,<>!".contains(char);
     let is_foreign = |entry: &str| {
         let is_other = path.ends_with("_tools") && entry.contains("__") || entry.contains(':') || !entry.is_ascii();
-        is_other || entry.contains(is_sign) || entry == ".*" || is_expression(entry)
+        is_other || entry.contains(is_sign) || is_expression(entry)
     };
     let entries =
         without(entries, is_foreign, path, ("a rule of another form, which matches nothing", "a name, such as github or delete_*"))?;

@@ -94,9 +94,8 @@ impl MessagingLimits {
                 "several names or a regular expression, which is no recipient",
                 "one recipient or channel, in which * stands for anything",
             );
-            let is_foreign = |entry: &str| {
-                entry.contains([',', ';', '\\']) || entry.contains(":#") || entry == ".*" || is_expression(entry) || entry.trim().is_empty()
-            };
+            let is_foreign =
+                |entry: &str| entry.contains([',', ';', '\\']) || entry.contains(":#") || is_expression(entry) || entry.trim().is_empty();
             let entries = section.strings(key).and_then(|entries| without(entries, is_foreign, &section.path_of(key), said));
             entries.map(spelled)
         };

@@ -46,7 +46,7 @@ impl WebLimits {
         let blocking = |entries: Vec<String>| NameSet::blocking(entries.into_iter().map(own).collect());
         let is_foreign = |entry: &str| {
             let is_several = entry.trim().contains(|char: char| char.is_whitespace() || char == ',');
-            is_several || entry == ".*" || entry.starts_with("mcp_") || is_expression(entry)
+            is_several || entry.starts_with("mcp_") || is_expression(entry)
         };
         let said = ("several names, or a rule of another form, which matches nothing", "an action, such as click or browser_click");
         let entries = section.strings("blocked_actions");
