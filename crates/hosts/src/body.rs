@@ -184,7 +184,7 @@ impl<'d> Members<'d> {
     pub(crate) fn text_with_item(&self, name: &str, item: &serde_json::Value) -> String {
         let members = self.value.members().map(|(key, value)| {
             let longer = key.is_text(name).then(|| with_more(value, ']', &item.to_string())).flatten();
-            format!("{}:{}", source(key), longer.unwrap_or_else(|| source(value)))
+            format!("{}:{}", key.written(), longer.unwrap_or_else(|| value.written()))
         });
         format!("{{{}}}", members.collect::<Vec<_>>().join(","))
     }
@@ -237,8 +237,7 @@ impl Arguments {
         let mut open = vec![root];
         while let Some(value) = open.pop() {
             for (name, member) in value.members() {
-                let text = |value: Value<'_>| value.as_text().map(|text| String::from_utf8_lossy(&text.into_bytes()).into_owned());
-                if is_meant(&text(name).unwrap_or_default(), text(member).as_deref()) {
+                if is_meant(&name.lossy_text().unwrap_or_default(), member.lossy_text().as_deref()) {
                     return true;
                 }
             }
@@ -250,7 +249,7 @@ impl Arguments {
     fn of(value: Value<'_>) -> Self {
         let mut bytes = Vec::new();
         canonical::write(value, &mut bytes);
-        Self { text: source(value), canonical: bytes }
+        Self { text: value.written(), canonical: bytes }
     }
 }
 
@@ -259,15 +258,15 @@ const VOLATILE: [&str; 4] = ["durationMs", "duration_ms", "durationSeconds", "to
 
 /// Returns a result as text: a string itself, and anything else as its JSON text without its volatile members.
 pub(crate) fn result_text(value: Value<'_>) -> String {
-    if let Some(text) = value.as_text() {
-        // A host that cuts a text in the middle may leave half a surrogate pair.
-        return String::from_utf8_lossy(&text.into_bytes()).into_owned();
+    // A host that cuts a text in the middle may leave half a surrogate pair.
+    if let Some(text) = value.lossy_text() {
+        return text;
     }
     if !value.members().any(|(key, _)| is_volatile(&key)) {
-        return source(value);
+        return value.written();
     }
     let kept = value.members().filter(|(key, _)| !is_volatile(key));
-    let members: Vec<String> = kept.map(|(key, member)| format!("{}:{}", source(key), source(member))).collect();
+    let members: Vec<String> = kept.map(|(key, member)| format!("{}:{}", key.written(), member.written())).collect();
     format!("{{{}}}", members.join(","))
 }
 
@@ -277,13 +276,7 @@ fn is_volatile(key: &Value<'_>) -> bool {
 
 /// Returns the text of an array or object, which ends with `close`, with one more item or member; `None` for any other value.
 fn with_more(value: Value<'_>, close: char, more: &str) -> Option<String> {
-    let text = source(value);
+    let text = value.written();
     let comma = if value.items().next().is_some() || value.members().next().is_some() { "," } else { "" };
     text.strip_suffix(close).map(|open| format!("{open}{comma}{more}{close}"))
-}
-
-/// Returns a value as it is written, a string with its quotes.
-pub(crate) fn source(value: Value<'_>) -> String {
-    let source = String::from_utf8_lossy(value.source());
-    if value.shape() == Shape::String { format!("\"{source}\"") } else { source.into_owned() }
 }

@@ -228,8 +228,9 @@ impl Dialect {
     /// path. A folder that the model has written as an argument that the tool does not have is refused: the host looks at no such argument.
     fn with_folder(&self, host: &str, body: &Members<'_>, tool: &str, arguments: Arguments) -> Result<Arguments, Fault> {
         let folder = body.optional_text("cwd")?;
+        let known = AgentHost::of(host);
         let is_ignored = |name: &str, said: Option<&str>| {
-            let is_ignored = AgentHost::of(host).is_some_and(|host| ignores_folder(host, tool, name));
+            let is_ignored = known.is_some_and(|known| ignores_folder(known, tool, name));
             is_ignored && (said.is_none() || said != folder.as_deref())
         };
         if arguments.has_member(&is_ignored) {

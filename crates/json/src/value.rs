@@ -172,6 +172,19 @@ impl<'d> Value<'d> {
         self.text.get(node.start as usize..node.end as usize).unwrap_or_default()
     }
 
+    /// Returns the value as it is written, a string with its quotes. Bytes that are no UTF-8 are replaced by a sign.
+    #[must_use]
+    pub fn written(&self) -> String {
+        let source = String::from_utf8_lossy(self.source());
+        if self.shape() == Shape::String { format!("\"{source}\"") } else { source.into_owned() }
+    }
+
+    /// Returns the text of a string, with signs in place of half a surrogate pair; `None` for any other value.
+    #[must_use]
+    pub fn lossy_text(&self) -> Option<String> {
+        self.as_text().map(|text| String::from_utf8_lossy(&text.into_bytes()).into_owned())
+    }
+
     /// Returns where [`Value::source`] stands in the text that was parsed, in bytes. That of a string is without the quotes.
     #[must_use]
     #[inline]

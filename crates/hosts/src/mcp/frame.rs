@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Value};
 
-use crate::body::{Fault, Members, source};
+use crate::body::{Fault, Members};
 
 /// The members of a frame. JSON-RPC has no other members.
 const KEYS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
@@ -77,7 +77,7 @@ fn method(body: &Members<'_>) -> Result<String, Fault> {
 
 /// Returns an id, which has to be written so that its answer is known by it.
 fn id(value: Value<'_>) -> Result<Id, Fault> {
-    let written = source(value);
+    let written = value.written();
     let is_clear = match value.shape() {
         Shape::Number => written.len() <= ID_DIGITS_MAX && written.bytes().all(|byte| byte.is_ascii_digit()),
         Shape::String => written.len() <= ID_BYTES_MAX && !written.contains('\\'),

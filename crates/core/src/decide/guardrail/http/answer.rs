@@ -87,26 +87,21 @@ fn read_no(dialect: Dialect, answer: &[u8]) -> Option<Decision> {
         Some(found) if found.shape() == Shape::Array => found.items().map(read_reason).collect(),
         Some(other) => vec![read_reason(other)],
     };
-    let policy_id = said.get("policy_id").and_then(text).filter(|name| is_name(name));
+    let policy_id = said.get("policy_id").and_then(|value| value.lossy_text()).filter(|name| is_name(name));
     Some(Decision { reasons: Some(reasons), policy_id, ..Decision::default() })
 }
 
 /// Reads one reason of a no, whatever its form.
 fn read_reason(reason: Value<'_>) -> DecisionReason {
-    let first = |keys: &[&str]| keys.iter().find_map(|key| reason.get(key).and_then(text));
+    let first = |keys: &[&str]| keys.iter().find_map(|key| reason.get(key)?.lossy_text());
     let code = first(&["code"]).filter(|code| is_name(code)).unwrap_or_else(|| "oap.denied".to_owned());
-    let message = text(reason).or_else(|| first(&["message", "msg", "reason", "description"]));
+    let message = reason.lossy_text().or_else(|| first(&["message", "msg", "reason", "description"]));
     DecisionReason { code, message }
 }
 
 /// Returns every value under a name, which may stand several times.
 fn under<'v>(value: Value<'v>, name: &str) -> Vec<Value<'v>> {
     value.members().filter(|(key, _)| key.is_text(name)).map(|(_, value)| value).collect()
-}
-
-/// Returns the text of a string, with a sign in place of half a character.
-fn text(value: Value<'_>) -> Option<String> {
-    value.as_text().map(|text| String::from_utf8_lossy(&text.into_bytes()).into_owned())
 }
 
 fn is_name(name: &str) -> bool {
