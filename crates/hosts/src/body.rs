@@ -184,7 +184,7 @@ impl<'d> Members<'d> {
     pub(crate) fn text_with_item(&self, name: &str, item: &serde_json::Value) -> String {
         let members = self.value.members().map(|(key, value)| {
             let longer = key.is_text(name).then(|| with_more(value, ']', &item.to_string())).flatten();
-            format!("{}:{}", key.written(), longer.unwrap_or_else(|| value.written()))
+            format!("{}:{}", key.as_written(), longer.unwrap_or_else(|| value.as_written()))
         });
         format!("{{{}}}", members.collect::<Vec<_>>().join(","))
     }
@@ -249,7 +249,7 @@ impl Arguments {
     fn of(value: Value<'_>) -> Self {
         let mut bytes = Vec::new();
         canonical::write(value, &mut bytes);
-        Self { text: value.written(), canonical: bytes }
+        Self { text: value.as_written(), canonical: bytes }
     }
 }
 
@@ -263,10 +263,10 @@ pub(crate) fn result_text(value: Value<'_>) -> String {
         return text;
     }
     if !value.members().any(|(key, _)| is_volatile(&key)) {
-        return value.written();
+        return value.as_written();
     }
     let kept = value.members().filter(|(key, _)| !is_volatile(key));
-    let members: Vec<String> = kept.map(|(key, member)| format!("{}:{}", key.written(), member.written())).collect();
+    let members: Vec<String> = kept.map(|(key, member)| format!("{}:{}", key.as_written(), member.as_written())).collect();
     format!("{{{}}}", members.join(","))
 }
 
@@ -276,7 +276,7 @@ fn is_volatile(key: &Value<'_>) -> bool {
 
 /// Returns the text of an array or object, which ends with `close`, with one more item or member; `None` for any other value.
 fn with_more(value: Value<'_>, close: char, more: &str) -> Option<String> {
-    let text = value.written();
+    let text = value.as_written();
     let comma = if value.items().next().is_some() || value.members().next().is_some() { "," } else { "" };
     text.strip_suffix(close).map(|open| format!("{open}{comma}{more}{close}"))
 }

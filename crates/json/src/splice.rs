@@ -39,11 +39,11 @@ impl<'d> Splice<'d> {
     pub fn write(mut self, out: &mut Vec<u8>) -> Result<(), SpliceError> {
         // The sort is stable: insertions at one place stay in the order in which they were given, ahead of what replaces the bytes there.
         self.edits.sort_by_key(|(place, _)| (place.start, place.end));
-        let begun = out.len();
+        let length_before = out.len();
         let mut copied = 0;
         for (place, with) in &self.edits {
             let Some(before) = self.text.get(copied..place.start).filter(|_| (place.start..=self.text.len()).contains(&place.end)) else {
-                out.truncate(begun);
+                out.truncate(length_before);
                 return Err(SpliceError { start: place.start, end: place.end });
             };
             out.extend_from_slice(before);

@@ -174,7 +174,7 @@ impl<'d> Value<'d> {
 
     /// Returns the value as it is written, a string with its quotes. Bytes that are no UTF-8 are replaced by a sign.
     #[must_use]
-    pub fn written(&self) -> String {
+    pub fn as_written(&self) -> String {
         let source = String::from_utf8_lossy(self.source());
         if self.shape() == Shape::String { format!("\"{source}\"") } else { source.into_owned() }
     }

@@ -145,24 +145,24 @@ impl<'c> ArgumentNames<'c> {
 
     /// Returns whether a text that a tool of an MCP server is given may be a path by its beginning: under the name of a thing, or as an address
     /// of a file. Under the name of a thing it may be an address as well. With a blank in it a text of one component is a line, such as `/deploy now`.
-    pub(super) fn may_be_path(&self, name: &str, said: &str) -> bool {
-        let said = said.trim();
-        let has_blank = said.contains(char::is_whitespace);
-        let is_deep = || said.get(1..).is_some_and(|rest| rest.contains(['/', '\\']));
-        let is_home = said == "~" || said.starts_with('~') && said.contains(['/', '\\']);
-        let is_drive = behind_drive(said).is_some_and(|rest| rest.starts_with(['/', '\\']));
-        let is_rooted = is_home || is_drive || said.starts_with(['/', '\\']);
+    pub(super) fn may_be_path(&self, name: &str, text: &str) -> bool {
+        let text = text.trim();
+        let has_blank = text.contains(char::is_whitespace);
+        let is_deep = || text.get(1..).is_some_and(|rest| rest.contains(['/', '\\']));
+        let is_home = text == "~" || text.starts_with('~') && text.contains(['/', '\\']);
+        let is_drive = behind_drive(text).is_some_and(|rest| rest.starts_with(['/', '\\']));
+        let is_rooted = is_home || is_drive || text.starts_with(['/', '\\']);
         let is_thing = THINGS.contains(&name)
-            && (climbs(said) || is_rooted && (!has_blank || is_deep()) || !has_blank && (said.starts_with('.') || said.contains("://")));
+            && (climbs(text) || is_rooted && (!has_blank || is_deep()) || !has_blank && (text.starts_with('.') || text.contains("://")));
         // Some readers take the file behind the sign for data.
-        let is_data = name == "data" && said.strip_prefix('@').is_some_and(|path| path.contains('/'));
-        let is_file = is_data || is_file_address(said);
+        let is_data = name == "data" && text.strip_prefix('@').is_some_and(|path| path.contains('/'));
+        let is_file = is_data || is_file_address(text);
         self.pack == Pack::Mcp && (is_file && !has_blank || is_thing)
     }
 
     /// Returns whether a text that a tool of an MCP server is given is a key or its beginning, which may be the path of a file to the server.
-    pub(super) fn may_be_key(&self, name: &str, said: &str) -> bool {
-        self.pack == Pack::Mcp && ["key", "keys", "prefix"].contains(&name) && said.starts_with('/')
+    pub(super) fn may_be_key(&self, name: &str, text: &str) -> bool {
+        self.pack == Pack::Mcp && ["key", "keys", "prefix"].contains(&name) && text.starts_with('/')
     }
 
     /// Returns whether a name is that of a thing to a tool of an MCP server.
@@ -171,8 +171,8 @@ impl<'c> ArgumentNames<'c> {
     }
 
     /// Returns whether a text that a tool of an MCP server is given under the name of a thing may lead to a host, as `git@HOST:PATH` does.
-    pub(super) fn may_be_remote(&self, name: &str, said: &str) -> bool {
-        self.is_thing(name) && said.contains('@') && !said.trim().contains(char::is_whitespace)
+    pub(super) fn may_be_remote(&self, name: &str, text: &str) -> bool {
+        self.is_thing(name) && text.contains('@') && !text.trim().contains(char::is_whitespace)
     }
 
     /// Returns whether a text that a tool of an MCP server is given is a query or a program.

@@ -2,7 +2,7 @@
 
 use tollgate_json::{Shape, Text, Value};
 
-use super::said::Said;
+use super::name_kind::NameKind;
 
 /// What an argument is to its tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -75,12 +75,12 @@ impl ArgumentRole {
     }
 
     /// Returns what the role says of a text that a tool of an MCP server is given. Roles other than those of texts come from a configuration.
-    pub(super) fn said(self) -> Said {
+    pub(super) fn name_kind(self) -> NameKind {
         match self {
-            Self::Path | Self::Pattern | Self::Folder => Said::File,
-            Self::Url => Said::Url,
-            Self::Host => Said::Host,
-            _ => Said::Unknown,
+            Self::Path | Self::Pattern | Self::Folder => NameKind::File,
+            Self::Url => NameKind::Url,
+            Self::Host => NameKind::Host,
+            _ => NameKind::Unknown,
         }
     }
 

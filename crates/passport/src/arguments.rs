@@ -12,7 +12,7 @@ use super::argument_role::{ArgumentRole, holds};
 use super::denial::Denial;
 use super::fields::Amount;
 use super::requests::{is_file_sent, led_to, may_lead_away, quoted_in, runs, urls_in};
-use super::said::{Said, is_written_out};
+use super::name_kind::{NameKind, is_written_out};
 use super::words::line_of;
 use super::written::names_places;
 
@@ -138,11 +138,11 @@ pub(super) struct Sorted<'v> {
     /// Texts under names that no table has.
     pub(super) unknown: Vec<Cow<'v, str>>,
     /// Texts that a tool of an MCP server is given under names that say what they are, and names of members that stand there.
-    pub(super) placed: Vec<(Said, Cow<'v, str>)>,
+    pub(super) placed: Vec<(NameKind, Cow<'v, str>)>,
     /// Values of headers that no table has.
     pub(super) headers: Vec<Cow<'v, str>>,
     /// Addresses among the texts of which no tool is known to make anything.
-    pub(super) said: Vec<Cow<'v, str>>,
+    pub(super) mentioned: Vec<Cow<'v, str>>,
     /// Names that no table has. They may be data themselves, such as the files of a patch.
     pub(super) unknown_names: Vec<Cow<'v, str>>,
     /// An argument that cannot be judged, by the name of the table.
@@ -155,10 +155,10 @@ pub(super) struct Sorted<'v> {
 
 impl<'v> Sorted<'v> {
     /// Sorts what stands in a text that is written out under a name.
-    pub(super) fn under(said: Said, value: Value<'v>, names: &ArgumentNames<'v>) -> Result<Self, Denial> {
+    pub(super) fn under(kind: NameKind, value: Value<'v>, names: &ArgumentNames<'v>) -> Result<Self, Denial> {
         let mut sorted = Self { is_written: true, ..Self::default() };
-        sorted.note_addresses(value, said);
-        sorted.unnamed(value, said, names)?;
+        sorted.note_addresses(value, kind);
+        sorted.unnamed(value, kind, names)?;
         Ok(sorted)
     }
 
@@ -176,7 +176,7 @@ impl<'v> Sorted<'v> {
     pub(super) fn places(&self) -> impl Iterator<Item = &Cow<'v, str>> + Clone {
         let is_path = |(role, ..): &&(ArgumentRole, _, _)| matches!(role, ArgumentRole::Path | ArgumentRole::Pattern);
         let paths = self.texts.iter().filter(is_path).map(|(.., text)| text);
-        let placed = self.placed.iter().filter(|(said, _)| !said.is_text()).map(|(_, text)| text);
+        let placed = self.placed.iter().filter(|(kind, _)| !kind.is_text()).map(|(_, text)| text);
         paths.chain(&self.unknown).chain(&self.unknown_names).chain(placed)
     }
 
@@ -187,7 +187,7 @@ impl<'v> Sorted<'v> {
                 key.as_text().and_then(Text::into_str).ok_or_else(|| Denial::new(INVALID, "An argument's name is no Unicode text"))?;
             let own = fold(&key);
             check_name(own.as_deref(), value, names, &mut seen)?;
-            let is_host = || names.is_of_web() && Said::under(&key) == Said::Host;
+            let is_host = || names.is_of_web() && NameKind::under(&key) == NameKind::Host;
             let named = own.as_deref().and_then(|folded| names.role(folded)).or_else(|| is_host().then_some((ArgumentRole::Host, "host")));
             // What lies in a URL, or in the name of somebody, is such a thing, whatever it is called. A file may have its contents beside it.
             let is_text = matches!(named, Some((ArgumentRole::Text, _)));
@@ -199,12 +199,12 @@ impl<'v> Sorted<'v> {
                 self.refused = self.refused.or(Some(name));
             }
             outer.filter(|_| named.is_none()).into_iter().for_each(|outer| self.member_name(key.clone(), outer, names));
-            let says_place = || names.is_of_server() && !matches!(Said::under(&key), Said::Unknown | Said::Id | Said::Number);
+            let says_place = || names.is_of_server() && !matches!(NameKind::under(&key), NameKind::Unknown | NameKind::Id | NameKind::Number);
             match role {
                 // A place is one in any text that is an object.
                 Some((ArgumentRole::Text, _)) if named.is_none() && (own.as_deref().is_some_and(is_place) || says_place()) => {
-                    self.note_addresses(value, Said::under(&key));
-                    self.unnamed(value, Said::under(&key), names)?;
+                    self.note_addresses(value, NameKind::under(&key));
+                    self.unnamed(value, NameKind::under(&key), names)?;
                 }
                 // Edits that are written out name files of their own, or none.
                 Some((ArgumentRole::Text, "edits")) if names_places(value, names) => self.refused = self.refused.or(Some("edits")),
@@ -224,10 +224,10 @@ impl<'v> Sorted<'v> {
                 }
                 Some((role, name)) => self.valued(value, (role, shown(&key, name)), names)?,
                 None => {
-                    let said = Said::of(&key, names);
+                    let kind = NameKind::of(&key, names);
                     self.unknown_names.push(key);
-                    self.note_addresses(value, said);
-                    self.unnamed(value, said, names)?;
+                    self.note_addresses(value, kind);
+                    self.unnamed(value, kind, names)?;
                 }
             }
         }
@@ -248,10 +248,10 @@ impl<'v> Sorted<'v> {
     }
 
     /// Notes the addresses that stand without a scheme under a name that no table of the tool has. What lies in a host is one.
-    fn note_addresses(&mut self, value: Value<'v>, said: Said) {
-        self.said.extend(said.addresses(value).into_iter().map(Cow::Owned));
-        let inner = value.members().map(|(_, value)| value).filter(|_| said == Said::Host);
-        value.items().chain(inner).for_each(|value| self.note_addresses(value, said));
+    fn note_addresses(&mut self, value: Value<'v>, kind: NameKind) {
+        self.mentioned.extend(kind.addresses(value).into_iter().map(Cow::Owned));
+        let inner = value.members().map(|(_, value)| value).filter(|_| kind == NameKind::Host);
+        value.items().chain(inner).for_each(|value| self.note_addresses(value, kind));
     }
 
     /// Takes the value of an argument that has a role: a text, or texts in lists and objects.
@@ -293,37 +293,37 @@ impl<'v> Sorted<'v> {
             Shape::Array => value.items().try_for_each(|item| self.inner(item, role, names)),
             Shape::Object => self.members(value, Some(role), names),
             _ => {
-                let said = value.as_text().and_then(Text::into_str);
-                if let Some(said) = said.as_ref().filter(|_| role.0 == ArgumentRole::Text && names.may_be_program(role.1)) {
-                    self.placed.extend(quoted_in(role.1, said).map(|(said, piece)| (said, Cow::Owned(piece.to_owned()))));
+                let text = value.as_text().and_then(Text::into_str);
+                if let Some(text) = text.as_ref().filter(|_| role.0 == ArgumentRole::Text && names.may_be_program(role.1)) {
+                    self.placed.extend(quoted_in(role.1, text).map(|(kind, piece)| (kind, Cow::Owned(piece.to_owned()))));
                 }
-                match (role.0, said) {
-                    (ArgumentRole::Text, Some(said)) if names.fetches(role.1) => {
-                        self.texts.extend(urls_in(&said).map(|url| (ArgumentRole::Url, role.1, url.to_owned().into())));
+                match (role.0, text) {
+                    (ArgumentRole::Text, Some(text)) if names.fetches(role.1) => {
+                        self.texts.extend(urls_in(&text).map(|url| (ArgumentRole::Url, role.1, url.to_owned().into())));
                     }
-                    (ArgumentRole::Body, Some(said)) if names.is_of_web() && is_file_sent(role.1, &said) => {
+                    (ArgumentRole::Body, Some(text)) if names.is_of_web() && is_file_sent(role.1, &text) => {
                         self.refused = self.refused.or(Some(role.1))
                     }
-                    (ArgumentRole::Route, Some(said)) if said.contains("://") => self.unknown.push(said),
+                    (ArgumentRole::Route, Some(text)) if text.contains("://") => self.unknown.push(text),
                     // Behind the address of a server it leads to another host.
-                    (ArgumentRole::Route, Some(said)) if may_lead_away(&said) => self.unknown.push(led_to(&said).into()),
-                    (ArgumentRole::Route, Some(said)) => self.said.extend(Said::Place.addresses_in(&said).into_iter().map(Cow::Owned)),
-                    (ArgumentRole::Text, Some(said)) if names.may_be_path(role.1, &said) => self.placed.push((Said::File, said)),
-                    (ArgumentRole::Text, Some(said)) if names.may_be_key(role.1, &said) => self.placed.push((Said::Id, said)),
-                    (ArgumentRole::Text, Some(said))
-                        if self.is_written && said.contains("://")
-                            || (self.is_written || names.is_of_server() && role.1 == "edits") && is_written_out(&said)
-                            || names.is_thing(role.1) && runs(&said) =>
+                    (ArgumentRole::Route, Some(text)) if may_lead_away(&text) => self.unknown.push(led_to(&text).into()),
+                    (ArgumentRole::Route, Some(text)) => self.mentioned.extend(NameKind::Place.addresses_in(&text).into_iter().map(Cow::Owned)),
+                    (ArgumentRole::Text, Some(text)) if names.may_be_path(role.1, &text) => self.placed.push((NameKind::File, text)),
+                    (ArgumentRole::Text, Some(text)) if names.may_be_key(role.1, &text) => self.placed.push((NameKind::Id, text)),
+                    (ArgumentRole::Text, Some(text))
+                        if self.is_written && text.contains("://")
+                            || (self.is_written || names.is_of_server() && role.1 == "edits") && is_written_out(&text)
+                            || names.is_thing(role.1) && runs(&text) =>
                     {
-                        self.unknown.push(said);
+                        self.unknown.push(text);
                     }
-                    (ArgumentRole::Text, Some(said)) if names.may_be_remote(role.1, &said) => {
-                        self.said.extend(Said::Unknown.addresses_in(&said).into_iter().map(Cow::Owned));
+                    (ArgumentRole::Text, Some(text)) if names.may_be_remote(role.1, &text) => {
+                        self.mentioned.extend(NameKind::Unknown.addresses_in(&text).into_iter().map(Cow::Owned));
                     }
-                    (ArgumentRole::Text | ArgumentRole::Body, Some(said))
-                        if said.contains("://") && !said.trim().contains(char::is_whitespace) =>
+                    (ArgumentRole::Text | ArgumentRole::Body, Some(text))
+                        if text.contains("://") && !text.trim().contains(char::is_whitespace) =>
                     {
-                        self.said.push(said);
+                        self.mentioned.push(text);
                     }
                     _ => {}
                 }
@@ -333,24 +333,24 @@ impl<'v> Sorted<'v> {
     }
 
     /// Takes the value of an argument whose name no table has. Numbers and truth values name nothing.
-    fn unnamed(&mut self, value: Value<'v>, said: Said, names: &ArgumentNames<'v>) -> Result<(), Denial> {
-        let is_judged = names.is_of_server() && (said.is_place() || matches!(said, Said::Id | Said::Number | Said::Prose));
+    fn unnamed(&mut self, value: Value<'v>, kind: NameKind, names: &ArgumentNames<'v>) -> Result<(), Denial> {
+        let is_judged = names.is_of_server() && (kind.is_place() || matches!(kind, NameKind::Id | NameKind::Number | NameKind::Prose));
         match value.shape() {
-            Shape::Array => value.items().try_for_each(|item| self.unnamed(item, said, names)),
+            Shape::Array => value.items().try_for_each(|item| self.unnamed(item, kind, names)),
             Shape::Object => {
                 let members = || value.members().filter_map(|(key, inner)| Some((key.as_text()?.into_str()?, inner)));
                 // An object that names a place of its own may hold what is written there.
-                let names_place = members().any(|(key, _)| key == "name" || Said::under(&key).is_place());
+                let names_place = members().any(|(key, _)| key == "name" || NameKind::under(&key).is_place());
                 for (key, inner) in members() {
                     let role = fold(&key).and_then(|name| names.role(&name)).map(|(role, _)| role);
                     if names.is_of_server() {
                         // `{"path": {"value": …}}` may be the same place to a server, and the name of a member may be one.
-                        self.said.extend(said.addresses_in(&key).into_iter().map(Cow::Owned));
-                        if said.is_place() && (!names_place || role == Some(ArgumentRole::Text)) {
-                            self.held(inner, said, names_place);
+                        self.mentioned.extend(kind.addresses_in(&key).into_iter().map(Cow::Owned));
+                        if kind.is_place() && (!names_place || role == Some(ArgumentRole::Text)) {
+                            self.held(inner, kind, names_place);
                         }
-                        if said == Said::File || said.may_be_url() && key.contains(['.', '/', '\\', '~']) {
-                            self.placed.push((said, key.clone()));
+                        if kind == NameKind::File || kind.may_be_url() && key.contains(['.', '/', '\\', '~']) {
+                            self.placed.push((kind, key.clone()));
                         }
                     }
                     // It is data rather than a name where an object stands under it.
@@ -362,7 +362,7 @@ impl<'v> Sorted<'v> {
             Shape::String => {
                 let text = text("of an unknown name", value, "a string")?;
                 match is_judged {
-                    true => self.placed.push((said, text)),
+                    true => self.placed.push((kind, text)),
                     false => self.unknown.push(text),
                 }
                 Ok(())
@@ -372,10 +372,10 @@ impl<'v> Sorted<'v> {
     }
 
     /// Takes all texts in a value for places, at any depth, or `only_words` among them.
-    fn held(&mut self, value: Value<'v>, said: Said, only_words: bool) {
+    fn held(&mut self, value: Value<'v>, kind: NameKind, only_words: bool) {
         let is_place = |text: &Cow<'_, str>| !only_words || !text.contains(char::is_whitespace);
-        self.placed.extend(value.as_text().and_then(Text::into_str).filter(is_place).map(|text| (said, text)));
-        value.items().chain(value.members().map(|(_, value)| value)).for_each(|value| self.held(value, said, only_words));
+        self.placed.extend(value.as_text().and_then(Text::into_str).filter(is_place).map(|text| (kind, text)));
+        value.items().chain(value.members().map(|(_, value)| value)).for_each(|value| self.held(value, kind, only_words));
     }
 }
 

@@ -51,6 +51,6 @@ pub trait Report {
 }
 
 /// Reports the result of a check.
-pub(super) fn report(to: &mut dyn Report, check: &'static str, said: Result<(), Denial>) {
-    to.outcome(check, said.map_or_else(Outcome::Denied, |()| Outcome::Passed));
+pub(super) fn report(to: &mut dyn Report, check: &'static str, outcome: Result<(), Denial>) {
+    to.outcome(check, outcome.map_or_else(Outcome::Denied, |()| Outcome::Passed));
 }

@@ -26,7 +26,7 @@ mod pack;
 mod path;
 mod requests;
 mod rules;
-mod said;
+mod name_kind;
 mod schema;
 mod shell_glob;
 mod tool_input;

@@ -88,7 +88,7 @@ impl BlockedForm {
 
     /// Returns the places in the form at which a glob may begin that starts there. A glob that starts in the working folder may begin behind any
     /// name, and a form that starts there may lie at any depth of every root.
-    fn begun(&self, start: Start) -> u128 {
+    fn entered(&self, start: Start) -> u128 {
         match start {
             Start::Here if self.is_of_system => 0,
             Start::Here => {
@@ -100,7 +100,7 @@ impl BlockedForm {
                     let is_name = |part: &Part| matches!(part, Part::Name(name) if !name.trim_matches('*').is_empty());
                     !is_user(*at) && self.components.iter().skip(*at).any(is_name)
                 };
-                (first..self.components.len()).filter(is_named).fold(0, |begun, at| begun | 1 << at)
+                (first..self.components.len()).filter(is_named).fold(0, |places, at| places | 1 << at)
             }
             _ => u128::from(start == self.root || self.root == Start::Here),
         }
@@ -109,7 +109,7 @@ impl BlockedForm {
     /// Returns whether a glob of these components finds the place, or something below it.
     fn is_found_by<'g>(&self, start: Start, glob: impl Iterator<Item = &'g Component>) -> bool {
         let end: u128 = 1 << self.components.len();
-        let mut reached = self.closed(self.begun(start));
+        let mut reached = self.closed(self.entered(start));
         if reached == 0 {
             return false;
         }
@@ -142,9 +142,9 @@ impl BlockedForm {
             self.components.iter().enumerate().filter(|(_, part)| is_meant(part)).fold(0_u128, |places, (at, _)| places | 1 << at)
         };
         let anywhere = if is_written { places(&|part| matches!(part, Part::Any { .. })) } else { 0 };
-        let begun = self.begun(start);
-        let Some((last, above)) = path.split_last() else { return begun != 0 };
-        let reached = above.iter().fold(self.closed(begun | anywhere), |reached, component| self.behind(reached, component));
+        let entered = self.entered(start);
+        let Some((last, above)) = path.split_last() else { return entered != 0 };
+        let reached = above.iter().fold(self.closed(entered | anywhere), |reached, component| self.behind(reached, component));
         let open = if is_written { reached & places(&|part| matches!(part, Part::Name(_))) } else { reached };
         self.behind(open, last) != 0
     }

@@ -4,13 +4,13 @@ use bash_commands::decoded;
 
 use super::beginning::is_path;
 use super::look_alike::has_encoded;
-use super::said::Said;
+use super::name_kind::NameKind;
 
 /// Returns whether the body of a request is a file: behind `@`, as `curl` takes it, or as a path among what is attached.
-pub(super) fn is_file_sent(name: &str, said: &str) -> bool {
+pub(super) fn is_file_sent(name: &str, text: &str) -> bool {
     let is_attached = matches!(name, "attachment" | "attachments" | "multipart");
-    said.trim_start().strip_prefix('@').is_some_and(|path| is_path(path) || path.contains(['/', '.']))
-        || is_attached && is_path(said.trim_start())
+    text.trim_start().strip_prefix('@').is_some_and(|path| is_path(path) || path.contains(['/', '.']))
+        || is_attached && is_path(text.trim_start())
 }
 
 /// Returns whether a route may be more than a path behind the address of a server: `//host`, `@host`, `:80@host`, `.host`.
@@ -45,7 +45,7 @@ const ROOT_FOLDERS: &str =
 /// Returns what a query or a program under a name may open, with what it is: the text itself, of which no word may be a blocked place, and what stands
 /// in quotes as a whole address or path, alone in code, or without a name between signs. A path from the root is one if its first folder is known, since
 /// routes and patterns are written so too.
-pub(super) fn quoted_in<'t>(name: &str, text: &'t str) -> impl Iterator<Item = (Said, &'t str)> {
+pub(super) fn quoted_in<'t>(name: &str, text: &'t str) -> impl Iterator<Item = (NameKind, &'t str)> {
     let (signs, is_code) = match name {
         "code" | "script" => ("'\"`()[]{};,=<>|& \t\r\n", true),
         "" => ("'\"`()[]{};<>|", false),
@@ -60,13 +60,13 @@ pub(super) fn quoted_in<'t>(name: &str, text: &'t str) -> impl Iterator<Item = (
             let first = piece.strip_prefix('/').and_then(|rest| rest.split('/').next()).map(str::to_ascii_lowercase);
             let is_known = first.is_some_and(|first| ROOT_FOLDERS.split_ascii_whitespace().any(|folder| folder == first));
             match () {
-                () if piece.contains("://") && !piece.contains(char::is_whitespace) => Some((Said::Unknown, piece)),
+                () if piece.contains("://") && !piece.contains(char::is_whitespace) => Some((NameKind::Unknown, piece)),
                 () if is_value || piece == "/dev/null" => None,
-                () if is_known || piece.starts_with("~/") || piece.starts_with("../") => Some((Said::File, piece)),
+                () if is_known || piece.starts_with("~/") || piece.starts_with("../") => Some((NameKind::File, piece)),
                 () => None,
             }
         });
-    std::iter::once((Said::Program, text)).filter(move |_| text.contains(['/', '.'])).chain(quoted)
+    std::iter::once((NameKind::Program, text)).filter(move |_| text.contains(['/', '.'])).chain(quoted)
 }
 
 /// Returns the words and values of a text in which percent signs stand for what nobody has to write so, read as often as two readers do, each with the

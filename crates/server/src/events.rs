@@ -198,7 +198,7 @@ fn without_nulls(text: &str) -> Cow<'_, str> {
         return text.into();
     }
     let kept = root.members().filter(|member| !is_null(member));
-    let members: Vec<_> = kept.map(|(key, value)| format!("{}:{}", key.written(), value.written())).collect();
+    let members: Vec<_> = kept.map(|(key, value)| format!("{}:{}", key.as_written(), value.as_written())).collect();
     format!("{{{}}}", members.join(",")).into()
 }
 

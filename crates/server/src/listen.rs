@@ -88,7 +88,7 @@ pub struct Answering {
     pub limits: TimeLimits,
 }
 
-/// Answers connections until `stop` is ready, and then those requests that have begun.
+/// Answers connections until `stop` is ready, and then those requests that have received.
 pub async fn serve(listener: TcpListener, answering: Answering, connections_max: u32, stop: impl Future<Output = ()>) {
     let count = usize::try_from(connections_max).unwrap_or(Semaphore::MAX_PERMITS);
     let (places, (closing, close)) = (Arc::new(Semaphore::new(count)), watch::channel(()));
@@ -164,7 +164,7 @@ impl Answering {
 }
 
 /// Answers the requests of a connection until it ends. At the stop, and where the connection has lived as long as it may, the request that has
-/// begun is the last.
+/// received is the last.
 async fn requests<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     is_http2: bool,
@@ -173,7 +173,7 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     mut close: watch::Receiver<()>,
 ) {
     let service = TowerToHyperService::new(router);
-    // Whether the connection ends. Each request that has begun holds it.
+    // Whether the connection ends. Each request that has received holds it.
     let ends = Arc::new(AtomicBool::new(false));
     let each = Arc::clone(&ends);
     let with_peer = service_fn(move |mut request: hyper::Request<Incoming>| {
@@ -232,9 +232,9 @@ async fn begins_http2(stream: &TcpStream) -> std::io::Result<bool> {
     let mut beginning = [0; BEGINNING.len()];
     for _ in 0..PIECE_POLLS {
         let count = stream.peek(&mut beginning).await?;
-        let begun = beginning.get(..count).unwrap_or_default();
-        if count == 0 || !BEGINNING.starts_with(begun) || begun == BEGINNING {
-            return Ok(begun == BEGINNING);
+        let received = beginning.get(..count).unwrap_or_default();
+        if count == 0 || !BEGINNING.starts_with(received) || received == BEGINNING {
+            return Ok(received == BEGINNING);
         }
         // The beginning came in two pieces, and the first piece stays to be read.
         tokio::time::sleep(PIECE_POLL).await;
@@ -290,7 +290,7 @@ mod tests {
             connection.write_all(said.as_bytes()).await.unwrap();
             silent.push(connection);
         }
-        // The server of HTTP/2 has begun when it says its settings.
+        // The server of HTTP/2 has received when it says its settings.
         silent[0].read_exact(&mut [0; 9]).await.unwrap();
         let began = std::time::Instant::now();
         stop.send(()).unwrap();

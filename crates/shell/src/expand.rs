@@ -19,7 +19,7 @@ impl Walk<'_> {
         let mut is_split = false;
         let (mut names, mut others, mut numbers) = (false, false, false);
         for (index, piece) in word.pieces.iter().enumerate() {
-            if let Some(text) = self.written(piece) {
+            if let Some(text) = self.literal(piece) {
                 argument.text.push_str(&text);
                 continue;
             }
@@ -76,7 +76,7 @@ impl Walk<'_> {
     }
 
     /// Returns the text of a piece that is written out, as a sum is whose variables hold digits.
-    fn written<'p>(&self, piece: &'p Piece) -> Option<Cow<'p, str>> {
+    fn literal<'p>(&self, piece: &'p Piece) -> Option<Cow<'p, str>> {
         match piece {
             Piece::Text(text) => Some(Cow::Borrowed(text)),
             Piece::Sum(text) => self.sum(text).map(|value| Cow::Owned(value.to_string())),
@@ -264,7 +264,7 @@ fn trimmed(value: &Argument, trim: &Trim) -> Argument {
     let certainty = match trim {
         Trim::Folders if !is_known => match text.find(['*', '?', '[']) {
             Some(0) | None => Certainty::Nothing,
-            Some(at) => begun(text.get(..at).unwrap_or_default()),
+            Some(at) => unfinished(text.get(..at).unwrap_or_default()),
         },
         _ => value.certainty,
     };
@@ -285,13 +285,13 @@ fn joined(certainty: Certainty, piece: Certainty, front: &str) -> Certainty {
     match (certainty, piece) {
         (certainty, Certainty::Known) => certainty,
         (Certainty::Known, piece) if front.is_empty() => piece,
-        (Certainty::Known, _) => begun(front),
+        (Certainty::Known, _) => unfinished(front),
         (certainty, _) => certainty,
     }
 }
 
 /// Returns what is known of a word that begins with this text and goes on with something unknown.
-fn begun(text: &str) -> Certainty {
+fn unfinished(text: &str) -> Certainty {
     match text.strip_prefix('-') {
         None => Certainty::Operand,
         Some(rest) if rest.starts_with('-') && rest.contains('=') => Certainty::Value,

@@ -35,7 +35,7 @@ pub enum Below {
     /// What a program finds there is written.
     Searched,
     /// Nobody knows what the program does with the file: it may write it too.
-    Unsaid,
+    Unnamed,
     /// It goes elsewhere with the file, and nobody knows what else the program does with the file.
     Sent,
     /// The same, and what gets the file may write to all that lies below it.
@@ -207,13 +207,13 @@ impl Directories {
     pub fn go(&mut self, arguments: &[Argument], repeats: bool) {
         self.spot.moves += 1;
         if !self.follows(arguments) {
-            self.visit(arguments, repeats);
+            self.enter(arguments, repeats);
         }
         self.has_moved = true;
     }
 
     /// Notes that a program or a `cd` with these arguments goes to a folder from one that is not known.
-    pub fn visit(&mut self, arguments: &[Argument], repeats: bool) {
+    pub fn enter(&mut self, arguments: &[Argument], repeats: bool) {
         self.has_moved = true;
         let operands: Vec<&Argument> = arguments.iter().filter(|argument| argument.is_operand()).collect();
         let (target, is_glob) = match operands.as_slice() {
@@ -229,7 +229,7 @@ impl Directories {
         targets.push((joined(&self.start, target), is_glob));
         targets.retain(|target| !self.folders.contains(target));
         self.folders.append(&mut targets);
-        self.hold();
+        self.cap_folders();
     }
 
     /// Follows a `cd` with these arguments from a folder that is known, and returns whether the folder is known behind it too.
@@ -243,14 +243,14 @@ impl Directories {
         let Some(there) = there else { return false };
         if !there.is_empty() && !self.folders.iter().any(|(folder, _)| *folder == there) {
             self.folders.push((there.clone(), false));
-            self.hold();
+            self.cap_folders();
         }
         (self.spot.here, self.spot.before) = (Some(there), Some(here));
         true
     }
 
     /// Keeps only as many folders as are followed.
-    fn hold(&mut self) {
+    fn cap_folders(&mut self) {
         self.is_beyond |= self.folders.len() > FOLLOWED_MAX;
         self.is_lost |= self.is_beyond;
         self.folders.truncate(FOLLOWED_MAX);

@@ -20,7 +20,7 @@ impl Walk<'_> {
                     self.fetched(name, arguments, argument);
                 }
                 // A program that is not known, or is given what its table does not know, may do both with it.
-                Place::Path if !touched.contains(&index) || tables::is_unsaid_at(name, arguments, index, is_listed) => {
+                Place::Path if !touched.contains(&index) || tables::is_unnamed_at(name, arguments, index, is_listed) => {
                     for access in [Access::Read, Access::Write] {
                         self.operand(FileOperand::new(argument.text.clone(), access));
                     }

@@ -14,7 +14,7 @@ use super::walk::Walk;
 
 impl Walk<'_> {
     pub(super) fn list(&mut self, list: &List) {
-        let (mut begun, mut follows_failure) = (self.directories.moves(), false);
+        let (mut moves_before, mut follows_failure) = (self.directories.moves(), false);
         for (index, pipeline) in list.iter().enumerate() {
             let moves = self.directories.moves();
             if pipeline.commands.len() > 1 && may_move(&pipeline.commands) {
@@ -27,26 +27,26 @@ impl Walk<'_> {
             }
             let is_last = index + 1 == list.len();
             if matches!(pipeline.end, End::Or | End::Background) || pipeline.end == End::Sequence && !is_last {
-                self.directories.lose_since(begun);
+                self.directories.lose_since(moves_before);
             }
             match pipeline.end {
                 End::And => {}
                 End::Or => follows_failure = true,
-                End::Sequence | End::Background => (begun, follows_failure) = (self.directories.moves(), false),
+                End::Sequence | End::Background => (moves_before, follows_failure) = (self.directories.moves(), false),
             }
         }
     }
 
     /// Walks the conditions and branches of an `if`. A branch runs where its condition has succeeded, and all else where another one has failed.
     pub(super) fn branches(&mut self, lists: &[List]) {
-        let begun = self.directories.moves();
+        let moves_before = self.directories.moves();
         for (index, list) in lists.iter().enumerate() {
             if index % 2 == 0 {
-                self.directories.lose_since(begun);
+                self.directories.lose_since(moves_before);
             }
             self.list(list);
         }
-        self.directories.lose_since(begun);
+        self.directories.lose_since(moves_before);
     }
 
     /// Walks commands that cannot change the folder of those behind them.

@@ -56,7 +56,7 @@ pub(super) fn reader(condition: &List) -> Option<(Vec<&str>, bool)> {
 }
 
 /// Returns how many bytes a command writes, if that can be told: `echo` of literals, and `cat` of a here-document.
-pub(super) fn written(words: &[Argument], redirects: &[Redirect]) -> Option<usize> {
+pub(super) fn output_bytes(words: &[Argument], redirects: &[Redirect]) -> Option<usize> {
     let (program, arguments) = words.split_first()?;
     match program.as_known()? {
         "echo" => arguments.iter().map(|argument| Some(argument.as_known()?.len() + 1)).sum::<Option<usize>>().map(|bytes| bytes.max(1)),

@@ -98,7 +98,7 @@ impl Walk<'_> {
         }
         let is_elsewhere = self.directories.seen(".").is_none_or(|here| !matches!(here.as_str(), "" | "."));
         if is_elsewhere && tables::works_here(name, arguments) {
-            self.operand(FileOperand { below: Below::Unsaid, ..FileOperand::new(".".to_owned(), Access::Read) });
+            self.operand(FileOperand { below: Below::Unnamed, ..FileOperand::new(".".to_owned(), Access::Read) });
         }
     }
 
@@ -244,7 +244,7 @@ impl Walk<'_> {
                 self.doubt(Construct::Directory, at);
             }
             if name == "git" {
-                self.directories.visit(folder, self.repeats > 0);
+                self.directories.enter(folder, self.repeats > 0);
             } else {
                 self.directories.go(folder, self.repeats > 0);
             }

@@ -196,7 +196,7 @@ impl<'a> Walk<'a> {
         if let Some(word) = simple.words.iter().find(is_process).filter(|_| !is_read()) {
             self.doubt(Construct::Process, word.at);
         }
-        let written = streams::written(&words, redirects).filter(|_| simple.unbraced.is_empty());
+        let written = streams::output_bytes(&words, redirects).filter(|_| simple.unbraced.is_empty());
         self.run(words);
         if !simple.unbraced.is_empty() {
             let words = simple.unbraced.iter().map(|word| self.argument(word)).collect();

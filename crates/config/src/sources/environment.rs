@@ -102,7 +102,7 @@ impl Written {
     /// only that key.
     fn put_variable(&mut self, variable: &Variable, defaults: &Value) -> Result<(), ConfigError> {
         let before_suffix = variable.path.last().and_then(|last| last.strip_suffix(FILE_SUFFIX)).filter(|key| !key.is_empty());
-        let Some(key) = before_suffix.filter(|_| self.written(&variable.path).is_none()) else {
+        let Some(key) = before_suffix.filter(|_| self.value_at(&variable.path).is_none()) else {
             return self.put(variable, &variable.path, variable.source(Ok(variable.text.clone()), false, false), defaults);
         };
         let mut path = variable.path.clone();
@@ -118,7 +118,7 @@ impl Written {
     }
 
     /// Returns what the file has at this path.
-    fn written(&self, path: &[String]) -> Option<&Value> {
+    fn value_at(&self, path: &[String]) -> Option<&Value> {
         let mut place = Some(&self.values);
         let mut rest = path;
         while let (Some(value), [first, below @ ..]) = (place, rest) {
@@ -136,7 +136,7 @@ impl Written {
 
     fn put(&mut self, variable: &Variable, path: &[String], source: Source, defaults: &Value) -> Result<(), ConfigError> {
         // A template may have left it empty.
-        if variable.text.trim().is_empty() && self.written(path).is_some_and(holds) {
+        if variable.text.trim().is_empty() && self.value_at(path).is_some_and(holds) {
             return Err(ConfigError::Emptied { variable: variable.name.clone() });
         }
         let value = source.text.as_ref().map_or(Value::Null, |Secret(text)| read_yaml(text));

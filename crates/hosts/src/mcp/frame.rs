@@ -77,7 +77,7 @@ fn method(body: &Members<'_>) -> Result<String, Fault> {
 
 /// Returns an id, which has to be written so that its answer is known by it.
 fn id(value: Value<'_>) -> Result<Id, Fault> {
-    let written = value.written();
+    let written = value.as_written();
     let is_clear = match value.shape() {
         Shape::Number => written.len() <= ID_DIGITS_MAX && written.bytes().all(|byte| byte.is_ascii_digit()),
         Shape::String => written.len() <= ID_BYTES_MAX && !written.contains('\\'),

@@ -171,7 +171,7 @@ impl Session {
 
     /// Closes a request that the client has cancelled: the client takes no answer to it.
     fn forget(&mut self, notification: &Members<'_>) {
-        let id = notification.object("params").ok().and_then(|params| params.get("requestId")).map(|id| id.written());
+        let id = notification.object("params").ok().and_then(|params| params.get("requestId")).map(|id| id.as_written());
         id.map(|id| self.open.remove(&id));
     }
 
@@ -221,7 +221,7 @@ impl Session {
         let (failed, text, note_place) = if body.has("error") {
             let message = body.object("error")?.get("message").filter(|message| message.shape() == Shape::String);
             let note_place = message.map_or(NotePlace::Nowhere, |message| NotePlace::Message { end: message.place().end });
-            (Some(true), body.required("error")?.written(), note_place)
+            (Some(true), body.required("error")?.as_written(), note_place)
         } else {
             let result = body.object("result")?;
             // The client makes this call again, with what the server asks for.
@@ -234,7 +234,7 @@ impl Session {
             let is_empty = content.is_none_or(|content| content.items().next().is_none());
             let note_place = content.map_or(NotePlace::Nowhere, |content| NotePlace::Content { end: content.place().end - 1, is_empty });
             let whole = body.required("result")?;
-            (failed, content.filter(|_| !is_empty).unwrap_or(whole).written(), note_place)
+            (failed, content.filter(|_| !is_empty).unwrap_or(whole).as_written(), note_place)
         };
         let OpenCall { call, note } = open;
         let event = call.answered(&self.place, None, Some(bounded(text)), failed);

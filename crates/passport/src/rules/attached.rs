@@ -12,9 +12,9 @@ use super::super::super::argument_bounds::check_braces;
 use super::super::super::argument_names::{ArgumentNames, fold};
 use super::super::super::argument_role::ArgumentRole;
 use super::super::super::path::NormalPath;
-use super::super::super::said::{Said, last_word};
+use super::super::super::name_kind::{NameKind, last_word};
 use super::super::file_path::PATH_BYTES_MAX;
-use super::super::web::check_said;
+use super::super::web::check_mentioned;
 use super::super::{Denial, RuleCall, budget, deny_if, secrets};
 use super::sent::{begins_path, check_file, is_data, is_secret};
 
@@ -49,8 +49,8 @@ const HEADERS: &str = "bcc cc from fromname headers inreplyto replyto sender sen
 enum Kind {
     /// It stands nowhere: these are the arguments of the call.
     Call,
-    /// It is said to somebody.
-    Said,
+    /// It is prose.
+    Prose,
     /// It is said, or it is the path of what is sent.
     Contents,
     /// It names those who get the message.
@@ -58,7 +58,7 @@ enum Kind {
     /// It is an address that is called.
     Hook,
     /// It is anything else, such as a file that is sent.
-    Unsaid,
+    Unnamed,
 }
 
 /// How many lines a text may have by the names above it.
@@ -76,13 +76,13 @@ struct Place {
     kind: Kind,
     lines: Lines,
     /// What the last name says of addresses.
-    said: Said,
+    name_kind: NameKind,
 }
 
 /// Checks the files, the addresses and the headers of a message. Returns what each check is called and what it says.
 pub(super) fn checks(call: &RuleCall<'_>) -> [(&'static str, Result<(), Denial>); 4] {
     let mut parts = Parts::default();
-    let outer = Place { kind: Kind::Call, lines: Lines::One, said: Said::Unknown };
+    let outer = Place { kind: Kind::Call, lines: Lines::One, name_kind: NameKind::Unknown };
     for (key, value) in call.arguments.members() {
         parts.member(call, outer, &key, value, 0);
     }
@@ -94,7 +94,7 @@ pub(super) fn checks(call: &RuleCall<'_>) -> [(&'static str, Result<(), Denial>)
     [
         ("recipients", recipients),
         ("files", parts.check_files(call)),
-        ("private network", check_said(&parts.addresses)),
+        ("private network", check_mentioned(&parts.addresses)),
         ("headers", headers),
     ]
 }
@@ -125,7 +125,7 @@ impl Parts {
         }
         self.has_break |= outer.lines != Lines::Many && has_break(key);
         // A file may be given as the name of a member.
-        self.file(key, begins_path(key) || outer.kind == Kind::Unsaid && key.contains(['/', '\\']));
+        self.file(key, begins_path(key) || outer.kind == Kind::Unnamed && key.contains(['/', '\\']));
         self.walk(call, outer.below(&call.names, key), value, nested);
     }
 
@@ -142,7 +142,7 @@ impl Parts {
 
     fn text(&mut self, call: &RuleCall<'_>, place: Place, text: &str, nested: usize) {
         self.has_break |= place.lines != Lines::Many && has_break(text);
-        let is_written_out = !matches!(place.kind, Kind::Said | Kind::Contents) && text.trim_start().starts_with(['{', '[']);
+        let is_written_out = !matches!(place.kind, Kind::Prose | Kind::Contents) && text.trim_start().starts_with(['{', '[']);
         if is_written_out && let Ok(value) = Parser::new().parse(text.trim().as_bytes(), NESTED_DEPTH_MAX) {
             self.is_over |= nested == NESTED_MAX;
             return if nested < NESTED_MAX {
@@ -151,28 +151,28 @@ impl Parts {
         }
         self.media(text);
         match place.kind {
-            Kind::Call | Kind::Said => {}
+            Kind::Call | Kind::Prose => {}
             Kind::Contents => self.file(text, begins_path(text) || is_secret(text)),
             Kind::Recipient => {
                 self.hides_recipient |= nested > 0;
-                self.addressed(Said::Place, text);
+                self.addressed(NameKind::Place, text);
             }
             // What is called may be written without its scheme.
             Kind::Hook => {
                 let text = text.trim();
                 self.addresses.push(if text.contains("://") { text.to_owned().into() } else { format!("http://{text}").into() });
             }
-            Kind::Unsaid => {
+            Kind::Unnamed => {
                 // A word alone is rather a setting, such as `high`.
                 let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
-                self.file(text, !is_word || place.said.is_place() || secrets::is_secret(&NormalPath::new(text)));
-                self.addressed(place.said, text);
+                self.file(text, !is_word || place.name_kind.is_place() || secrets::is_secret(&NormalPath::new(text)));
+                self.addressed(place.name_kind, text);
             }
         }
     }
 
-    fn addressed(&mut self, said: Said, text: &str) {
-        self.addresses.extend(said.addresses_in(text).into_iter().map(Cow::Owned));
+    fn addressed(&mut self, kind: NameKind, text: &str) {
+        self.addresses.extend(kind.addresses_in(text).into_iter().map(Cow::Owned));
     }
 
     fn file(&mut self, text: &str, is_file: bool) {
@@ -203,7 +203,7 @@ impl Parts {
             self.is_over |= is_sign && word.len() > PATH_BYTES_MAX;
             if word.len() <= PATH_BYTES_MAX && (is_sign || begins_path(word) || is_secret(word)) {
                 self.file(word, true);
-                self.addressed(Said::Place, word);
+                self.addressed(NameKind::Place, word);
             }
             let blanks = line.match_indices(char::is_whitespace).map(|(at, _)| at).chain([line.len()]);
             let ends: Vec<usize> = if begins_path(word) { blanks.skip(1).collect() } else { Vec::new() };
@@ -239,9 +239,9 @@ impl Place {
             _ if matches!(role, Some(ArgumentRole::Recipient | ArgumentRole::Channel)) => Kind::Recipient,
             outer if outer != Kind::Call && is_one_of(&name, CONTENTS) => Kind::Contents,
             _ if role.is_none() && is_one_of(last_word(key), CONTENTS) => Kind::Contents,
-            _ if role == Some(ArgumentRole::Text) || role.is_none() && is_body => Kind::Said,
+            _ if role == Some(ArgumentRole::Text) || role.is_none() && is_body => Kind::Prose,
             outer @ (Kind::Recipient | Kind::Hook) => outer,
-            _ => Kind::Unsaid,
+            _ => Kind::Unnamed,
         };
         let lines = match self.lines {
             Lines::Header => Lines::Header,
@@ -252,8 +252,8 @@ impl Place {
             Lines::One => Lines::One,
         };
         // What is attached is a file.
-        let said = if role == Some(ArgumentRole::Body) { Said::File } else { Said::under(key) };
-        Self { kind, lines, said }
+        let name_kind = if role == Some(ArgumentRole::Body) { NameKind::File } else { NameKind::under(key) };
+        Self { kind, lines, name_kind }
     }
 }
 

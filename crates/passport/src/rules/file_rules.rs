@@ -77,7 +77,7 @@ impl FileRules<'_> {
     /// at all is for the list of commands: no capability for files is asked for.
     pub(super) fn check_operands(&self, operands: &[FileOperand], patterns: &[String]) -> Result<(), Denial> {
         let is_whole =
-            |operand: &FileOperand| !operand.is_found && !matches!(operand.below, Below::Stays | Below::Searched | Below::Unsaid);
+            |operand: &FileOperand| !operand.is_found && !matches!(operand.below, Below::Stays | Below::Searched | Below::Unnamed);
         let compared = operands.iter().filter(|operand| operand.is_glob || is_whole(operand)).map(|operand| operand.path.as_str());
         budget::check_compared(compared, self.limits.entries())?;
         let searched = || operands.iter().filter(|operand| operand.below == Below::Searched && operand.access == Access::Read);
@@ -112,14 +112,14 @@ impl FileRules<'_> {
             // What is found has been chosen by its name.
             match operand.below {
                 _ if operand.is_found => Ok(()),
-                Below::Stays | Below::Searched | Below::Unsaid => Ok(()),
+                Below::Stays | Below::Searched | Below::Unnamed => Ok(()),
                 // It is read here.
                 Below::Given => rules.check_tree(&operand.path, Below::Sent),
                 below => rules.check_tree(&operand.path, below),
             }
         })?;
         // Nobody allows it to write the file, but it may not do so where that is blocked.
-        let may_write = matches!(operand.below, Below::Unsaid | Below::Sent | Below::Given) && !operand.is_found;
+        let may_write = matches!(operand.below, Below::Unnamed | Below::Sent | Below::Given) && !operand.is_found;
         let written = may_write.then(|| self.limits.files(Pack::FileWrite)).into_iter().flatten();
         written.into_iter().try_for_each(|rules| {
             let rules = rules?;

@@ -101,7 +101,7 @@ pub(super) fn has_blocked(
     let (here, is_left_behind) = seen(path, allowed);
     let has_below = |is_written, counts: &dyn Fn(&str) -> bool| blocked.has_below(path, &here, is_written, counts);
     let may_hold = match below {
-        Below::Stays | Below::Moves | Below::Sent | Below::Unsaid | Below::Committed => false,
+        Below::Stays | Below::Moves | Below::Sent | Below::Unnamed | Below::Committed => false,
         Below::Comes | Below::Lands => has_below(false, &is_left),
         Below::Fills | Below::Given => has_below(false, &counts),
         Below::Changes | Below::Searched | Below::Tracked => !is_left_behind && has_below(false, &counts),

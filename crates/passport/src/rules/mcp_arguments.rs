@@ -17,11 +17,11 @@ use crate::denial::{Denial, Report, report};
 use crate::look_alike::has_encoded;
 use crate::pack::Pack;
 use crate::requests::{decoded_in, quoted_in, runs};
-use crate::said::Said;
+use crate::name_kind::NameKind;
 
 use super::super::file_path::{PATH_BYTES_MAX, read_path};
 use super::super::secrets::check_no_secret;
-use super::super::web::check_said;
+use super::super::web::check_mentioned;
 use super::super::{RuleCall, budget};
 use super::mcp_effects::{Effects, effects};
 use super::mcp_options::check_options;
@@ -42,7 +42,7 @@ const FETCHING: [&str; 9] = ["dict", "ftp", "ftps", "git", "gopher", "gophers", 
 
 /// A text that a tool is given, and what its name says of it.
 struct Given<'t> {
-    said: Said,
+    kind: NameKind,
     text: Cow<'t, str>,
 }
 
@@ -57,9 +57,9 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
     if let Err(denial) = check_braces(given.iter().map(|given| &*given.text).filter(|text| !budget::is_text(text))) {
         return report(to, "arguments", Err(denial));
     }
-    let has_parts = |given: &&Given<'_>| match given.said {
-        Said::Prose | Said::Program => false,
-        Said::Unknown => given.text.contains("://") || given.text.trim_start().starts_with('-'),
+    let has_parts = |given: &&Given<'_>| match given.kind {
+        NameKind::Prose | NameKind::Program => false,
+        NameKind::Unknown => given.text.contains("://") || given.text.trim_start().starts_with('-'),
         _ => true,
     };
     let is_sign = |char: &char| char.is_whitespace() || matches!(char, ',' | ':' | ';' | '|' | '=');
@@ -72,7 +72,7 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
     let is_compared = |text: &&str| effects.takes_whole || text.contains(['*', '?', '[', '{']);
     let compared = given
         .iter()
-        .filter(|given| !given.said.is_text())
+        .filter(|given| !given.kind.is_text())
         .map(|given| &*given.text)
         .filter(|text| !budget::is_text(text))
         .filter(is_compared);
@@ -90,26 +90,26 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
     effects.elsewhere.retain(|text, named| times(text) <= *named);
     given.iter().for_each(|given| check_text(call, given, &effects, to));
     // What an unknown name holds may be a command line.
-    let short = given.iter().filter(|given| given.said == Said::Unknown && given.text.len() <= PATH_BYTES_MAX);
+    let short = given.iter().filter(|given| given.kind == NameKind::Unknown && given.text.len() <= PATH_BYTES_MAX);
     let mut words = short.flat_map(|given| given.text.split_whitespace()).filter(|word| word.starts_with(['/', '~']));
     let named = words.try_for_each(check_no_secret);
-    let is_place = |given: &Given<'_>| given.said.is_place() && !given.text.contains("://") || is_begun(given.text.trim());
+    let is_place = |given: &Given<'_>| given.kind.is_place() && !given.text.contains("://") || is_begun(given.text.trim());
     if effects.writes && given.iter().any(is_place) {
         check_size(call, to);
     }
     report(to, "secrets", named.and_then(|()| check_secrets(call)));
-    report(to, "private network", check_said(&addresses));
-    let is_address = |given: &Given<'_>| given.text.contains("://") || given.said == Said::Url;
+    report(to, "private network", check_mentioned(&addresses));
+    let is_address = |given: &Given<'_>| given.text.contains("://") || given.kind == NameKind::Url;
     if given.iter().any(is_address) {
-        let said = given.iter().filter(|given| given.said == Said::Unknown).map(|given| given.text.trim());
-        report(to, "allowed_methods", call.files.check_methods(call, said));
+        let unknown = given.iter().filter(|given| given.kind == NameKind::Unknown).map(|given| given.text.trim());
+        report(to, "allowed_methods", call.files.check_methods(call, unknown));
     }
 }
 
 /// Reports whether the arguments of a call are more than a file may hold: any of them may be written, but for the names of places, which have a
 /// line and are no longer than a path, and what is replaced.
 fn check_size(call: &RuleCall<'_>, to: &mut dyn Report) {
-    let is_place = |key: &str, text: &str| Said::under(key).is_place() && text.len() <= PATH_BYTES_MAX && !text.contains(['\n', '\r']);
+    let is_place = |key: &str, text: &str| NameKind::under(key).is_place() && text.len() <= PATH_BYTES_MAX && !text.contains(['\n', '\r']);
     let is_left_out = |key: &str, text: &str| is_place(key, text) || fold(key).is_some_and(|name| name.starts_with("old"));
     let bytes = call.arguments.written_bytes(is_left_out);
     for rules in call.files.limits.files(Pack::FileWrite) {
@@ -128,52 +128,52 @@ struct Read<'t> {
 impl<'t> Read<'t> {
     /// Takes what arguments hold, which have been sorted by their names.
     fn sorted(&mut self, call: &RuleCall<'_>, sorted: &'t Sorted<'_>, depth: usize) -> Result<(), Denial> {
-        let given = sorted.texts.iter().map(|(role, _, text)| (role.said(), text));
-        let unknown = sorted.unknown.iter().map(|text| (Said::Unknown, text));
-        let mut texts = given.chain(unknown).chain(sorted.placed.iter().map(|(said, text)| (*said, text)));
-        texts.try_for_each(|(said, text)| self.text(call, said, text, depth))?;
+        let given = sorted.texts.iter().map(|(role, _, text)| (role.name_kind(), text));
+        let unknown = sorted.unknown.iter().map(|text| (NameKind::Unknown, text));
+        let mut texts = given.chain(unknown).chain(sorted.placed.iter().map(|(kind, text)| (*kind, text)));
+        texts.try_for_each(|(kind, text)| self.text(call, kind, text, depth))?;
         let names = sorted.unknown_names.iter().filter(|name| is_place_by_name(name));
-        self.given.extend(names.map(|name| Given { said: Said::Unknown, text: Cow::Borrowed(name) }));
-        self.addresses.extend(sorted.said.iter().map(|text| Cow::Borrowed(&**text)));
+        self.given.extend(names.map(|name| Given { kind: NameKind::Unknown, text: Cow::Borrowed(name) }));
+        self.addresses.extend(sorted.mentioned.iter().map(|text| Cow::Borrowed(&**text)));
         Ok(())
     }
 
     /// Takes a text, or what stands in it if it is an object, a list or a text that is written out. The names there say what the texts are, as they do
     /// outside.
-    fn text(&mut self, call: &RuleCall<'_>, said: Said, text: &'t str, depth: usize) -> Result<(), Denial> {
-        let said = if said == Said::Prose && !is_prose(text) { Said::Unknown } else { said };
+    fn text(&mut self, call: &RuleCall<'_>, kind: NameKind, text: &'t str, depth: usize) -> Result<(), Denial> {
+        let kind = if kind == NameKind::Prose && !is_prose(text) { NameKind::Unknown } else { kind };
         // Under the name of a place such a text is refused.
-        if !said.is_text() && !said.is_place() && text.contains('%') && !text.contains("://") {
-            self.given.extend(decoded_in(text).map(|(name, text)| Given { said: Said::of(name, &call.names), text: text.into() }));
+        if !kind.is_text() && !kind.is_place() && text.contains('%') && !text.contains("://") {
+            self.given.extend(decoded_in(text).map(|(name, text)| Given { kind: NameKind::of(name, &call.names), text: text.into() }));
         }
         let shown = within(text);
-        if said == Said::Program || !shown.starts_with(['{', '[', '"']) {
-            if said == Said::Unknown {
+        if kind == NameKind::Program || !shown.starts_with(['{', '[', '"']) {
+            if kind == NameKind::Unknown {
                 let name = if text.contains(char::is_whitespace) { "text" } else { "" };
-                let quoted = quoted_in(name, text).filter(|(said, _)| *said == Said::File);
-                self.given.extend(quoted.map(|(said, piece)| Given { said, text: piece.into() }));
+                let quoted = quoted_in(name, text).filter(|(kind, _)| *kind == NameKind::File);
+                self.given.extend(quoted.map(|(kind, piece)| Given { kind, text: piece.into() }));
             }
-            self.given.push(Given { said, text: text.into() });
+            self.given.push(Given { kind, text: text.into() });
             return Ok(());
         }
         // Some readers leave out the quotes.
         if shown.starts_with('"') {
-            self.given.push(Given { said, text: text.into() });
+            self.given.push(Given { kind, text: text.into() });
         }
         let mut parser = Parser::new();
         match parser.parse(shown.as_bytes(), DEPTH_MAX) {
             Ok(value) if depth < WRITTEN_MAX => {
-                let (sorted, mut inner) = (Sorted::under(said, value, &call.names)?, Read::default());
+                let (sorted, mut inner) = (Sorted::under(kind, value, &call.names)?, Read::default());
                 inner.sorted(call, &sorted, depth + 1)?;
-                self.given.extend(inner.given.into_iter().map(|Given { said, text }| Given { said, text: text.into_owned().into() }));
+                self.given.extend(inner.given.into_iter().map(|Given { kind, text }| Given { kind, text: text.into_owned().into() }));
                 self.addresses.extend(inner.addresses.into_iter().map(|text| Cow::Owned(text.into_owned())));
             }
             Err(_) if shown.starts_with('"') => {}
-            Err(_) if said == Said::Prose => self.given.push(Given { said, text: text.into() }),
+            Err(_) if kind == NameKind::Prose => self.given.push(Given { kind, text: text.into() }),
             _ => {
                 let parts = shown.split(|char: char| char.is_whitespace() || "{}[]\"',\\".contains(char));
                 let parts = parts.filter(|part| !part.is_empty() && *part != ":");
-                self.given.extend(parts.map(|part| Given { said: Said::Unknown, text: part.into() }));
+                self.given.extend(parts.map(|part| Given { kind: NameKind::Unknown, text: part.into() }));
             }
         }
         Ok(())
@@ -205,9 +205,9 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
     if effects.elsewhere.contains_key(text) && !text.contains("://") && count_parents(text) == 0 {
         return report(to, "secrets", check_no_secret(text));
     }
-    match given.said {
-        Said::Prose => return report(to, "path", check_prose(call, text, effects.writes)),
-        Said::Program => return report(to, "path", check_program(call, text, effects.writes)),
+    match given.kind {
+        NameKind::Prose => return report(to, "path", check_prose(call, text, effects.writes)),
+        NameKind::Program => return report(to, "path", check_program(call, text, effects.writes)),
         _ => check_options(call, text, to),
     }
     if let Some((scheme, _)) = text.split_once("://") {
@@ -220,17 +220,17 @@ fn check_text(call: &RuleCall<'_>, given: &Given<'_>, effects: &Effects<'_>, to:
     if is_address_without_slashes(text) {
         return check_address(call, text, to);
     }
-    if given.said.is_place() && has_encoded(text) {
+    if given.kind.is_place() && has_encoded(text) {
         const MESSAGE: &str = "An argument has percent signs that stand for letters, dots or slashes; write these";
         return report(to, "arguments", Err(Denial::new("oap.invalid_tool_arguments", MESSAGE)));
     }
-    given.said.web_addresses(text).for_each(|url| check_address(call, &url, to));
+    given.kind.web_addresses(text).for_each(|url| check_address(call, &url, to));
     // A value may be attached to the letter of its option.
     let attached = text.strip_prefix('-').and_then(|rest| rest.get(1..)).filter(|rest| !rest.contains(char::is_whitespace));
-    let found = given.said.addresses_in(text).into_iter().chain(Said::Unknown.addresses_in(attached.unwrap_or_default()));
-    let said: Vec<Cow<'_, str>> = found.map(Cow::Owned).collect();
-    report(to, "private network", check_said(&said));
-    report(to, "path", check_place(call, text, given.said, effects).and_then(|()| check_line_pieces(call, text, effects.writes)));
+    let found = given.kind.addresses_in(text).into_iter().chain(NameKind::Unknown.addresses_in(attached.unwrap_or_default()));
+    let addresses: Vec<Cow<'_, str>> = found.map(Cow::Owned).collect();
+    report(to, "private network", check_mentioned(&addresses));
+    report(to, "path", check_place(call, text, given.kind, effects).and_then(|()| check_line_pieces(call, text, effects.writes)));
 }
 
 /// Reports the checks of a text that has a scheme.
@@ -240,7 +240,7 @@ fn check_schemed(call: &RuleCall<'_>, given: &Given<'_>, (scheme, text): (&str, 
         "http" | "https" | "ws" | "wss" => {
             check_address(call, &text.replacen("ws", "http", usize::from(text.starts_with("ws"))), to);
             let mut others = text.split([',', ';', '|']).skip(1).filter(|other| is_rooted(other));
-            report(to, "path", others.try_for_each(|other| check_path(call, other, Said::File, effects)));
+            report(to, "path", others.try_for_each(|other| check_path(call, other, NameKind::File, effects)));
         }
         "file" | "jar" | "phar" | "php" | "zip" => report(to, "path", read_path(text).map(drop)),
         // What fetches for another program.
@@ -250,12 +250,12 @@ fn check_schemed(call: &RuleCall<'_>, given: &Given<'_>, (scheme, text): (&str, 
         // An address without a host is a path here: `unix:///run/x.sock`.
         scheme if is_scheme(scheme) && text.contains(":///") => {
             let path = text.split_once("://").map_or(text, |(_, path)| path);
-            report(to, "path", check_path(call, path, given.said, effects));
+            report(to, "path", check_path(call, path, given.kind, effects));
         }
         // A server may take what is behind its own scheme for a path.
         scheme if is_scheme(scheme) && count_parents(&decoded(text)) > 0 => report(to, "path", read_path(text).map(drop)),
         scheme if is_scheme(scheme) => {
-            report(to, "private network", check_said(&[Cow::Borrowed(text)]));
+            report(to, "private network", check_mentioned(&[Cow::Borrowed(text)]));
             // What another scheme fetches from a host comes from the web as well.
             if scheme.split('+').any(|part| FETCHING.contains(&part)) {
                 check_address(call, &text.replacen(scheme, "http", 1), to);
@@ -263,9 +263,9 @@ fn check_schemed(call: &RuleCall<'_>, given: &Given<'_>, (scheme, text): (&str, 
             report(to, "path", check_behind(call, text, effects));
         }
         // It may be a command line, of which each word is judged where every reader takes the same words.
-        _ if given.said == Said::Unknown && text.contains(' ') && text.bytes().all(is_plain) => {
+        _ if given.kind == NameKind::Unknown && text.contains(' ') && text.bytes().all(is_plain) => {
             for word in text.split(' ').filter(|word| !word.is_empty()) {
-                check_text(call, &Given { said: Said::Unknown, text: Cow::Borrowed(word) }, effects, to);
+                check_text(call, &Given { kind: NameKind::Unknown, text: Cow::Borrowed(word) }, effects, to);
                 // The line may hand it to the address, with what lies below it.
                 let is_place = !word.contains("://") && !word.starts_with('-');
                 let sent = || call.files.check_unblocked(word, effects.writes).and_then(|()| call.files.check_whole(word, Below::Sent));
@@ -279,7 +279,7 @@ fn check_schemed(call: &RuleCall<'_>, given: &Given<'_>, (scheme, text): (&str, 
 
 /// Reports the checks of an address of the web. A port of this machine that a list has is for the host's own tools.
 fn check_address(call: &RuleCall<'_>, url: &str, to: &mut dyn Report) {
-    report(to, "private network", check_said(&[Cow::Borrowed(url)]));
+    report(to, "private network", check_mentioned(&[Cow::Borrowed(url)]));
     call.files.check_address(url, to);
 }
 

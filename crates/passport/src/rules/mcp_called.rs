@@ -3,7 +3,7 @@
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Text, Value};
 
 use super::super::super::argument_names::are_alike;
-use super::super::super::said::words_of;
+use super::super::super::name_kind::words_of;
 use super::{Denial, Field, McpLimits, NameSet, TOOL_DENIED, WRITTEN_MAX, check_limit, read_name, server};
 
 /// TABLE: names of arguments under which a tool is named.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tollgate_json::{Text, Value};
 
 use super::super::super::argument_names::fold;
-use super::super::super::said::{Said, words_of};
+use super::super::super::name_kind::{NameKind, words_of};
 use super::super::RuleCall;
 
 /// TABLE: first words of names of tools that change nothing, unless another word says otherwise.
@@ -72,7 +72,7 @@ pub(super) fn effects<'c>(call: &RuleCall<'c>) -> Effects<'c> {
     let named = if comes { call.arguments.named(&DESTINATIONS) } else { Vec::new() };
     let destinations = counted(named.into_iter().map(|(_, value)| value).take(DESTINATIONS.len()));
     let elsewhere = counted(elsewhere(call, &words).into_iter().take(ELSEWHERE_MAX));
-    let is_output = |key: &str| Said::under(key).is_place() && words_of(key).iter().any(|word| OUTPUT.contains(&word.as_str()));
+    let is_output = |key: &str| NameKind::under(key).is_place() && words_of(key).iter().any(|word| OUTPUT.contains(&word.as_str()));
     // What is fetched from elsewhere goes into the file that is named beside, and an option may name one too.
     let fetches = || call.arguments.has_name(|key| fold(key).is_some_and(|name| FETCHED.contains(&name.as_str())));
     let is_named_file = |key: &str| fold(key).is_some_and(|name| ["file", "filename", "filepath"].iter().any(|end| name.ends_with(end)));

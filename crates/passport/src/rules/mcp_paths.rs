@@ -7,7 +7,7 @@ use bash_commands::Below;
 use crate::beginning::{AROUND, bare, climbs, count_parents, is_begun, is_rooted};
 use crate::denial::Denial;
 use crate::look_alike::plain_spelling;
-use crate::said::Said;
+use crate::name_kind::NameKind;
 
 use super::super::file_path::{PATH_BYTES_MAX, check_group, read_path};
 use super::super::secrets::{check_no_secret, denial_of, names_secret};
@@ -15,8 +15,8 @@ use super::super::{RuleCall, budget, secrets};
 use super::mcp_effects::Effects;
 
 /// Checks a text without a scheme and all paths that it may hold.
-pub(super) fn check_place(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
-    if said == Said::Id && text.starts_with('/') && !text.contains(['*', '?', '[', '{', '\\']) && !climbs(text) {
+pub(super) fn check_place(call: &RuleCall<'_>, text: &str, said: NameKind, effects: &Effects<'_>) -> Result<(), Denial> {
+    if said == NameKind::Id && text.starts_with('/') && !text.contains(['*', '?', '[', '{', '\\']) && !climbs(text) {
         return check_no_secret(text).and_then(|()| call.files.check_unblocked(text, effects.writes));
     }
     if said.is_place() && text.contains('\n') {
@@ -46,7 +46,7 @@ fn check_values(call: &RuleCall<'_>, text: &str, effects: &Effects<'_>) -> Resul
     }
     let values = text.split(['=', ',', ':', '&']).skip(1).map(|value| value.trim_matches(AROUND)).chain(attached);
     let mut values = values.filter(|value| !value.is_empty() && (option.is_some() || is_rooted(value)));
-    values.try_for_each(|value| check_path(call, value, Said::File, effects))
+    values.try_for_each(|value| check_path(call, value, NameKind::File, effects))
 }
 
 /// Returns whether a line is a remark in a program rather than a path.
@@ -55,20 +55,20 @@ fn is_remark(line: &str) -> bool {
 }
 
 /// Checks a line: as a path, and each part that begins at the root or a home. No word with a slash may be a blocked place.
-fn check_line(call: &RuleCall<'_>, line: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
+fn check_line(call: &RuleCall<'_>, line: &str, said: NameKind, effects: &Effects<'_>) -> Result<(), Denial> {
     // Words under a name that is not only that of files may be of a language or of a program.
-    let is_words = said != Said::File && line.contains(char::is_whitespace);
+    let is_words = said != NameKind::File && line.contains(char::is_whitespace);
     let begins = |part: &&str| part.len() > 1 && is_rooted(part);
     let is_deep = |part: &&str| !is_words || part.get(1..).is_some_and(|rest| rest.contains('/'));
-    let is_around = |char: char| char.is_whitespace() || AROUND.contains(&char) || said == Said::Unknown && "()[]<>,;.".contains(char);
+    let is_around = |char: char| char.is_whitespace() || AROUND.contains(&char) || said == NameKind::Unknown && "()[]<>,;.".contains(char);
     let bare = |part| {
-        if is_words && said != Said::Unknown {
+        if is_words && said != NameKind::Unknown {
             str::trim(part)
         } else {
             part.trim_start_matches(|char| char != '.' && is_around(char)).trim_end_matches(is_around)
         }
     };
-    let is_single = !is_words || said == Said::Unknown;
+    let is_single = !is_words || said == NameKind::Unknown;
     let is_between = |char| ",:;|".contains(char) || is_single && "=[({\"'".contains(char);
     let parts = line.split(is_between).filter(|part| part.len() < line.len()).filter_map(|part| part.split([']', ')', '}']).next());
     let mut places = parts.chain(line.split_whitespace().skip(1)).map(bare).filter(begins).filter(is_deep);
@@ -122,7 +122,7 @@ pub(super) fn check_line_pieces(call: &RuleCall<'_>, text: &str, writes: bool) -
 }
 
 /// Checks a text that may be a path. A path below some folder may be one of the server's: it may be no secret, and no blocked place.
-pub(super) fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &Effects<'_>) -> Result<(), Denial> {
+pub(super) fn check_path(call: &RuleCall<'_>, text: &str, said: NameKind, effects: &Effects<'_>) -> Result<(), Denial> {
     // The sign in front of a group stands around other paths.
     if text.contains('/') && !text.contains(char::is_whitespace) {
         check_group(text)?;
@@ -132,7 +132,7 @@ pub(super) fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &
     let spelling = plain_spelling(text);
     let begins = is_begun(text) || spelling.as_deref().is_some_and(is_begun);
     let is_spelled = || spelling.as_deref().is_some_and(names_secret);
-    let is_named = said == Said::File || said.is_place() && (text.contains('/') || !has_blank);
+    let is_named = said == NameKind::File || said.is_place() && (text.contains('/') || !has_blank);
     if text.is_empty() || !begins && !is_named && (has_blank || !text.contains(['/', '\\', '.'])) {
         return Ok(());
     }
@@ -150,7 +150,7 @@ pub(super) fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &
         return Err(denial_of(text));
     }
     let is_elsewhere = begins || climbs(text);
-    if is_elsewhere && (!has_blank || said == Said::File) {
+    if is_elsewhere && (!has_blank || said == NameKind::File) {
         read_path(text)?;
     }
     // Several places may stand in one text.
@@ -158,7 +158,7 @@ pub(super) fn check_path(call: &RuleCall<'_>, text: &str, said: Said, effects: &
     let expanded = expansions.iter().map(String::as_str).filter(|place| place.contains('/'));
     others.chain(expanded).try_for_each(|place| call.files.check_path(place, false, effects.writes))?;
     // Without a slash it is a version or a name as well.
-    if begins || text.contains('/') || said == Said::File {
+    if begins || text.contains('/') || said == NameKind::File {
         call.files.check_path(text, is_glob(), effects.writes)?;
     } else {
         call.files.check_unblocked(text, effects.writes)?;

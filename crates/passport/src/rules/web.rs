@@ -13,7 +13,7 @@ use super::super::beginning::{climbs, is_begun};
 use super::super::destination::{DomainSet, Host};
 use super::super::fields::{is_expression, without};
 use super::super::names::NameSet;
-use super::super::said::leads_to_private;
+use super::super::name_kind::leads_to_private;
 use super::secrets::check_no_secret;
 use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, deny_if, report, unknown_argument};
 
@@ -153,7 +153,7 @@ impl Rules for WebLimits {
             self.check_url(&url, to);
         }
         sorted.unknown.iter().chain(&sorted.unknown_names).chain(&sorted.headers).for_each(|text| self.check_unknown(text, to));
-        report(to, "private network", check_said(&sorted.said));
+        report(to, "private network", check_mentioned(&sorted.mentioned));
         if let Kind::Browser { .. } = &self.kind {
             // A browser has no methods: what stands under such a name is not known.
             sorted.of(ArgumentRole::Method).for_each(|text| self.check_unknown(text, to));
@@ -178,7 +178,7 @@ fn check_file(call: &RuleCall<'_>, text: &str) -> Result<(), Denial> {
 }
 
 /// Refuses addresses of the private network among texts.
-pub(super) fn check_said(said: &[Cow<'_, str>]) -> Result<(), Denial> {
+pub(super) fn check_mentioned(said: &[Cow<'_, str>]) -> Result<(), Denial> {
     deny_if(said.iter().any(|text| leads_to_private(text)), "oap.private_network_destination", "Private network destination is blocked")
 }
 

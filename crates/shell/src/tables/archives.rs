@@ -59,7 +59,7 @@ pub(super) fn of_compression(program: &str, arguments: &[Argument]) -> Vec<Touch
         } else {
             vec![format!("{path}{ending}")]
         };
-        Some(made.into_iter().chain([path.to_owned()]).map(move |path| Touch::written(index, path)))
+        Some(made.into_iter().chain([path.to_owned()]).map(move |path| Touch::write(index, path)))
     };
     scan.operands.iter().filter(|_| !is_printed(&scan)).filter_map(|index| names(*index)).flatten().collect()
 }
@@ -227,7 +227,7 @@ pub(super) fn unzipped_to(arguments: &[Argument]) -> Option<(usize, &str)> {
 
 /// What `unzip` writes: the folder.
 pub(super) fn of_unzip(arguments: &[Argument]) -> Option<Touch> {
-    unzipped_to(arguments).map(|(index, path)| Touch::written(index, path))
+    unzipped_to(arguments).map(|(index, path)| Touch::write(index, path))
 }
 
 /// Returns the files that `zip` touches beside its operands: the archive with the ending that it puts behind a name without an ending, and any
@@ -235,7 +235,7 @@ pub(super) fn of_unzip(arguments: &[Argument]) -> Option<Touch> {
 pub(super) fn named_by_zip(arguments: &[Argument], operands: &[usize]) -> Vec<Touch> {
     let Some((index, name)) = operands.first().and_then(|index| Some((*index, &arguments.get(*index)?.text))) else { return Vec::new() };
     let found = renews(arguments).then(|| Touch::read(index, "."));
-    std::iter::once(Touch::written(index, format!("{name}.zip"))).chain(found).collect()
+    std::iter::once(Touch::write(index, format!("{name}.zip"))).chain(found).collect()
 }
 
 /// Returns whether `zip` takes the names of files from its archive or its input, since the line names no file.

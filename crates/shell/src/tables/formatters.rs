@@ -63,11 +63,11 @@ pub(super) fn of_formatter(program: &str, arguments: &[Argument]) -> Vec<Touch> 
     let checks = (needed.is_empty() || texts().any(is_needed)) && !texts().any(|word| is_doubtful(&word));
     let mut touched = all_words(arguments, if checks { Access::Read } else { Access::Write });
     // What is attached to an option that is not known may be a file too.
-    let written = |(index, text)| attached(text).into_iter().map(move |path| Touch::written(index, path));
+    let written = |(index, text)| attached(text).into_iter().map(move |path| Touch::write(index, path));
     touched.extend(texts().filter(is_doubtful).flat_map(written));
     // Some take the name of a format with the file that they write behind a colon.
     let reports = touched.iter().filter_map(|touch| match touch {
-        Touch::File { index, path, .. } => Some(Touch::written(*index, path.split_once(':')?.1)),
+        Touch::File { index, path, .. } => Some(Touch::write(*index, path.split_once(':')?.1)),
         Touch::Pattern(_) => None,
     });
     let reports: Vec<Touch> = reports.collect();

@@ -43,7 +43,7 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     let access = access_of(subcommand, arguments.get(at + 1));
     let is_name = OF_NAMES.contains(&subcommand);
     if changes_all(arguments) {
-        touched.push(Touch::written(at, "."));
+        touched.push(Touch::write(at, "."));
     }
     let scanned = scan_subcommand("git", arguments);
     touched.extend(scanned.iter().flat_map(lines_of));
@@ -156,7 +156,7 @@ fn written_by_unknown(arguments: &[Argument], at: usize) -> impl Iterator<Item =
     arguments.iter().enumerate().skip(at + 1).flat_map(|(index, argument)| {
         let text = argument.text.as_str();
         let paths = if text.starts_with('-') { attached(text) } else { vec![text] };
-        paths.into_iter().filter(|path| !path.is_empty()).map(move |path| Touch::written(index, path))
+        paths.into_iter().filter(|path| !path.is_empty()).map(move |path| Touch::write(index, path))
     })
 }
 

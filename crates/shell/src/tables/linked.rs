@@ -12,7 +12,7 @@ use crate::grammar::Access;
 /// The hidden folder that a name found by its extension may be an option for: `*.x` finds a file that is called `-t.x`.
 pub(super) fn hidden_targets(arguments: &[Argument]) -> impl Iterator<Item = Touch> {
     let kinds = arguments.iter().enumerate().filter_map(|(index, argument)| Some((index, argument.text.strip_prefix('*')?)));
-    kinds.map(|(index, path)| Touch::written(index, path))
+    kinds.map(|(index, path)| Touch::write(index, path))
 }
 
 /// Returns whether `ln` may make links that hold the paths as they are written, and not as they are seen from the working folder.
@@ -118,7 +118,7 @@ pub(super) fn met(arguments: &[Argument], operands: &[usize]) -> Vec<Touch> {
 pub(super) fn parts(arguments: &[Argument], operands: &[usize]) -> Vec<Touch> {
     let named = operands.iter().skip(1).filter_map(|index| Some((*index, arguments.get(*index)?.text.as_str())));
     let prefixes = named.chain(operands.first().map(|index| (*index, "x")));
-    prefixes.map(|(index, prefix)| Touch::written(index, format!("{prefix}*"))).collect()
+    prefixes.map(|(index, prefix)| Touch::write(index, format!("{prefix}*"))).collect()
 }
 
 /// Returns the program that `go build` writes: it has the name of its package, and lies in the folder that an option names, or in the folder at
@@ -130,7 +130,7 @@ pub(super) fn built_by_go(arguments: &[Argument]) -> Vec<Touch> {
     let named = |index: usize| {
         let name = arguments.get(index)?.text.trim_end_matches('/').rsplit('/').next()?;
         let path = format!("{folder}/{}", name.split('@').next()?.trim_end_matches(".go"));
-        Some(Touch::written(index, path)).filter(|_| !matches!(name, "" | "." | ".." | "..."))
+        Some(Touch::write(index, path)).filter(|_| !matches!(name, "" | "." | ".." | "..."))
     };
     let packages = if is_build { words(arguments) } else { Vec::new() };
     if packages.len() * folder.len() > PLACED_BYTES_MAX {
@@ -180,7 +180,7 @@ pub(super) fn placed(arguments: &[Argument], operands: &[usize], target: Option<
         let name = source.rsplit('/').next().unwrap_or(source);
         let paths = [Some(below(name)), keeps_folders.then(|| below(source)), merges.then(|| folder.1.clone())];
         let index = if is_open { folder.0 } else { *index };
-        paths.into_iter().flatten().map(move |path| Touch::written(index, path))
+        paths.into_iter().flatten().map(move |path| Touch::write(index, path))
     };
     sources.iter().flat_map(written).collect()
 }
@@ -216,7 +216,7 @@ pub(super) fn of_archive(arguments: &[Argument]) -> Vec<Touch> {
     let folder =
         extracted_to(arguments).filter(|index| *index == 0 || arguments.get(*index).is_some_and(|word| word.text.starts_with('-')));
     let folder = folder.map(|index| (index, ".".to_owned()));
-    texts().filter_map(file).chain(folder).map(|(index, path)| Touch::written(index, path)).collect()
+    texts().filter_map(file).chain(folder).map(|(index, path)| Touch::write(index, path)).collect()
 }
 
 /// What a builder enters by an option.

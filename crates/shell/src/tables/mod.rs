@@ -78,7 +78,7 @@ use texts::subcommand_of_git;
 pub use texts::{git_subcommand, gives, reads_names, texts};
 pub use touches::{Touch, touched};
 pub use trees::{trees, trees_of_entry};
-pub use words::{entered, is_unsaid_at, is_worded, may_fetch, works_here};
+pub use words::{entered, is_unnamed_at, is_worded, may_fetch, works_here};
 pub use xargs::reads_list;
 
 /// What is known of a program.

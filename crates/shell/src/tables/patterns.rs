@@ -82,9 +82,9 @@ pub fn crossing(pattern: &str) -> String {
 /// Returns a pattern, as [`crossing`] does, that finds at least the paths that a regular expression does; `None` if the expression has more than
 /// [`glob_of_regex`] reads, or a dot that may be a slash.
 pub fn path_of_regex(regex: &str) -> Option<String> {
-    let begun = regex.strip_prefix('^').unwrap_or(regex);
-    let begun = begun.strip_suffix('$').unwrap_or(begun);
-    let (start, rest) = begun.strip_prefix("./").map_or(("", begun), |rest| ("./", rest));
+    let unanchored = regex.strip_prefix('^').unwrap_or(regex);
+    let unanchored = unanchored.strip_suffix('$').unwrap_or(unanchored);
+    let (start, rest) = unanchored.strip_prefix("./").map_or(("", unanchored), |rest| ("./", rest));
     let glob = glob_of_regex(&format!("^{rest}$"))?;
     (!glob.contains('?')).then(|| format!("{start}{}", crossing(&glob)))
 }

@@ -25,12 +25,12 @@ fn first_not(arguments: &[Argument], is_harmless: impl Fn(&str) -> bool) -> Resu
 }
 
 /// Returns the arguments with a number in the place of numbers that the line computes.
-fn written(arguments: &[Argument]) -> Vec<Argument> {
+fn with_numbers(arguments: &[Argument]) -> Vec<Argument> {
     arguments.iter().map(|word| if word.is_number { Argument::known("1") } else { word.clone() }).collect()
 }
 
 pub(super) fn numbers(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
-    first_not(&written(arguments), |text| is_decimal(text) && !text.starts_with('-'))
+    first_not(&with_numbers(arguments), |text| is_decimal(text) && !text.starts_with('-'))
 }
 
 pub(super) fn number(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
@@ -54,7 +54,7 @@ pub(super) fn kill(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     if let Some(at) = arguments.iter().skip(1).position(|argument| argument.text.starts_with('-')) {
         return Err(Unlisted { index: at + 1, what: OPERAND });
     }
-    first_not(&written(arguments), |text| {
+    first_not(&with_numbers(arguments), |text| {
         let word = text.strip_prefix(['-', '%']).unwrap_or(text);
         !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
     })

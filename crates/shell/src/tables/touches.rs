@@ -43,7 +43,7 @@ impl Touch {
     }
 
     /// Returns a file that is written.
-    pub(super) fn written(index: usize, path: impl Into<String>) -> Self {
+    pub(super) fn write(index: usize, path: impl Into<String>) -> Self {
         Self::File { index, path: path.into(), access: Access::Write }
     }
 }
@@ -172,16 +172,16 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     let packed = if *kind == Kind::Packs && has(before(operands.first()), &['x', 'i'], "") { operands.len() } else { 1 };
     let targets = if *kind == Kind::Copies { targets(arguments) } else { Vec::new() };
     operands.retain(|at| targets.binary_search_by_key(at, |(index, _)| *index).is_err());
-    touched.extend(targets.iter().map(|(index, path)| Touch::written(*index, path)));
+    touched.extend(targets.iter().map(|(index, path)| Touch::write(*index, path)));
     // Of several words the last may be none, and then the one in front of them is written.
-    let written = operands.iter().rposition(|index| arguments.get(*index).is_some_and(|argument| !argument.many)).unwrap_or_default();
+    let last_written = operands.iter().rposition(|index| arguments.get(*index).is_some_and(|argument| !argument.many)).unwrap_or_default();
     let makes_folders = matches!(program, "install" | "ginstall") && has(arguments, &['d'], "directory");
     let searched = if is_in_place(program, arguments) { Access::Write } else { Access::Read };
     let access = |at: usize| match kind {
         Kind::Reads => Access::Read,
         Kind::Searches => searched,
         Kind::Writes | Kind::Changes => Access::Write,
-        Kind::Copies if makes_folders || targets.is_empty() && at >= written.min(last) => Access::Write,
+        Kind::Copies if makes_folders || targets.is_empty() && at >= last_written.min(last) => Access::Write,
         Kind::Copies => others,
         Kind::Packs if at < packed => Access::Write,
         Kind::Filters if at > 0 => Access::Write,
@@ -224,7 +224,7 @@ fn leave_script_out(kind: &Kind, program: &str, arguments: &[Argument], scanned:
 /// Notes that what is written to a link is written to its file.
 fn write_through(touched: &mut Vec<Touch>) {
     let written = |touch: &Touch| match touch {
-        Touch::File { index, path, access: Access::Read } => Some(Touch::written(*index, path)),
+        Touch::File { index, path, access: Access::Read } => Some(Touch::write(*index, path)),
         _ => None,
     };
     let files: Vec<Touch> = touched.iter().filter_map(written).collect();

@@ -4,7 +4,7 @@ use super::archives::{extracted_to, renews, unzipped_to};
 use super::git_files::{changes_all, git_operands, is_given, is_pattern};
 use super::handed::{Copied, copied, is_taker, sent};
 use super::touches::{operands, targets};
-use super::words::{downloaded, entered, handed_on, is_unsaid};
+use super::words::{downloaded, entered, handed_on, is_unnamed};
 use super::{git_subcommand, is_known};
 use crate::argument::{Argument, Certainty, text_at};
 use crate::files::Below;
@@ -36,11 +36,11 @@ pub fn trees(program: &str, arguments: &[Argument]) -> Vec<Below> {
             let others = if folder.is_some() { Below::Stays } else { Below::Moves };
             (0..arguments.len()).map(|at| if Some(at) == folder { Below::Fills } else { others }).collect()
         }
-        _ if is_unsaid(program) => all(Below::Unsaid),
+        _ if is_unnamed(program) => all(Below::Unnamed),
         _ => {
             let entered = entered(program, arguments);
             let end = handed_on(program, arguments).unwrap_or(arguments.len());
-            let below = |at: usize| if entered.contains(&at) || at > end { Below::Unsaid } else { Below::Stays };
+            let below = |at: usize| if entered.contains(&at) || at > end { Below::Unnamed } else { Below::Stays };
             if entered.is_empty() && end == arguments.len() { Vec::new() } else { (0..arguments.len()).map(below).collect() }
         }
     }
@@ -54,7 +54,7 @@ pub fn trees_of_entry(program: &str, arguments: &[Argument], is_listed: bool) ->
     if !below.is_empty() || program == "git" || program.ends_with("tar") || is_listed || !is_known(program) {
         return below;
     }
-    let mut below = sent(program, arguments).unwrap_or_else(|| vec![Below::Unsaid; arguments.len()]);
+    let mut below = sent(program, arguments).unwrap_or_else(|| vec![Below::Unnamed; arguments.len()]);
     if let Some(place) = downloaded(program, arguments).and_then(|at| below.get_mut(at)) {
         *place = Below::Fills;
     }

@@ -93,7 +93,7 @@ pub fn may_fetch(program: &str, arguments: &[Argument], is_listed: bool) -> usiz
 }
 
 /// Returns whether nothing says what a program does with the files that it is given, so that it may write them too.
-pub(super) fn is_unsaid(program: &str) -> bool {
+pub(super) fn is_unnamed(program: &str) -> bool {
     SCRIPTED.contains(&program) || words_of(program).is_none() && (runs(program).is_some() || !is_known(program)) && is_worded(program)
 }
 
@@ -147,7 +147,7 @@ pub(super) fn of_words(name: &str, arguments: &[Argument], is_listed: bool) -> V
             .filter(|piece| is_file(piece, index) || is_named && !piece.is_empty());
         for piece in files {
             touched.push(Touch::File { index, path: piece.to_owned(), access });
-            touched.extend(is_written(index).then(|| Touch::written(index, piece)));
+            touched.extend(is_written(index).then(|| Touch::write(index, piece)));
         }
         let is_crowded = texts.iter().any(|text| text.matches(':').count() > COLONS_MAX);
         touched.extend(is_crowded.then(|| Touch::Pattern(HIDDEN_ONES.to_owned())));
@@ -192,7 +192,7 @@ fn written_by_gh(name: &str, arguments: &[Argument]) -> Option<Touch> {
         }
         _ => (downloaded(name, arguments)?, "."),
     };
-    Some(Touch::written(index, path))
+    Some(Touch::write(index, path))
 }
 
 /// Returns the place of the last word where `gh` downloads files of any name into the folder at hand: `gh run download`, `gh release download`.
@@ -279,6 +279,6 @@ pub fn works_here(program: &str, arguments: &[Argument]) -> bool {
 
 /// Returns whether a program's table does not know what it does with the file at this place, which an entry of the list allows all the same.
 #[must_use]
-pub fn is_unsaid_at(program: &str, arguments: &[Argument], index: usize, is_listed: bool) -> bool {
+pub fn is_unnamed_at(program: &str, arguments: &[Argument], index: usize, is_listed: bool) -> bool {
     !is_listed && is_known(program) && !read_by_senders(program, arguments).contains(&index)
 }

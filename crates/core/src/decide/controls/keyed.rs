@@ -27,7 +27,7 @@ pub(super) struct Prefixes {
     /// Whether the event's tenant has a NUL; `None` while that was not asked.
     tenant_has_nul: Option<bool>,
     /// By key, kind, and whether tenant or id has a NUL.
-    begun: Vec<((usize, SubjectKind, bool), Prefix)>,
+    prefixes: Vec<((usize, SubjectKind, bool), Prefix)>,
 }
 
 impl Prefixes {
@@ -37,11 +37,11 @@ impl Prefixes {
         }
         let has_nul = *self.tenant_has_nul.get_or_insert_with(|| subject.tenant.contains('\0')) || subject.id.contains('\0');
         let wanted = (index, subject.kind, has_nul);
-        if let Some((_, prefix)) = self.begun.iter().find(|(found, _)| *found == wanted) {
+        if let Some((_, prefix)) = self.prefixes.iter().find(|(found, _)| *found == wanted) {
             return prefix.clone().finish(subject.id);
         }
         let prefix = hasher.prefix(subject, has_nul);
-        self.begun.push((wanted, prefix.clone()));
+        self.prefixes.push((wanted, prefix.clone()));
         prefix.finish(subject.id)
     }
 }

@@ -12,7 +12,7 @@ use super::look_alike::folded;
 
 /// What a name says of the addresses and paths that stand under it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum NameKind {
     /// It is the name of a host.
     Host,
     /// It is the name of a file or a folder.
@@ -62,7 +62,7 @@ const BARE_SCHEMES: [&str; 12] = ["dns", "ftp", "grpc", "ldap", "np", "redis", "
 /// Characters between the hosts of a list, and around them.
 const BETWEEN: &str = ",;|'\"`()<>{}";
 
-impl Said {
+impl NameKind {
     /// Returns what a name says.
     pub(super) fn under(key: &str) -> Self {
         let Some(name) = fold(key) else { return Self::Unknown };
@@ -94,7 +94,7 @@ impl Said {
         };
         match Self::under(key) {
             Self::Unknown if names.is_of_server() && is_prose() => Self::Prose,
-            said => said,
+            kind => kind,
         }
     }
 
@@ -251,7 +251,7 @@ fn is_private_address(text: &str) -> bool {
     let parts = authority.split([',', '(', ')']).map(|part| part.rsplit('@').next().unwrap_or_default());
     // A name that nobody near by has to answer is one only to what fetches from the web.
     let names_private = |part: &str| is_web && is_private(&format!("http://{}", cut(part).0.trim_end_matches('.')));
-    parts.into_iter().any(|part| names_private(part) || Said::Host.address(part).is_some_and(|url| is_private(&url)))
+    parts.into_iter().any(|part| names_private(part) || NameKind::Host.address(part).is_some_and(|url| is_private(&url)))
 }
 
 /// Returns whether a word begins with the name of a host, and not as `git@HOST:PATH` or an address of a mailbox does.
