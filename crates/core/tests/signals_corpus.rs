@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use tollgate_core::decide::safety::reading::{Explanation, READERS, errors_table};
+use tollgate_core::decide::safety::reading::{Explanation, READERS, Test, errors_table};
 use tollgate_core::event::decode::ModelBody;
 use tollgate_fixtures::cases::jsonl;
 use tollgate_fixtures::gate::default_policy;
@@ -64,7 +64,13 @@ fn rows() -> BTreeMap<String, BTreeSet<&'static str>> {
     for reader in READERS {
         for reason in reader.reasons {
             let row = format!("{} {}", reader.name, reason.path);
-            let kinds = if row == WITHOUT_CALLS { vec!["stop", "pass"] } else { vec!["stop", "pass", "calls"] };
+            let kinds = match reason.test {
+                Test::Complete(_) => vec!["pass"],
+                // It is about calls.
+                _ if reason.rule == "tool_safeguard" => vec!["pass", "calls"],
+                _ if row == WITHOUT_CALLS => vec!["stop", "pass"],
+                _ => vec!["stop", "pass", "calls"],
+            };
             rows.insert(row, BTreeSet::from_iter(kinds));
         }
         let calls = reader.calls.iter().map(|calls| format!("calls {} {}", reader.name, calls.path));

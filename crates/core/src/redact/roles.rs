@@ -45,6 +45,10 @@ pub(super) enum Role {
     Reason,
     /// The usage of a response: its counts of tokens stay.
     Usage,
+    /// A provider's verdict on calls: that a call is flagged stays.
+    Flags,
+    /// The calls of such a verdict, by their ids, which stay.
+    FlaggedCalls,
     /// A provider's ratings: known words stay, and numbers, which verdicts repeat.
     Ratings,
 }
@@ -103,6 +107,8 @@ fn response_member(role: Role, name: &str) -> Option<Role> {
         (Role::Call, "type" | "part_kind") => Role::BlockType,
         (Role::Call, "status") => Role::Reason,
         (Role::Provided, "native_finish_reason") => Role::Reason,
+        (Role::Flags, "tool_uses") => Role::FlaggedCalls,
+        (Role::Flags, "status" | "outcome") | (Role::FlaggedCalls, _) => Role::Flags,
         (Role::Path(path), name) => return path.member(name.as_bytes()).map(Role::Path).or_else(|| beside(name)),
         // A reader looks for these names, so that no other name may become one of them.
         (Role::Call, "text") => Role::Data,

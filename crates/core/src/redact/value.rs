@@ -71,6 +71,7 @@ fn of_items(role: Role) -> Role {
 fn within(value: Value<'_>, role: Role) -> Role {
     match role {
         Role::Path(path) if path.is_call(value) => Role::Call,
+        Role::Path(path) if path.has_flags() => Role::Flags,
         role => role,
     }
 }
@@ -114,6 +115,7 @@ fn string(keys: &Keys, value: Value<'_>, beside: Value<'_>, role: Role) -> Resul
         Role::Path(path) if path.says_why() => stays(&|text| keys.reasons.find(text).is_some()),
         Role::Reason => stays(&|text| Ending::of(text) != Ending::Unknown || keys.reasons.find(text).is_some()),
         Role::Ratings => stays(&words::is_rating),
+        Role::Flags => stays(&|text| text == "flagged"),
         Role::Usage => stays(&|text| words::MODALITIES.contains(&text)),
         Role::User => stand_in(&keys.users, text, none, |_| true).map(Some),
         Role::Arguments => json_or_text(keys, text, Role::Data).map(Some),

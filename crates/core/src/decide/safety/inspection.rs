@@ -1,5 +1,7 @@
 //! The inspection of a response: the detectors in their order, and then what else is in doubt.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::message::user_message;
@@ -73,6 +75,10 @@ fn terminated<'d>(detector: &'static str, detection: Detection, doubt: Option<Do
     let flagged = detection.flagged.as_ref().filter(|_| !doubt.is_some_and(suppresses));
     if let Some(flagged) = flagged {
         calls.retain(|call| call.id.as_deref().is_some_and(|id| flagged.contains(id)));
+        // In a stream the verdicts come behind the pieces with the calls.
+        let read: BTreeSet<_> = calls.iter().filter_map(|call| call.id.clone()).collect();
+        let others = flagged.iter().filter(|id| !read.contains(id.as_str()));
+        calls.extend(others.map(|id| CalledTool { id: Some(Cow::Owned(id.clone())), name: None }));
     }
     let is_of_single_calls = flagged.is_some();
     let user_message = user_message(detector, &detection, !calls.is_empty(), content.is_blank);

@@ -29,7 +29,7 @@ pub use response::{EndReason, ResponseView};
 pub use settings::{Doubt, OnDoubt, ResponseSettings};
 pub(crate) use vocabulary::WORDS;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
@@ -62,7 +62,7 @@ pub struct Detection {
     /// What the provider says besides, such as its ratings. Verdicts show it, so texts of the provider's own must not be in it.
     pub extras: serde_json::Map<String, serde_json::Value>,
     /// The ids of the calls that the provider flagged, if it let the others be. `None` means all calls.
-    pub flagged: Option<HashSet<String>>,
+    pub flagged: Option<BTreeSet<String>>,
 }
 
 impl Detection {

@@ -47,18 +47,24 @@ impl<'d> ResponseView<'d> {
         }
     }
 
-    /// Reads a provider's native body: OpenAI Chat, Anthropic Messages or Gemini. Their fields do not overlap, so all are read.
+    /// Reads a provider's native body, or the events of its stream: OpenAI Chat, Anthropic Messages or Gemini. Their fields do not overlap, so
+    /// all are read.
     #[must_use]
     pub fn of_native(body: Value<'d>) -> Self {
         let mut view = Self::default();
-        for choice in array(body.get("choices")) {
-            push_reason(&mut view.finish_reasons, "finish_reason", choice, choice);
+        for body in body.items().chain([body]) {
+            for choice in array(body.get("choices")) {
+                push_reason(&mut view.finish_reasons, "finish_reason", choice, choice);
+            }
+            for candidate in array(body.get("candidates")) {
+                push_reason(&mut view.finish_reasons, "finishReason", candidate, candidate);
+                push_reason(&mut view.finish_reasons, "finish_reason", candidate, candidate);
+            }
+            push_reason(&mut view.stop_reasons, "stop_reason", body, body);
         }
-        for candidate in array(body.get("candidates")) {
-            push_reason(&mut view.finish_reasons, "finishReason", candidate, candidate);
-            push_reason(&mut view.finish_reasons, "finish_reason", candidate, candidate);
+        for delta in body.items().filter_map(|event| event.get("delta")) {
+            push_reason(&mut view.stop_reasons, "stop_reason", delta, delta);
         }
-        push_reason(&mut view.stop_reasons, "stop_reason", body, body);
         view
     }
 

@@ -15,14 +15,17 @@ a list; an API's error in `error`; a LangChain message in `message`. `tollgate s
 which rule speaks. `safety.detector` of a verdict is the rule; `without` of the detector's configuration switches rules off.
 
 A response that was cut off for another reason, or a call whose arguments are no JSON, is `tool_calls_unreliable`. So are the calls of a body
-that says that it is not over (`in_progress`), and the calls of a stream that names no known reason for its end: it broke off. The pieces of a
-call's arguments in a stream are not joined, so nobody reads whether they are JSON. A body in which no place below is found is
-`unrecognized_response`. So is a span of OTLP in JSON, whose attributes are a list: publish them as an object.
+that says that it is not over (`in_progress`), that names no known reason for its end, or of a stream without such a reason: it broke off. In a
+list of several responses the last response counts. The pieces of a call's arguments in a stream are not joined, so nobody reads whether they
+are JSON. A body in which no place below says how the response stands is `unrecognized_response`: a field with a known name is not enough, and
+a piece of a stream of Gemini or OpenAI that is published alone may lack such a place. So is a span of OTLP in JSON, whose attributes are a
+list: publish them as an object.
 [Configuration](../config/example.yaml) says what follows on them.
 
 ## Words that mean a safety stop, at every place marked *word*
 
-Case does not matter, nor what an SDK prints before it (`FinishReason.SAFETY`), nor copies that merged chunks leave (`SAFETYSAFETY`).
+Case does not matter, nor what an SDK prints before it (`FinishReason.SAFETY`), nor what merged chunks leave (`STOPSAFETY`), in which the strictest
+word counts.
 
 | category | words |
 |---|---|
@@ -99,6 +102,8 @@ fn counts(test: &Test) -> String {
     match test {
         Test::Ending([]) => "*word*".to_owned(),
         Test::Ending(numbered) => format!("*word*, or its number from 0 on: `{}`", numbered.join("`, `")),
+        Test::EndingWithout(other) => format!("*word*, where no `{other}` stands beside it"),
+        Test::Complete(word) => format!("an object or `true`: ended as it should, as `{word}`"),
         Test::Words(words) => list(words.iter().map(|(word, ..)| format!("`{word}`")).collect()),
         Test::Numbers(numbers) => list(numbers.iter().map(|(number, ..)| number.to_string()).collect()),
         Test::Flag(..) => "`true`".to_owned(),

@@ -26,6 +26,10 @@ const CODES: &[(&str, Option<Stage>)] = &[
     ("ResponsibleAIPolicyViolation", INPUT),
     // GLM.
     ("1301", INPUT),
+    // Spark.
+    ("10013", INPUT),
+    ("10014", OUTPUT),
+    ("10019", None),
     // DashScope: the message says which data it was.
     ("data_inspection_failed", None),
     ("DataInspectionFailed", None),

@@ -5,7 +5,7 @@ use tollgate_json::{Shape, Value};
 
 use super::paths::{Place, Visit};
 use super::scan::paths_of;
-use super::test::{ReasonText, Test};
+use super::test::ReasonText;
 use super::{CallsAt, Ending, Reader, ReasonAt};
 use crate::event::decode::ModelBody;
 
@@ -75,7 +75,7 @@ impl<'d> Visit<'d> for Explanation {
                 };
                 (word.into_owned(), means, None)
             }
-            ReasonText::Nothing if !matches!(place.at.test, Test::Ending(_)) => return,
+            ReasonText::Nothing if !place.at.test.is_ending() => return,
             _ if value.shape() == Shape::Number => (String::from_utf8_lossy(value.source()).into_owned(), "nothing", None),
             _ => (value.shape().to_string(), "nothing", None),
         };

@@ -2,8 +2,10 @@
 
 use tollgate_json::Value;
 
+use super::ending::is_known_words;
 use super::paths::{MESSAGES, Node, Paths, RESPONSES};
-use super::test::ReasonText;
+use super::readers::TOOL_SAFEGUARD;
+use super::test::{ReasonText, text_of};
 use super::{CallsAt, Ending, READERS, ReasonValue};
 
 /// A place on the readers' paths.
@@ -50,6 +52,11 @@ impl OnPath {
         self.node().is_some_and(|node| node.calls.iter().any(|place| place.at.counts(value)))
     }
 
+    /// Returns whether a value here is a provider's verdict on single calls.
+    pub(crate) fn has_flags(self) -> bool {
+        self.node().is_some_and(|node| node.reasons.iter().any(|place| place.at.rule == TOOL_SAFEGUARD))
+    }
+
     /// Returns whether a value here may say why the response ended, so that a number has to stay.
     pub(crate) fn says_why(self) -> bool {
         self.node().is_some_and(|node| !node.reasons.is_empty())
@@ -59,7 +66,10 @@ impl OnPath {
     pub(crate) fn is_known(self, value: Value<'_>, beside: Value<'_>) -> bool {
         let Some((node, text)) = self.node().zip(value.as_text()) else { return false };
         node.reasons.iter().any(|place| match place.at.test.read(value, beside) {
-            ReasonText::Stop(found) => matches!(found.value, ReasonValue::Text(shown) if shown.as_bytes() == text.as_bytes()),
+            ReasonText::Stop(found) => {
+                let is_shown = matches!(found.value, ReasonValue::Text(shown) if shown.as_bytes() == text.as_bytes());
+                is_shown || place.at.test.is_ending() && text_of(value).is_some_and(|text| is_known_words(&text))
+            }
             ReasonText::Stands(_, ending) => ending != Ending::Unknown,
             ReasonText::Nothing => false,
         })

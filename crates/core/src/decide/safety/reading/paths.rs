@@ -41,6 +41,10 @@ pub(super) struct Node {
     pub(super) is_root: bool,
     /// Whether a member of a body's top that is here tells the body's shape.
     tells_shape: bool,
+    /// Whether such a member is in a piece of a stream, which need not say how the response stands.
+    is_of_piece: bool,
+    /// Whether what stands here says how a response stands, a null included.
+    tells_end: bool,
     pub(super) reasons: Vec<Place<ReasonAt>>,
     pub(super) calls: Vec<Place<CallsAt>>,
     texts: Vec<&'static Reader>,
@@ -50,10 +54,17 @@ pub(super) struct Node {
 const SAYS_NOTHING: &[&str] =
     &["type", "status", "code", "message", "text", "result", "action", "response", "Response", "kwargs", "data", "messages", "content"];
 
+/// Members of a body's top that pieces of streams have.
+const PIECES: &[&str] = &["contentBlockDelta", "contentBlockStart", "content_block", "delta", "item", "serverContent", "server_content"];
+
 /// What wants to know of the values at places. What it does not want to know of it leaves out.
 pub(super) trait Visit<'d> {
     /// Tells that a body has a known shape.
-    fn recognized(&mut self) {}
+    fn known_shape(&mut self) {}
+    /// Tells that a body says how its response stands, or has no output.
+    fn known_end(&mut self) {}
+    /// Tells that an event of a stream, or the body, was walked.
+    fn event_over(&mut self) {}
     /// Tells of a value that may say why the response ended, and of the object around it.
     fn reason(&mut self, _place: &Place<ReasonAt>, _value: Value<'d>, _beside: Value<'d>) {}
     /// Tells of a call.
@@ -83,8 +94,12 @@ impl Paths {
             }
         }
         let top = paths.nodes.first().map(|root| root.members.clone()).unwrap_or_default();
-        for (_, at) in top.iter().filter(|(name, _)| !SAYS_NOTHING.iter().any(|known| known.as_bytes() == **name)) {
-            paths.nodes.get_mut(*at).into_iter().for_each(|node| node.tells_shape = true);
+        for (name, at) in top.iter().filter(|(name, _)| !SAYS_NOTHING.iter().any(|known| known.as_bytes() == **name)) {
+            let Some(node) = paths.nodes.get_mut(*at) else { continue };
+            (node.tells_shape, node.is_of_piece) = (true, PIECES.iter().any(|known| known.as_bytes() == *name));
+        }
+        for node in &mut paths.nodes {
+            node.tells_end = node.reasons.iter().any(|place| place.at.test.is_ending());
         }
         paths
     }
@@ -117,17 +132,25 @@ impl Paths {
 
     /// Walks a body, or the array of a stream's events.
     pub(super) fn walk<'d>(&self, body: Value<'d>, visit: &mut impl Visit<'d>) {
-        body.items().filter(Value::is_object).for_each(|event| self.walk_node(0, event, event, visit));
-        self.walk_node(0, body, body, visit);
+        for event in body.items().filter(Value::is_object).chain([body]) {
+            self.walk_node(0, event, event, visit);
+            visit.event_over();
+        }
     }
 
     fn walk_node<'d>(&self, at: usize, value: Value<'d>, beside: Value<'d>, visit: &mut impl Visit<'d>) {
         let Some(node) = self.nodes.get(at) else { return };
+        if node.tells_end {
+            visit.known_end();
+        }
         if value.is_null() {
             return;
         }
         if node.tells_shape && node.fits(value) {
-            visit.recognized();
+            visit.known_shape();
+            if node.is_of_piece || node.items.is_some() && value.items().next().is_none() {
+                visit.known_end();
+            }
         }
         node.reasons.iter().for_each(|place| visit.reason(place, value, beside));
         node.calls.iter().for_each(|place| visit.call(place, value));

@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use smallvec::SmallVec;
 use tollgate_json::{DEPTH_MAX, Parser, Shape, Value};
 
-use super::ending::Ending;
+use super::ending::{Ending, bare};
 use super::paths::{MESSAGES, Paths, Place, RESPONSES, Visit};
 use super::test::{Found, ReasonText, text_of};
 use super::{CallsAt, CallsKind, Reader, ReasonAt, Stage};
@@ -33,7 +33,7 @@ pub struct Signal<'d> {
 pub struct Scan<'d> {
     /// The stops, the one that counts first.
     pub signals: Vec<Signal<'d>>,
-    /// Whether any place of any reader is in the body.
+    /// Whether a reader knows the body's shape, and a place of it says how the response stands.
     pub is_recognized: bool,
     /// Whether there is a call.
     pub has_calls: bool,
@@ -41,10 +41,16 @@ pub struct Scan<'d> {
     pub is_cut: bool,
     /// Whether a word that is no stop says that the response is over: in a stream a known word, since pieces may have words of their own.
     pub is_over: bool,
+    /// Whether a word says that the response ended as it should.
+    pub is_complete: bool,
     /// Whether a word says that the response is not over yet.
     is_running: bool,
     /// Whether there is a call or a text, empty or not.
     has_output: bool,
+    /// Whether a place that says how the response stands is in the body, be it null, or the body has no output.
+    has_end: bool,
+    /// Of the last event of a stream: whether a known word says that the response is over, and whether there is a call.
+    last_event: (bool, bool),
     /// The words for the end that are no stops.
     endings: SmallVec<[Cow<'d, str>; 1]>,
 }
@@ -57,14 +63,16 @@ impl<'d> Scan<'d> {
         let (paths, value) = paths_of(body);
         paths.walk(value, &mut scan);
         scan.signals.sort_by_key(|signal| signal.rank);
-        scan.is_over |= value.shape() != Shape::Array && !scan.endings.is_empty() && !scan.is_running;
-        // A response that is not over, or a stream that names no known reason for its end, may still change what it called.
-        let is_open = scan.is_running || value.shape() == Shape::Array;
+        // A response that is not over, or that names no known reason for its end, may have broken off.
+        let is_open = scan.is_running || !scan.endings.is_empty() || value.shape() == Shape::Array;
         scan.is_cut |= scan.has_calls && is_open && !scan.is_over && !scan.is_stopped();
+        scan.is_over |= value.shape() != Shape::Array && !scan.endings.is_empty() && !scan.is_running;
         // An error in the middle of a response is about what the model wrote.
         if scan.has_output {
             scan.signals.iter_mut().for_each(|signal| _ = signal.found.stage.get_or_insert(Stage::Output));
         }
+        // Fields of SDKs and of hosts have names of known shapes, with the end of the response in a place of their own.
+        scan.is_recognized &= scan.has_end || scan.is_stopped() || matches!(body, ModelBody::Message(_));
         // An API error has no calls, and a text is all that some providers say.
         scan.is_recognized |= matches!(body, ModelBody::Error(_));
         scan
@@ -74,7 +82,7 @@ impl<'d> Scan<'d> {
     #[must_use]
     pub fn says_as(&self, other: &Scan<'_>) -> bool {
         let stops = |scan: &Scan<'_>| -> Vec<_> { scan.signals.iter().map(|signal| (signal.rank, signal.found.clone())).collect() };
-        let rest = |scan: &Scan<'_>| (scan.is_recognized, scan.has_calls, scan.is_cut, scan.is_over);
+        let rest = |scan: &Scan<'_>| (scan.is_recognized, scan.has_calls, scan.is_cut, scan.is_over, scan.is_complete);
         stops(self) == stops(other) && rest(self) == rest(other)
     }
 
@@ -86,7 +94,7 @@ impl<'d> Scan<'d> {
     /// Returns whether the response ended in one of these words alone.
     #[must_use]
     pub fn ended_in(&self, words: &ReasonSet) -> bool {
-        !self.is_stopped() && !self.endings.is_empty() && self.endings.iter().all(|word| words.find(word).is_some())
+        !self.is_stopped() && !self.endings.is_empty() && self.endings.iter().all(|word| words.find(bare(word)).is_some())
     }
 }
 
@@ -101,8 +109,18 @@ pub(super) fn paths_of<'d>(body: &ModelBody<'d>) -> (&'static Paths, Value<'d>) 
 }
 
 impl<'d> Visit<'d> for Scan<'d> {
-    fn recognized(&mut self) {
+    fn known_shape(&mut self) {
         self.is_recognized = true;
+    }
+
+    fn known_end(&mut self) {
+        self.has_end = true;
+    }
+
+    fn event_over(&mut self) {
+        // A call behind the end of a response is of the next response, which says its own end.
+        let (says_end, has_calls) = std::mem::take(&mut self.last_event);
+        self.is_over = says_end || self.is_over && !has_calls;
     }
 
     fn reason(&mut self, place: &Place<ReasonAt>, value: Value<'d>, beside: Value<'d>) {
@@ -113,7 +131,8 @@ impl<'d> Visit<'d> for Scan<'d> {
             ReasonText::Stands(_, Ending::Running) => self.is_running = true,
             ReasonText::Stands(word, ending) if !word.is_empty() => {
                 self.is_cut |= ending == Ending::Cut;
-                self.is_over |= ending != Ending::Unknown;
+                self.is_complete |= ending == Ending::Complete;
+                self.last_event.0 |= ending != Ending::Unknown;
                 self.endings.push(word);
             }
             ReasonText::Stands(..) | ReasonText::Nothing => {}
@@ -122,7 +141,7 @@ impl<'d> Visit<'d> for Scan<'d> {
 
     fn call(&mut self, place: &Place<CallsAt>, value: Value<'d>) {
         if place.at.counts(value) {
-            (self.has_calls, self.has_output) = (true, true);
+            (self.has_calls, self.has_output, self.last_event.1) = (true, true, true);
             let arguments = place.at.arguments;
             let encoded = || arguments.iter().try_fold(value, |value, member| value.get(member)).and_then(|value| value.as_text());
             let is_whole = arguments.is_empty() || place.at.kind == CallsKind::Pieces;
@@ -163,10 +182,10 @@ mod tests {
 
     #[test]
     fn a_stream_that_breaks_off_is_cut_where_it_calls_a_tool() {
-        let call = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}"#;
+        let call = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":null}]}"#;
         let block = r#"{"type":"content_block_start","content_block":{"type":"tool_use","id":"a","name":"f"}}"#;
         let last = r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#;
-        let text = r#"{"choices":[{"delta":{"content":"x"}}]}"#;
+        let text = r#"{"choices":[{"delta":{"content":"x"},"finish_reason":null}]}"#;
         for (body, is_cut) in [
             (format!("[{call}]"), true),
             (format!("[{block},{{\"type\":\"message_delta\",\"delta\":{{\"stop_reason\":null}}}}]"), true),
@@ -187,6 +206,10 @@ mod tests {
             (r#"{"name":"chat m","attributes":{"gen_ai.response.finish_reasons":["stop"]}}"#.to_owned(), true),
             (r#"{"choices":"none"}"#.to_owned(), false),
             (r#"{"choices":[]}"#.to_owned(), true),
+            (r#"{"choices":[{"message":{}}]}"#.to_owned(), false),
+            (r#"{"steps":[{"content":[]}],"totalUsage":{}}"#.to_owned(), false),
+            (r#"{"generations":[[{"generation_info":{}}]]}"#.to_owned(), false),
+            (r#"{"type":"ai","tool_calls":[{"id":"a"}],"metadata":{"finish_reason":"content_filter"}}"#.to_owned(), false),
             (r#"{"stop_reason":7}"#.to_owned(), true),
         ] {
             scan(&body, |scan| assert_eq!(scan.is_recognized, is_known, "{body}"));

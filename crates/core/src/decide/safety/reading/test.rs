@@ -89,6 +89,10 @@ pub enum Test {
     /// A word for how the response stands. Words that mean a safety stop count, whoever writes them. Where a provider numbers its words, the
     /// word of each number is here, from 0 on.
     Ending(&'static [&'static str]),
+    /// The same word, where the object around it has no value under this name: others write a stop string of the user beside it.
+    EndingWithout(&'static str),
+    /// An object, or `true`: the response ended as it should, in this word.
+    Complete(&'static str),
     /// One of these texts, exactly, with what they mean.
     Words(&'static [(&'static str, Category, Option<Stage>)]),
     /// One of these numbers, as a number or as a text.
@@ -102,10 +106,22 @@ pub enum Test {
 }
 
 impl Test {
+    /// Returns whether it reads a word for how the response stands.
+    #[must_use]
+    pub(super) fn is_ending(&self) -> bool {
+        matches!(self, Self::Ending(_) | Self::EndingWithout(_) | Self::Complete(_))
+    }
+
     /// Returns what a value says, with the object around it.
     pub(super) fn read<'d>(&self, value: Value<'d>, beside: Value<'d>) -> ReasonText<'d> {
-        let Self::Ending(numbered) = self else {
-            return self.find(value, beside).map_or(ReasonText::Nothing, ReasonText::Stop);
+        let numbered = match self {
+            Self::Ending(numbered) => *numbered,
+            Self::EndingWithout(other) if beside.get(other).is_none_or(|other| other.is_null()) => &[],
+            Self::Complete(word) => {
+                let is_there = value.is_object() || value.as_bool() == Some(true);
+                return if is_there { ReasonText::Stands(Cow::Borrowed(word), Ending::Complete) } else { ReasonText::Nothing };
+            }
+            _ => return self.find(value, beside).map_or(ReasonText::Nothing, ReasonText::Stop),
         };
         let number = if numbered.is_empty() { None } else { whole(value) };
         let word_of = |number| usize::try_from(number).ok().and_then(|at| numbered.get(at)).copied().unwrap_or("unknown");
@@ -122,7 +138,7 @@ impl Test {
     /// Returns the stop that a test of anything but a word for the end finds.
     fn find(&self, value: Value<'_>, beside: Value<'_>) -> Option<Found> {
         match self {
-            Self::Ending(_) => None,
+            Self::Ending(_) | Self::EndingWithout(_) | Self::Complete(_) => None,
             Self::Words(words) => {
                 let (word, category, stage) = words.iter().find(|(word, ..)| value.is_text(word))?;
                 Some(Found::text(*word, refined(*category, beside), *stage))

@@ -25,6 +25,10 @@ pub(super) static READER: Reader = Reader {
         code("code"),
         kind("error.type"),
         kind("type"),
+        // OpenRouter writes the provider's error into the choice.
+        code("choices[].error.code"),
+        kind("choices[].error.metadata.error_type"),
+        message("choices[].error.message"),
         code("error.innererror.code"),
         code("innererror.code"),
         kind("error.metadata.error_type"),

@@ -13,6 +13,14 @@ pub(super) static READER: Reader = Reader {
         ReasonAt::ending("stopReason", "stopReason", "bedrock_stop_reason"),
         ReasonAt::ending("messageStop.stopReason", "stopReason", "bedrock_stop_reason"),
         ReasonAt::ending("results[].completionReason", "completionReason", "bedrock_stop_reason"),
+        // Mistral's models. vLLM writes the user's stop string there.
+        ReasonAt {
+            path: "choices[].stop_reason",
+            field: "stop_reason",
+            rule: "bedrock_stop_reason",
+            test: Test::EndingWithout("finish_reason"),
+        },
+        ReasonAt::ending("outputs[].stop_reason", "stop_reason", "bedrock_stop_reason"),
         // The stop reason says `end_turn` beside it.
         ReasonAt {
             path: "amazon-bedrock-guardrailAction",

@@ -3,12 +3,16 @@
 use tollgate_json::Value;
 
 use super::super::test::{Found, ReasonValue, whole};
-use super::super::{CallsAt, Ending, Reader, ReasonAt, Stage, Test};
+use super::super::{CallsAt, CallsKind, Ending, Reader, ReasonAt, Stage, Test};
 use crate::decide::safety::Category;
 use crate::decide::safety::reading::test::text_of;
 
 const fn finish(path: &'static str, field: &'static str) -> ReasonAt {
     ReasonAt { path, field, rule: "gemini_safety", test: Test::Ending(FINISH_WORDS) }
+}
+
+const fn complete(path: &'static str, word: &'static str) -> ReasonAt {
+    ReasonAt { path, field: path, rule: "gemini_safety", test: Test::Complete(word) }
 }
 
 const fn block(path: &'static str, field: &'static str) -> ReasonAt {
@@ -25,6 +29,7 @@ const fn block(path: &'static str, field: &'static str) -> ReasonAt {
 #[rustfmt::skip]
 const FINISH_WORDS: &[&str] = &[
     "unspecified", "stop", "max_tokens", "safety", "recitation", "other", "safety", "safety", "safety", "safety", "safety", "safety",
+    "safety", "recitation", "safety", "safety",
 ];
 
 /// The longest value of an enum that is taken for a reason.
@@ -33,11 +38,18 @@ const REASON_BYTES_MAX: usize = 48;
 pub(super) static READER: Reader = Reader {
     name: "gemini",
     providers: "Gemini, Vertex AI",
+    // Events of interactions hold the interaction.
+    wrappers: &["interaction"],
     reasons: &[
         finish("candidates[].finishReason", "finishReason"),
         finish("candidates[].finish_reason", "finish_reason"),
         ReasonAt::ending("serverContent.turnCompleteReason", "turnCompleteReason", "gemini_safety"),
         ReasonAt::ending("server_content.turn_complete_reason", "turn_complete_reason", "gemini_safety"),
+        // The Live API has no other word for the end.
+        complete("serverContent.turnComplete", "stop"),
+        complete("server_content.turn_complete", "stop"),
+        complete("toolCall", "tool_calls"),
+        complete("tool_call", "tool_calls"),
         block("promptFeedback.blockReason", "promptFeedback.blockReason"),
         block("prompt_feedback.block_reason", "prompt_feedback.block_reason"),
     ],
@@ -48,6 +60,7 @@ pub(super) static READER: Reader = Reader {
         CallsAt { path: "tool_call.function_calls[]", ..CallsAt::BLANK },
         CallsAt::blocks("steps[]"),
         CallsAt::blocks("outputs[]"),
+        CallsAt { kind: CallsKind::Pieces, ..CallsAt::blocks("delta") },
     ],
     texts: &["candidates[].content.parts[]", "serverContent.modelTurn.parts[]"],
     ..Reader::BLANK

@@ -6,17 +6,24 @@ use super::super::test::{Found, dig, text_of};
 use super::super::{Reader, ReasonAt, Stage, Test};
 use crate::decide::safety::Category;
 
+/// The rule of verdicts on single calls.
+pub(in crate::decide::safety::reading) const TOOL_SAFEGUARD: &str = "tool_safeguard";
+
 pub(super) static READER: Reader = Reader {
     name: "safeguard_results",
     providers: "Anthropic (beta), OpenRouter",
-    reasons: &[ReasonAt {
-        path: "safeguard_results[]",
-        field: "safeguard_results.outcome",
-        rule: "tool_safeguard",
-        test: Test::Custom("`outcome` of a call is `flagged`: that call alone", flagged),
-    }],
+    reasons: &[safeguard("safeguard_results[]"), safeguard("delta.safeguard_results[]")],
     ..Reader::BLANK
 };
+
+pub(super) const fn safeguard(path: &'static str) -> ReasonAt {
+    ReasonAt {
+        path,
+        field: "safeguard_results.outcome",
+        rule: TOOL_SAFEGUARD,
+        test: Test::Custom("`outcome` of a call is `flagged`: that call alone", flagged),
+    }
+}
 
 fn flagged(result: Value<'_>, _: Value<'_>) -> Option<Found> {
     let calls = dig(result, "status.tool_uses")?;

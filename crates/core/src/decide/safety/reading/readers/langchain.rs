@@ -2,7 +2,8 @@
 
 use super::super::{CallsAt, CallsKind, Reader, ReasonAt, Stage, Test};
 use super::gemini::blocked;
-use super::openai_chat::refusal_part;
+use super::guardrail::safeguard;
+use super::openai_chat::{part, refusal};
 use crate::decide::safety::Category;
 
 const fn lifted(path: &'static str) -> CallsAt {
@@ -13,11 +14,13 @@ pub(super) static READER: Reader = Reader {
     name: "langchain",
     providers: "LangChain",
     is_message: true,
-    wrappers: &["kwargs", "data", "messages[-1]"],
+    wrappers: &["kwargs", "data", "messages[-1]", "generations[][].message"],
     reasons: &[
         ReasonAt::ending("response_metadata.finish_reason", "finish_reason", "openai_compatible_content_filter"),
         ReasonAt::ending("response_metadata.stop_reason", "stop_reason", "anthropic_refusal"),
         ReasonAt::ending("response_metadata.stopReason", "stopReason", "bedrock_stop_reason"),
+        // LangChain.js, of a stream of Bedrock.
+        ReasonAt::ending("response_metadata.messageStop.stopReason", "stopReason", "bedrock_stop_reason"),
         ReasonAt::ending("response_metadata.done_reason", "done_reason", "openai_compatible_content_filter"),
         ReasonAt::ending("response_metadata.status", "status", "openai_responses_incomplete"),
         ReasonAt::ending("response_metadata.incomplete_details.reason", "incomplete_details.reason", "openai_responses_incomplete"),
@@ -47,13 +50,12 @@ pub(super) static READER: Reader = Reader {
         ReasonAt::ending("additional_kwargs.finishReason", "finishReason", "gemini_safety"),
         ReasonAt::ending("additional_kwargs.stop_reason", "stop_reason", "anthropic_refusal"),
         ReasonAt::ending("additional_kwargs.stopReason", "stopReason", "bedrock_stop_reason"),
-        ReasonAt {
-            path: "additional_kwargs.refusal",
-            field: "refusal",
-            rule: "openai_refusal",
-            test: Test::Text("refusal", Category::Refusal),
-        },
-        ReasonAt { path: "content[]", field: "type", rule: "openai_refusal", test: Test::Custom("a part of type `refusal`", refusal_part) },
+        ReasonAt::ending("generations[][].generation_info.finish_reason", "finish_reason", "openai_compatible_content_filter"),
+        refusal("additional_kwargs.refusal"),
+        refusal("additional_kwargs.provider_specific_fields.refusal"),
+        part("content[]"),
+        part("content[].value"),
+        safeguard("response_metadata.safeguard_results[]"),
     ],
     calls: &[
         lifted("tool_calls[]"),

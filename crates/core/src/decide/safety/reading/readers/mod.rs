@@ -24,6 +24,7 @@ mod vercel;
 mod xai_sdk;
 
 use super::Reader;
+pub(super) use guardrail::TOOL_SAFEGUARD;
 
 /// All readers. Where several rules speak, the first in this order counts: a reason of the response itself, then an error, then what was
 /// said of single calls.

@@ -17,14 +17,13 @@ pub(super) static READER: Reader = Reader {
         // A gateway may translate a reason that it does not know to `stop`.
         native("choices[].native_finish_reason", "native_finish_reason"),
         native("choices[].provider_specific_fields.native_finish_reason", "provider_specific_fields.native_finish_reason"),
-        ReasonAt { path: "choices[].message.refusal", field: "refusal", rule: "openai_refusal", test: REFUSED },
-        ReasonAt { path: "choices[].delta.refusal", field: "refusal", rule: "openai_refusal", test: REFUSED },
-        ReasonAt {
-            path: "choices[].message.content[]",
-            field: "type",
-            rule: "openai_refusal",
-            test: Test::Custom("a part of type `refusal`", refusal_part),
-        },
+        refusal("choices[].message.refusal"),
+        refusal("choices[].delta.refusal"),
+        // LiteLLM.
+        refusal("choices[].message.provider_specific_fields.refusal"),
+        refusal("choices[].delta.provider_specific_fields.refusal"),
+        part("choices[].message.content[]"),
+        part("choices[].delta.content[]"),
         // Baidu: 1 is a warning.
         ReasonAt {
             path: "choices[].flag",
@@ -55,10 +54,16 @@ fn native_stop(word: Value<'_>, _: Value<'_>) -> Option<Found> {
 }
 
 /// The refusal of structured outputs quotes the model, so a word is shown for it.
-const REFUSED: Test = Test::Text("refusal", Category::Refusal);
+pub(super) const fn refusal(path: &'static str) -> ReasonAt {
+    ReasonAt { path, field: "refusal", rule: "openai_refusal", test: Test::Text("refusal", Category::Refusal) }
+}
 
 /// A part of a message that is a refusal.
-pub(super) fn refusal_part(part: Value<'_>, _: Value<'_>) -> Option<Found> {
+pub(super) const fn part(path: &'static str) -> ReasonAt {
+    ReasonAt { path, field: "type", rule: "openai_refusal", test: Test::Custom("a part of type `refusal`", refusal_part) }
+}
+
+fn refusal_part(part: Value<'_>, _: Value<'_>) -> Option<Found> {
     part.get("type")?.is_text("refusal").then(|| Found::text("refusal", Category::Refusal, Some(Stage::Output)))
 }
 

@@ -4,7 +4,7 @@ use tollgate_json::Value;
 
 use super::super::test::{Found, ReasonValue};
 use super::super::{CallsAt, Reader, ReasonAt, Stage, Test};
-use super::openai_chat::refusal_part;
+use super::openai_chat::part;
 use crate::decide::safety::Category;
 
 /// The types of items that the host runs, with the tool's name where the item has no name. The provider runs the others.
@@ -35,18 +35,9 @@ pub(super) static READER: Reader = Reader {
             rule: "openai_responses_incomplete",
             test: Test::Custom("`blocked` is true", azure_filter),
         },
-        ReasonAt {
-            path: "output[].content[]",
-            field: "type",
-            rule: "openai_refusal",
-            test: Test::Custom("a part of type `refusal`", refusal_part),
-        },
-        ReasonAt {
-            path: "item.content[]",
-            field: "type",
-            rule: "openai_refusal",
-            test: Test::Custom("a part of type `refusal`", refusal_part),
-        },
+        part("output[].content[]"),
+        part("item.content[]"),
+        part("part"),
         ReasonAt {
             path: "type",
             field: "type",

@@ -14,8 +14,15 @@ pub(super) static READER: Reader = Reader {
         ReasonAt::ending("finishReason.unified", "finishReason.unified", "vercel_ai_sdk"),
         ReasonAt::ending("finishReason.raw", "finishReason.raw", "vercel_ai_sdk"),
         ReasonAt::ending("rawFinishReason", "rawFinishReason", "vercel_ai_sdk"),
+        // A result of `generateText` as JSON: what else it has are getters.
+        ReasonAt::ending("steps[].finishReason", "finishReason", "vercel_ai_sdk"),
+        ReasonAt::ending("steps[].rawFinishReason", "rawFinishReason", "vercel_ai_sdk"),
     ],
-    calls: &[call("toolCalls[]", &[]), call("", &[("tool-input-start", None), ("tool-input-available", None), ("tool-call", None)])],
-    texts: &["text"],
+    calls: &[
+        call("toolCalls[]", &[]),
+        CallsAt::blocks("steps[].content[]"),
+        call("", &[("tool-input-start", None), ("tool-input-available", None), ("tool-call", None)]),
+    ],
+    texts: &["text", "steps[].content[]"],
     ..Reader::BLANK
 };
