@@ -18,7 +18,7 @@ use crate::decide::evaluate::{self, Prepared, Tools};
 use crate::decide::guardrail::{Answer, ProviderError, Question};
 use crate::decide::policy::Policy;
 use crate::decide::signal::counted_time;
-use crate::decide::thread::{Admission, SlotKey, ThreadStore, Touch};
+use crate::decide::thread::{Admission, NewCalls, SlotKey, ThreadStore, Touch};
 use crate::engine::stage::{self, Progress, Stage};
 use crate::event::decode::{Body, Event, EventType, Rejection, RejectionCode, decode, partial_event_of};
 use crate::event::record::{Offset, OwnedRecord, Record};
@@ -91,7 +91,7 @@ impl Deciding {
                 self.waiting.push(thread_id, OwnedRecord::of(record), touch);
                 return Progress::Waits;
             }
-            note_not_read(&mut self.threads, touch, thread_id);
+            note_not_read(&mut self.threads, touch, thread_id, rejection.event.turn_id.as_deref());
         }
         Progress::Done(reject(&self.policy, record, rejection, out))
     }
@@ -153,7 +153,7 @@ impl Stage for Deciding {
             });
             step.unwrap_or_else(|rejection| {
                 if let Some(thread_id) = response_not_read(&rejection) {
-                    note_not_read(threads, touch, thread_id);
+                    note_not_read(threads, touch, thread_id, rejection.event.turn_id.as_deref());
                 }
                 Step::Decided(reject(policy, record, rejection, out))
             })
@@ -198,9 +198,10 @@ fn response_not_read(rejection: &Rejection) -> Option<&str> {
 
 /// Notes that a thread's response could not be read, so that none of its calls may run. If the store is full, the thread's calls are refused
 /// for that.
-fn note_not_read(threads: &mut ThreadStore, touch: Touch, thread_id: &str) {
+fn note_not_read(threads: &mut ThreadStore, touch: Touch, thread_id: &str, turn_id: Option<&str>) {
     if let Admission::Admitted(key, thread) = threads.admit(thread_id, None) {
-        thread.turn.memory_mut().suppression.not_read();
+        let is_late = turn_id.is_some_and(|id| thread.turn.is_earlier(id));
+        thread.turn.memory_mut().suppression.cut_off(NewCalls::NotRead, is_late);
         threads.settle(key, touch, None);
     }
 }

@@ -6,7 +6,6 @@ use crate::event::decode::{Event, decode};
 use crate::event::record::Record;
 use tollgate_json::Parser;
 
-use super::outcome::reject;
 use super::{Deciding, Outcome, VerdictBuffer};
 
 /// How far both policies are with a record.
@@ -51,10 +50,9 @@ impl DecidingPair {
                 look(&event);
                 [first.apply_event(record, &event, first_out), second.apply_event(record, &event, second_out)]
             }
-            Err(rejection) => [
-                Progress::Done(reject(first.policy(), record, rejection.clone(), first_out)),
-                Progress::Done(reject(second.policy(), record, rejection, second_out)),
-            ],
+            Err(rejection) => {
+                [first.apply_unread(record, rejection.clone(), first_out), second.apply_unread(record, rejection, second_out)]
+            }
         }
     }
 }

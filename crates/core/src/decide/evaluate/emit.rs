@@ -13,7 +13,7 @@ use crate::decide::signal::{
 };
 use crate::decide::thread::Turn;
 use crate::event::decode::{Body, Event, ModelBody, ToolCall, ToolResult};
-use tollgate_json::digest::{Digest, Fingerprint};
+use tollgate_json::digest::Digest;
 
 /// Codes of denials that say nothing of the call: the provider failed, or what it decides by is missing, broken or cannot be kept to. They
 /// would hit everybody at once.
@@ -42,15 +42,13 @@ impl<'e> Emitter<'e> {
         }
     }
 
-    /// Notes a response, and how it was cut off, if it was. `turn` is the one that it came to.
-    pub(super) fn response(&mut self, turn: &mut Turn, event: Fingerprint, body: &ModelBody<'_>, terminated: Option<&Termination>) {
-        // An API error is no response, unless a safety system gave it.
-        let is_error = matches!(body, ModelBody::Error(_)) && terminated.is_none();
-        if self.interest.is_none() || is_error || is_late(self.event, turn) || !turn.counts_response(event) {
+    /// Notes a response that is new, and how it was cut off, if it was. `turn` is the one that it came to.
+    pub(super) fn response(&mut self, turn: &mut Turn, body: &ModelBody<'_>, terminated: Option<&Termination>) {
+        if self.interest.is_none() || turn.is_late(self.event) {
             return;
         }
         if let Some(termination) = terminated
-            && turn.counts_safety_stop()
+            && turn.note_counted_stop()
         {
             let shape = || termination.shape.or_else(|| provider_of(body));
             let provider = self.event.provider.as_deref().or_else(shape).map(Into::into);
@@ -96,7 +94,7 @@ impl<'e> Emitter<'e> {
 
     /// Notes a result that was newly observed. `turn` is the running one.
     pub(super) fn result(&mut self, turn: &Turn, result: &ToolResult<'_>, observation: &Observation<'_>, ruling: &Ruling) {
-        if self.interest.is_none() || is_late(self.event, turn) {
+        if self.interest.is_none() || turn.is_late(self.event) {
             return;
         }
         let decisive = ruling.decisive();
@@ -144,14 +142,6 @@ impl<'e> Emitter<'e> {
     fn hash(&self, kind: KeyKind) -> Option<Digest> {
         let subject = Subject::of(self.event, kind.subject_kind()?)?;
         Some(self.policy.controls().subject_hash(&subject))
-    }
-}
-
-/// Returns whether an event belongs to a turn that is over.
-fn is_late(event: &Event<'_>, turn: &Turn) -> bool {
-    match event.turn_id.as_deref() {
-        Some(id) => !turn.is_named(id) || turn.has_ended,
-        None => turn.has_ended,
     }
 }
 

@@ -21,7 +21,7 @@ use crate::decide::policy::Policy;
 use crate::decide::ruling::{Action, DecidedBy, Reason, Ruling, Suspension};
 use crate::decide::safety::Doubt;
 use crate::decide::safety::reading::Scan;
-use crate::decide::thread::{Answer as Answered, CallRecord, IdText, Suppression, Thread, Turn, TurnMemory};
+use crate::decide::thread::{Answer as Answered, CallRecord, IdText, NewCalls, Suppression, Thread, Turn, TurnMemory};
 use crate::event::decode::{Body, Event, ModelBody, Rejection, RejectionCode, ToolCall, ToolResult};
 use tollgate_json::digest::{Digest, Fingerprint};
 use tollgate_passport::ToolInput;
@@ -130,7 +130,7 @@ pub fn prepare(policy: &Policy, tools: &mut Tools, thread: &mut Thread, event: &
             let args = Arguments::of(&call.input, out);
             let suspension = policy.controls().suspension(event);
             let is_settled = earlier_ruling(thread, &key, args, fingerprint).is_some()
-                || suppression_of(thread.turn.memory(), &key, call).is_some()
+                || suppression_of(&thread.turn, event, &key, call).is_some()
                 || suspension.is_some();
             let request = GuardrailRequest::new(event, call, policy.guardrails().passport());
             let guardrails = (!is_settled).then(|| policy.guardrails().begin(&request));
@@ -144,11 +144,13 @@ pub fn prepare(policy: &Policy, tools: &mut Tools, thread: &mut Thread, event: &
 }
 
 /// Returns why a call may not run, if it is of a response that was cut off.
-fn suppression_of(memory: &TurnMemory, key: &CallKey, call: &ToolCall<'_>) -> Option<Reason> {
-    // Hosts that number calls anew in every response use the id of another call.
-    let is_same = |record: &CallRecord| record.tool == key.tool && key.args.is_none_or(|args| record.args == args.canonical);
-    let is_known = memory.calls.find(key.id).is_some_and(is_same);
-    memory.suppression.stops(key.id, &call.tool_name, is_known, !call.tool_call_id.is_empty())
+fn suppression_of(turn: &Turn, event: &Event<'_>, key: &CallKey, call: &ToolCall<'_>) -> Option<Reason> {
+    let memory = turn.memory();
+    // Hosts that number calls anew in every response use the id of another call, which may have run, and calls without an id share it.
+    let is_same = |record: &CallRecord| record.is_open && record.tool == key.tool && key.args.is_none_or(|args| record.args == args.canonical);
+    let is_new = call.tool_call_id.is_empty() || !memory.calls.find(key.id).is_some_and(is_same);
+    let is_late = event.turn_id.as_deref().is_some_and(|id| !turn.is_named(id));
+    memory.suppression.stops(key.id, &call.tool_name, is_new, is_late)
 }
 
 /// The identity of a call, as state holds it.
@@ -254,17 +256,23 @@ impl<'e> Fold<'e> {
         let turn = &mut thread.turn;
         let found = self.policy.safety().inspect(body);
         // An API error is not an answer: the host may still hold calls of a response that was cut off before it.
-        if !matches!(body, ModelBody::Error(_)) && !found.suppresses_all() {
+        let is_error = matches!(body, ModelBody::Error(_));
+        // A response that is delivered again, or late, was there before the stop, and answers nothing.
+        let is_new = (!is_error || found.termination.is_some()) && turn.note_response(self.fingerprint, found.suppresses_all());
+        let is_late = turn.is_late(self.event);
+        if is_new && !is_error && !is_late && !found.suppresses_all() {
             turn.memory.iter_mut().for_each(|memory| memory.suppression.change(|suppression| answered(suppression, body)));
         }
         if found.suppresses_all() || !found.suppressed.is_empty() {
             let suppression = &mut turn.memory_mut().suppression;
             found.suppressed.iter().for_each(|call| suppression.add(call.id.as_deref(), call.name.as_deref()));
-            if found.suppresses_all() {
-                suppression.cut_off(found.suppressed.is_empty() || found.suppressed.iter().any(|call| call.id.is_some()));
+            if is_new && found.suppresses_all() {
+                suppression.cut_off(NewCalls::CutOff, is_late);
             }
         }
-        self.emitter.response(turn, self.fingerprint, body, found.termination.as_ref());
+        if is_new {
+            self.emitter.response(turn, body, found.termination.as_ref());
+        }
         write::response(&self.frame(turn, &mut IdText::default()), &found, out)
     }
 
@@ -281,7 +289,8 @@ impl<'e> Fold<'e> {
         let ruling = match earlier_ruling(thread, key, args, self.fingerprint) {
             Some(ruling) => ruling.clone(),
             None => {
-                let ruling = self.rule_on_call(thread.turn.memory_mut(), key, args, call, guardrails);
+                let suppressed = suppression_of(&thread.turn, self.event, key, call);
+                let ruling = self.rule_on_call(thread.turn.memory_mut(), key, args, call, suppressed, guardrails);
                 self.emitter.call(call, args.canonical, &ruling);
                 ruling
             }
@@ -297,9 +306,10 @@ impl<'e> Fold<'e> {
         key: &CallKey,
         args: Arguments,
         call: &ToolCall<'_>,
+        suppressed: Option<Reason>,
         guardrails: ChainOutcome,
     ) -> Ruling {
-        let ruling = if let Some(reason) = suppression_of(memory, key, call) {
+        let ruling = if let Some(reason) = suppressed {
             if !call.tool_call_id.is_empty() {
                 memory.suppression.note_stopped(key.id, &call.tool_name);
             }
@@ -356,10 +366,12 @@ impl<'e> Fold<'e> {
 
 /// Notes in what a thread suppresses that the model has answered, if a body says that its response is over. Counts of tokens may come behind
 /// the piece that says the stop, the same calls may come once more as a message without its end, and the next response begins with pieces.
+/// A response that failed, or whose word for the end is not known, is an answer if the model has said something in it.
 fn answered(suppression: &mut Suppression, body: &ModelBody<'_>) {
-    if Scan::of(body).is_over {
-        let calls = || ResponseContent::of(body).calls;
-        suppression.model_answered(|| calls().iter().filter_map(|call| call.id.as_deref().map(Fingerprint::of)).collect());
+    let scan = Scan::of(body);
+    let content = scan.is_over.then(|| ResponseContent::of(body));
+    if let Some(content) = content.filter(|content| scan.is_complete || !content.is_blank || !content.calls.is_empty()) {
+        suppression.model_answered(|| content.calls.iter().filter_map(|call| call.id.as_deref().map(Fingerprint::of)).collect());
     }
 }
 

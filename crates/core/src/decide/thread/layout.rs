@@ -7,7 +7,7 @@
 use crate::decide::loops::LoopMemory;
 use crate::decide::ruling::{Basis, Evidence, GuardrailReason, Reason, Reasons, Ruling, SubjectKind, Suspension};
 use crate::decide::thread::{
-    Answer, CallRecord, Calls, Counted, NewCalls, StoredThread, Suppression, TenantMark, Thread, Turn, TurnMemory,
+    Answer, CallRecord, Calls, NewCalls, SeenResponses, StoredThread, Suppression, TenantMark, Thread, Turn, TurnMemory,
 };
 use crate::engine::checkpoint::{KeyedState, StateError, decode, encode_into};
 use crate::engine::wire::{Input, Malformed, Wire, layout, numbers, write_list};
@@ -18,15 +18,15 @@ use super::{StoreLimits, ThreadStore};
 layout! {
     StoredThread { applied, touched_ms, thread, tenant }
     Thread { last_event_ms, turn }
-    Turn { id, started_by, has_ended, earlier, memory, counted }
-    Counted { response, safety_stop }
+    Turn { id, started_by, has_ended, earlier, memory, seen }
+    SeenResponses { latest, counted_stop }
     TurnMemory { loops, calls, suppression }
     CallRecord { id, tool, args, spelling, call, result, is_open }
     Answer { event, ruling }
     Ruling { reasons, basis }
     GuardrailReason { code, message, policy_id, evidence }
     Suspension { kind, reason }
-    Suppression { ids, unnamed_tools, has_unknown, has_overflowed, new_calls }
+    Suppression { ids, unnamed_tools, has_unknown, has_overflowed, new_calls, late_calls }
 }
 
 numbers! {
@@ -51,9 +51,8 @@ numbers! {
     }
     NewCalls, "what new calls may do" {
         0 = Free,
-        1 = CutOffWithoutIds,
-        2 = CutOff,
-        3 = NotRead,
+        1 = CutOff,
+        2 = NotRead,
     }
     SubjectKind, "a kind of subject" {
         0 = User,

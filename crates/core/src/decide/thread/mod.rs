@@ -18,7 +18,7 @@ pub use order::SlotKey;
 pub use shares::TenantMark;
 pub use store::{Admission, StoreLimits, StoredThread, ThreadStore, Touch};
 pub use suppression::{NewCalls, Suppression};
-pub use turn::{Counted, Turn, TurnMemory};
+pub use turn::{SeenResponses, Turn, TurnMemory};
 pub use view::ThreadView;
 
 use crate::event::decode::{Body, Event};
@@ -53,18 +53,18 @@ impl Thread {
         if pause_ms > limits.idle_ms_max {
             self.turn = Turn::default();
         } else if pause_ms > limits.turn_idle_ms_max && self.is_of_unnamed_turn(event) {
-            self.turn = std::mem::take(&mut self.turn).next(None, None);
+            self.begin_turn(event, None, None);
         }
         self.last_event_ms = self.last_event_ms.max(event.time_ms);
         match event.body {
-            Body::TurnStart => self.start_turn(event.turn_id.as_deref(), fingerprint),
+            Body::TurnStart => self.start_turn(event, fingerprint),
             Body::TurnEnd => self.end_turn(event.turn_id.as_deref()),
             Body::ThreadReset => self.reset(event.turn_id.as_deref()),
             // A model that answers after the end of a turn is in another turn, whether the host says so or not.
             Body::ModelResponse(_) if self.turn.has_ended && event.turn_id.is_none() => {
-                self.turn = std::mem::take(&mut self.turn).next(None, None);
+                self.begin_turn(event, None, None);
             }
-            _ => self.join_turn(event.turn_id.as_deref()),
+            _ => self.join_turn(event),
         }
     }
 
@@ -75,10 +75,19 @@ impl Thread {
         begins_with && event.turn_id.is_none() && self.turn.id.is_none()
     }
 
-    fn start_turn(&mut self, turn_id: Option<&str>, fingerprint: Fingerprint) {
+    /// Begins another turn. A call that names a new turn may be of a response before it, and a response frees calls where it is an answer.
+    fn begin_turn(&mut self, event: &Event<'_>, id: Option<&str>, started_by: Option<Fingerprint>) {
+        self.turn = std::mem::take(&mut self.turn).next(id, started_by);
+        if matches!(event.body, Body::TurnStart) {
+            self.turn.free_new_calls();
+        }
+    }
+
+    fn start_turn(&mut self, event: &Event<'_>, fingerprint: Fingerprint) {
+        let turn_id = event.turn_id.as_deref();
         let is_repeat = self.turn.started_by == Some(fingerprint) || turn_id.is_some_and(|id| self.turn.is_named(id));
         if !is_repeat && !turn_id.is_some_and(|id| self.turn.is_earlier(id)) {
-            self.turn = std::mem::take(&mut self.turn).next(turn_id, Some(fingerprint));
+            self.begin_turn(event, turn_id, Some(fingerprint));
         }
     }
 
@@ -100,10 +109,10 @@ impl Thread {
         };
     }
 
-    fn join_turn(&mut self, turn_id: Option<&str>) {
-        let Some(id) = turn_id.filter(|id| !self.turn.is_named(id)) else { return };
+    fn join_turn(&mut self, event: &Event<'_>) {
+        let Some(id) = event.turn_id.as_deref().filter(|id| !self.turn.is_named(id)) else { return };
         if !self.turn.is_earlier(id) {
-            self.turn = std::mem::take(&mut self.turn).next(Some(id), None);
+            self.begin_turn(event, Some(id), None);
         }
     }
 

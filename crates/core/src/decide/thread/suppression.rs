@@ -16,9 +16,6 @@ pub enum NewCalls {
     /// They may run.
     #[default]
     Free,
-    /// The response was cut off, and the provider gave none of its calls an id. A call under an id is one of them; a call without an id is
-    /// one of them if its tool is.
-    CutOffWithoutIds,
     /// The response was cut off: every new call is one of its calls.
     CutOff,
     /// The response could not be read: every new call is one of its calls.
@@ -39,27 +36,33 @@ pub struct Suppression {
     pub(crate) has_overflowed: bool,
     /// What calls may do that are new since the last response.
     pub(crate) new_calls: NewCalls,
+    /// What calls may do that name a turn before the running turn.
+    pub(crate) late_calls: NewCalls,
 }
 
 impl Blank for Suppression {
-    const NOTHING: &'static Self =
-        &Self { ids: Vec::new(), unnamed_tools: Vec::new(), has_unknown: false, has_overflowed: false, new_calls: NewCalls::Free };
+    const NOTHING: &'static Self = &Self {
+        ids: Vec::new(),
+        unnamed_tools: Vec::new(),
+        has_unknown: false,
+        has_overflowed: false,
+        new_calls: NewCalls::Free,
+        late_calls: NewCalls::Free,
+    };
 }
 
 impl Suppression {
-    /// Notes a response whose calls may not run. `ids` says whether the provider gave one of them an id, or they are not known at all.
-    pub fn cut_off(&mut self, ids: bool) {
-        self.new_calls = if ids { NewCalls::CutOff } else { NewCalls::CutOffWithoutIds };
+    /// Notes a response whose calls may not run, and why. `is_late` says that it is of a turn before the running turn.
+    pub fn cut_off(&mut self, why: NewCalls, is_late: bool) {
+        *(if is_late { &mut self.late_calls } else { &mut self.new_calls }) = why;
     }
 
-    /// Notes a response that could not be read.
-    pub fn not_read(&mut self) {
-        self.new_calls = NewCalls::NotRead;
-    }
-
-    /// Notes that another turn has begun: a call that is new in it is not of the responses before it.
+    /// Notes that another turn has begun: a call that is new in it is not of the responses before it, and a call that names a turn before it
+    /// may be.
     pub fn turn_over(&mut self) {
-        self.new_calls = NewCalls::Free;
+        if self.new_calls != NewCalls::Free {
+            self.late_calls = std::mem::take(&mut self.new_calls);
+        }
     }
 
     /// Suppresses a call of a response that was cut off.
@@ -97,16 +100,14 @@ impl Suppression {
         }
     }
 
-    /// Returns why a call may not run, if so. `is_known` says whether it was known before the response, `has_id` whether the host gave it
-    /// an id.
+    /// Returns why a call may not run, if so. `is_new` says that it was not known before the response, or has no id by which that can be said;
+    /// `is_late` that it names a turn before the running turn.
     #[must_use]
-    pub fn stops(&self, id: Fingerprint, tool_name: &str, is_known: bool, has_id: bool) -> Option<Reason> {
-        // A call without an id cannot be told from one that was known.
-        let is_new = !is_known || !has_id;
-        match self.new_calls {
+    pub fn stops(&self, id: Fingerprint, tool_name: &str, is_new: bool, is_late: bool) -> Option<Reason> {
+        let of_turn = if is_late && self.late_calls != NewCalls::Free { self.late_calls } else { self.new_calls };
+        match of_turn {
             NewCalls::NotRead if is_new => Some(Reason::ResponseNotRead),
             NewCalls::CutOff if is_new => Some(Reason::Suppressed),
-            NewCalls::CutOffWithoutIds if is_new && has_id => Some(Reason::Suppressed),
             _ => self.covers(id, tool_name).then_some(Reason::Suppressed),
         }
     }

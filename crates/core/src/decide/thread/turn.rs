@@ -1,6 +1,7 @@
 //! The state of a turn: from what the user said to the agent's last word.
 
 use crate::decide::loops::LoopMemory;
+use crate::event::decode::Event;
 use crate::rare::Rare;
 use tollgate_json::digest::Fingerprint;
 
@@ -10,6 +11,8 @@ use super::suppression::Suppression;
 
 /// How many earlier turns a thread remembers, to recognise events that come late.
 const EARLIER_TURNS_MAX: usize = 4;
+/// How many responses a thread remembers, to recognise a response that is delivered again.
+pub(crate) const RESPONSES_MAX: usize = 3;
 
 /// The state of one turn. There are many threads between two calls, which remember little, so what only a busy turn has is on the heap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,17 +27,17 @@ pub struct Turn {
     pub(crate) earlier: Box<[Fingerprint]>,
     /// What the turn remembers of its calls; `None` is an empty memory.
     pub(crate) memory: Option<Box<TurnMemory>>,
-    /// What has been counted already.
-    pub(crate) counted: Counted,
+    /// The responses that were seen.
+    pub(crate) seen: SeenResponses,
 }
 
-/// What signals have counted of a thread already. No verdict depends on it, and no thread is kept for it.
+/// The latest responses of a thread, of this turn and of those before it. No thread is kept for them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counted {
-    /// The last response, by the first half of its event's fingerprint; 0 is none.
-    pub(crate) response: u64,
-    /// Whether a safety stop of the running turn was counted.
-    pub(crate) safety_stop: bool,
+pub struct SeenResponses {
+    /// Their marks, latest first; 0 is no response.
+    pub(crate) latest: [u64; RESPONSES_MAX],
+    /// Whether signals have counted a safety stop of the running turn.
+    pub(crate) counted_stop: bool,
 }
 
 /// What a turn remembers of its calls.
@@ -63,15 +66,24 @@ impl Turn {
         self.memory.get_or_insert_default()
     }
 
-    /// Returns the turn that follows this one. Calls that were suppressed stay so: one that comes late may bear the id of any turn.
+    /// Returns the turn that follows this one. Calls that were suppressed stay so: one that comes late may bear the id of any turn. New calls
+    /// stay so too, until [`Self::free_new_calls`].
     #[must_use]
     pub fn next(self, id: Option<&str>, started_by: Option<Fingerprint>) -> Self {
-        let Self { id: last, earlier, memory, counted, .. } = self;
+        let Self { id: last, earlier, memory, seen, .. } = self;
         let earlier = last.map_or(earlier.clone(), |last| with_latest(&earlier, Fingerprint::of(last.text(&mut IdText::default()))));
         let memory = memory.and_then(|memory| memory.next_turn());
         // A response that comes again is the same one, whatever turn it comes in.
-        let counted = Counted { safety_stop: false, ..counted };
-        Self { id: id.map(Into::into), started_by, has_ended: false, earlier, memory, counted }
+        let seen = SeenResponses { counted_stop: false, ..seen };
+        Self { id: id.map(Into::into), started_by, has_ended: false, earlier, memory, seen }
+    }
+
+    /// Notes that the host has begun this turn, so that calls that are new in it are not of the responses before it.
+    pub fn free_new_calls(&mut self) {
+        if let Some(memory) = &mut self.memory {
+            memory.suppression.change(Suppression::turn_over);
+        }
+        self.memory.take_if(|memory| **memory == BLANK);
     }
 
     /// Returns what is left of this turn once it has ended.
@@ -89,21 +101,32 @@ impl Turn {
         if self.has_ended { Self::default() } else { Self { memory: None, ..self } }
     }
 
-    /// Returns whether nothing is remembered but what was counted.
+    /// Returns whether nothing is remembered but responses.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         self.id.is_none() && self.started_by.is_none() && !self.has_ended && self.earlier.is_empty() && self.memory.is_none()
     }
 
-    /// Notes a response that is counted, by its event. Returns whether it is another one than the last.
-    pub fn counts_response(&mut self, event: Fingerprint) -> bool {
-        let mark = event.mark();
-        std::mem::replace(&mut self.counted.response, mark) != mark
+    /// Notes a response by the fingerprint of its event, and by whether it is a stop: a host may use an event's id again. Returns whether it is
+    /// another response than the latest.
+    pub fn note_response(&mut self, event: Fingerprint, is_stop: bool) -> bool {
+        let (mark, latest) = (event.mark() ^ u64::from(is_stop), self.seen.latest);
+        let is_new = !latest.contains(&mark);
+        if is_new {
+            self.seen.latest.iter_mut().zip([mark].into_iter().chain(latest)).for_each(|(place, mark)| *place = mark);
+        }
+        is_new
     }
 
-    /// Notes a safety stop. Returns whether it is the turn's first.
-    pub fn counts_safety_stop(&mut self) -> bool {
-        !std::mem::replace(&mut self.counted.safety_stop, true)
+    /// Notes a safety stop that signals count. Returns whether it is the turn's first.
+    pub fn note_counted_stop(&mut self) -> bool {
+        !std::mem::replace(&mut self.seen.counted_stop, true)
+    }
+
+    /// Returns whether an event is of another turn than this running turn.
+    #[must_use]
+    pub fn is_late(&self, event: &Event<'_>) -> bool {
+        self.has_ended || event.turn_id.as_deref().is_some_and(|id| !self.is_named(id))
     }
 
     /// Returns whether an id is this turn's.
@@ -131,9 +154,7 @@ impl Turn {
         memory.calls.trim(bytes_max / 2);
         memory.loops.trim(bytes_max / 4);
         memory.suppression.change(|suppression| suppression.trim(bytes_max / 4));
-        if **memory == BLANK {
-            self.memory = None;
-        }
+        self.memory.take_if(|memory| **memory == BLANK);
     }
 
     /// Returns how many bytes it takes on the heap.
@@ -148,7 +169,6 @@ impl TurnMemory {
     /// Returns what outlives the turn, if anything does.
     fn next_turn(mut self: Box<Self>) -> Option<Box<Self>> {
         self.loops.next_turn();
-        self.suppression.change(Suppression::turn_over);
         self.calls = Calls::BLANK;
         (*self != BLANK).then_some(self)
     }

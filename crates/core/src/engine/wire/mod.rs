@@ -193,6 +193,16 @@ impl Wire for [u8; 8] {
     }
 }
 
+impl Wire for [u64; 3] {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.iter().for_each(|number| number.write(out));
+    }
+
+    fn read(input: &mut Input<'_>) -> Result<Self, Malformed> {
+        Ok([Wire::read(input)?, Wire::read(input)?, Wire::read(input)?])
+    }
+}
+
 impl Wire for bool {
     fn write(&self, out: &mut Vec<u8>) {
         out.push(u8::from(*self));
