@@ -27,7 +27,7 @@ pub use steps::{Attempt, Attended, Limits, Marks, Refusal, Step, StepMemory, Ste
 
 use serde::Serialize;
 
-use crate::decide::ruling::{LoopCode, Reason};
+use crate::decide::ruling::{Intervention, LoopCode, Reason};
 use crate::engine::wire::Wire;
 use crate::settings::{self, Collector, Section};
 
@@ -166,7 +166,7 @@ impl Conclusion {
     fn conclude(mut self, holds_a_stop: &mut bool) -> LoopOutcome {
         // The sort is stable: equally severe findings stay in the order of the registry.
         self.found.sort_by_key(|(code, _)| std::cmp::Reverse(code.intervention()));
-        *holds_a_stop |= self.stop_is_due || self.found.iter().any(|(code, _)| code.intervention().halts());
+        *holds_a_stop |= self.stop_is_due || self.found.iter().any(|(code, _)| code.intervention() > Intervention::Warn);
         LoopOutcome {
             count: self.found.first().map(|(_, count)| *count).or(self.first_count).unwrap_or_default(),
             reasons: self.found.into_iter().map(|(code, count)| Reason::Loop { code, count }).collect(),

@@ -60,6 +60,8 @@ pub struct Seen {
     pub is_unclear: bool,
     /// Whether the result is the empty answer to a look-up.
     pub is_nothing: bool,
+    /// Whether the failure is declared by the event or by a member of the result, for a cause that does not leave open whether the call ran.
+    pub has_not_run: bool,
 }
 
 /// A result with what is known of its call.
@@ -102,6 +104,7 @@ fn seen(view: &View<'_>, result: &Result<'_>) -> Seen {
     let failed = result.declared;
     let is_nothing = nothing::see(view);
     let said = if failed == Some(false) { Some(FailureSign::Fine) } else { SHAPES.iter().find_map(|see| see(view)) };
+    let is_declared = || failed == Some(true) || matches!(flags::see(view), Some(FailureSign::Failed(_)));
     let (line, is_missing) = match said {
         Some(FailureSign::Failed(line)) => (line, false),
         Some(FailureSign::Missing) => (b"a missing program".as_slice(), true),
@@ -115,7 +118,8 @@ fn seen(view: &View<'_>, result: &Result<'_>) -> Seen {
     let line = if line.is_empty() { view.text } else { line };
     let is_passing = !is_missing && passing::see(view);
     let is_unclear = !is_missing && !is_passing && passing::is_unclear(view);
-    Seen { class: Some(class_of(line)), is_passing, is_unclear, is_missing, is_nothing }
+    let has_not_run = is_missing || !is_passing && !is_unclear && failed != Some(false) && is_declared();
+    Seen { class: Some(class_of(line)), is_passing, is_unclear, is_missing, is_nothing, has_not_run }
 }
 
 /// How many bytes of an error's line its class depends on.
@@ -177,7 +181,7 @@ pub(super) mod tests {
     fn results_are_seen_as_what_they_are() {
         for row in include_str!("../../../../tests/fixtures/seen_results.jsonl").lines() {
             let row: serde_json::Value = serde_json::from_str(row).unwrap();
-            let Seen { class, is_passing, is_missing, is_unclear, is_nothing } = seen_of(row["result"].as_str().unwrap());
+            let Seen { class, is_passing, is_missing, is_unclear, is_nothing, has_not_run: _ } = seen_of(row["result"].as_str().unwrap());
             let seen = [
                 ("failed", class.is_some()),
                 ("passing", is_passing),

@@ -29,9 +29,9 @@ const FRAME: [&str; 13] =
 
 /// What a short result says whose call is to be made again later, in lower case.
 #[rustfmt::skip]
-const LATER: [&str; 14] = [
+const LATER: [&str; 17] = [
     "not ready", "not yet", "pending", "in progress", "in_progress", "still running", "queued", "busy", "starting", "loading", "processing",
-    "creating", "typing", "waiting",
+    "creating", "typing", "waiting", "up_for_retry", "\"done\":false", "\"done\": false",
 ];
 /// How long a result may be that says no more than that, in bytes.
 const LATER_BYTES_MAX: usize = 200;
@@ -152,6 +152,7 @@ mod tests {
         let later = [
             "the printer is not ready",
             r#"{"state":"pending"}"#,
+            r#"{"name":"operations/1","done":false}"#,
             "still running",
             "<status>running</status>\n<timestamp>2026-03-04T10:11:21.412Z</timestamp>",
             "[The command has no new output after 30 seconds.]",

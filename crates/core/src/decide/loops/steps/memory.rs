@@ -14,8 +14,8 @@ pub const STEPS_MAX: usize = 64;
 const OPEN_MAX: usize = 64;
 /// How many errors are remembered over turns.
 const REFUSALS_MAX: usize = 8;
-/// How many tallies are remembered.
-const TALLIES_MAX: usize = 64;
+/// How many tallies are remembered, besides those of tools whose calls are limited.
+pub const TALLIES_MAX: u32 = 64;
 
 /// What is known of a step or an attempt besides its hashes: a set of flags.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -205,12 +205,17 @@ impl StepMemory {
         self.tallies.iter().find(|tally| tally.key == key).map_or(0, |tally| tally.count)
     }
 
+    /// Returns whether no further call can be tallied that may be made once.
+    #[must_use]
+    pub fn is_tallied_out(&self) -> bool {
+        self.tallies.len() >= TALLIES_MAX as usize
+    }
+
     /// Adds to a tally.
     pub fn count(&mut self, key: u32) {
-        if let Some(tally) = self.tallies.iter_mut().find(|tally| tally.key == key) {
-            tally.count = tally.count.saturating_add(1);
-        } else if self.tallies.len() < TALLIES_MAX {
-            push_tightly(&mut self.tallies, Tally { key, count: 1 });
+        match self.tallies.iter_mut().find(|tally| tally.key == key) {
+            Some(tally) => tally.count = tally.count.saturating_add(1),
+            None => push_tightly(&mut self.tallies, Tally { key, count: 1 }),
         }
     }
 }

@@ -11,6 +11,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+use memory::TALLIES_MAX;
 pub use memory::{Attempt, Marks, Refusal, Step, StepMemory, Tally};
 pub use settings::{Attended, Limits, StepSettings};
 
@@ -123,8 +124,8 @@ impl LoopController for Steps {
             .objection(memory, hashed, call.tool_name)
             .or_else(|| if is_repeated { self.refusal(&case, marks, call.tool_name) } else { None });
         let Some((rule, count, is_halt)) = objection.filter(|_| !context.only_warns) else {
-            self.begin(memory, hashed, marks.of_attempt(Asked::of(context)), call.tool_name);
-            return LoopDecision::allow(0);
+            let is_counted = self.begin(memory, hashed, marks.of_attempt(Asked::of(context)), call.tool_name);
+            return LoopDecision::allow(0).with_stop_due(is_counted);
         };
         memory.denials = memory.denials.saturating_add(1);
         let is_over = self.denials_max > 0 && memory.denials > self.denials_max;
@@ -146,17 +147,17 @@ impl LoopController for Steps {
         let waits = || if is_known_call { self.patience.marks(call.tool_name, context) } else { Marks::default() };
         let blank = Attempt { id: hashed.id, call: hashed.call, round: memory.round, marks: Marks::default() };
         let marks = attempt.map_or_else(waits, |attempt| attempt.marks.of_call());
-        let step = step_of(memory, hashed, &attempt.unwrap_or(blank), marks, result, context);
+        let (step, has_not_run) = step_of(memory, hashed, &attempt.unwrap_or(blank), marks, result, context);
         let is_failure = step.marks.has(Marks::FAILED);
         if !is_failure && !step.marks.has(Marks::KNOWN) {
             memory.denials = 0;
         }
         if is_failure {
             memory.count_refusal(step.call, step.masked);
-            // Another try is due where the first one failed.
-            if self.once.matches(call.tool_name) {
-                memory.tallies.retain(|tally| tally.key != step.call);
-            }
+        }
+        // Another try is due where the first one failed for certain.
+        if has_not_run && self.once.matches(call.tool_name) {
+            memory.tallies.retain(|tally| tally.key != step.call);
         }
         memory.push(step);
         self.judge(memory, hashed, call.tool_name, context, marks)
@@ -171,9 +172,13 @@ impl Steps {
 
     /// Returns the limit on calls that this one would exceed, with the count.
     fn objection(&self, memory: &StepMemory, hashed: Hashed, tool_name: &str) -> Option<(Rule, u32, bool)> {
-        let made = if self.once.matches(tool_name) { memory.tally(hashed.call) } else { 0 };
-        if made > 0 && !hashed.is_open(memory) {
-            return Some((Rule::Once, made, false));
+        if self.once.matches(tool_name) && !hashed.is_open(memory) {
+            let made = memory.tally(hashed.call);
+            // A call that there is no room to tally may have been made.
+            let made = if made == 0 && memory.is_tallied_out() { TALLIES_MAX } else { made };
+            if made > 0 {
+                return Some((Rule::Once, made, false));
+            }
         }
         let exceeded = self.limited.iter().find(|(tools, key, max)| memory.tally(*key) >= *max && tools.matches(tool_name))?;
         Some((Rule::CallsPerTurn, memory.tally(exceeded.1), false))
@@ -214,23 +219,26 @@ impl Steps {
         decision.with_stop_due(is_stop_due)
     }
 
-    /// Notes that a call is let run.
-    fn begin(&self, memory: &mut StepMemory, hashed: Hashed, marks: Marks, tool_name: &str) {
+    /// Notes that a call is let run. Returns whether it was counted, so that it, or the next call of its tool, is refused from now on.
+    fn begin(&self, memory: &mut StepMemory, hashed: Hashed, marks: Marks, tool_name: &str) -> bool {
         let is_again = hashed.is_open(memory);
         memory.begin(Attempt { id: hashed.id, call: hashed.call, round: memory.round, marks });
         if is_again {
-            return;
+            return false;
         }
-        if self.once.matches(tool_name) {
+        let mut is_counted = self.once.matches(tool_name);
+        if is_counted && !memory.is_tallied_out() {
             memory.count(hashed.call);
         }
         for (_, key, _) in self.limited.iter().filter(|(tools, ..)| tools.matches(tool_name)) {
             memory.count(*key);
+            is_counted = true;
         }
+        is_counted
     }
 }
 
-/// Returns the step of a result.
+/// Returns the step of a result, and whether the call has not run for certain.
 fn step_of(
     memory: &StepMemory,
     hashed: Hashed,
@@ -238,7 +246,7 @@ fn step_of(
     marks: Marks,
     result: &Observation<'_>,
     context: &CallContext<'_>,
-) -> Step {
+) -> (Step, bool) {
     let same_call = || memory.steps.iter().filter(|step| step.call == hashed.call);
     let arguments = context.arguments();
     let asked = if arguments.is_empty() { attempt.marks.asked() } else { Asked::of(context) };
@@ -253,15 +261,9 @@ fn step_of(
         .with(Marks::NOTHING, seen.is_nothing)
         .with(Marks::UNCLEAR, seen.is_unclear)
         .with(Marks::KNOWN, is_known);
-    Step {
-        call: hashed.call,
-        masked: masked.hash,
-        tool: hashed.tool,
-        class: seen.class.unwrap_or(masked.numbers),
-        sketch: masked.sketch,
-        round: attempt.round,
-        marks,
-    }
+    let class = seen.class.unwrap_or(masked.numbers);
+    let (round, sketch) = (attempt.round, masked.sketch);
+    (Step { call: hashed.call, masked: masked.hash, tool: hashed.tool, class, sketch, round, marks }, seen.has_not_run)
 }
 
 fn found(rule: Rule, intervention: Intervention, count: u32) -> LoopDecision {

@@ -11,9 +11,9 @@ use crate::decide::tools::ToolPatterns;
 
 /// The words of tools' names and command lines that wait, in lower case. A blank stands for any bytes between words.
 #[rustfmt::skip]
-const WAITING: [&str; 19] = [
+const WAITING: [&str; 21] = [
     "poll", "polling", "status", "statuses", "wait", "await", "waiting", "sleep", "kubectl get", "logs", "watch", "get pods", "health",
-    "healthz", "isready", "is active", "nc z", "receive", "tail",
+    "healthz", "isready", "is active", "nc z", "receive", "tail", "get operation", "get terminal output",
 ];
 /// The words of those that do not wait, whatever else they say: they ask for something that nobody else changes, or they change it.
 const NOT_WAITING: [&str; 4] = ["git status", "update", "set", "change"];

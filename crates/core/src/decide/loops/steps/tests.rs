@@ -302,13 +302,17 @@ fn an_error_goes_on_over_turns() {
 }
 
 #[test]
-fn what_may_be_done_once_is_refused_the_second_time_unless_it_failed() {
+fn what_may_be_done_once_is_refused_the_second_time_unless_it_has_not_run() {
     let section = json!({"preset": "tollgate", "once_tools": ["pay*"]});
     let mut talk = Talk::of(&section);
     assert_eq!((talk.step("pay_order", "9", "paid"), talk.step("look", "9", "open")), (None, None));
     assert_eq!((talk.step("pay_order", "9", "paid"), talk.step("pay_order", "10", "paid")), (Some("once_denied"), None));
     let mut talk = Talk::of(&section);
-    assert_eq!((talk.step("pay_order", "9", "Error: the card was denied"), talk.step("pay_order", "9", "paid")), (None, None));
+    let declared = r#"{"error":"the card was denied"}"#;
+    assert_eq!((talk.step("pay_order", "9", declared), talk.step("pay_order", "9", "paid")), (None, None));
+    for (order, may_be_paid) in [("20", r#"{"error":"gateway timeout"}"#), ("21", "Error rate: 0%"), ("22", "HTTP 500 Internal Server Error")] {
+        assert_eq!((talk.step("pay_order", order, may_be_paid), talk.step("pay_order", order, "paid")), (None, Some("once_denied")), "{order}");
+    }
     let (first, second) = (talk.ask("pay_order", "11").1, talk.ask("pay_order", "11").1);
     assert_eq!((first.finding, second.finding.map(LoopCode::as_str)), (None, Some("once_denied")), "in one response");
 }
