@@ -25,11 +25,9 @@ const REASONS_MAX: usize = 8;
 #[derive(Debug, Default, Deserialize)]
 struct Decision {
     allow: bool,
-    /// What some policies give as reasons for a no. A yes has neither.
-    #[serde(default)]
-    deny: serde_json::Value,
-    #[serde(default)]
-    violations: serde_json::Value,
+    /// What else the answer says.
+    #[serde(flatten)]
+    others: serde_json::Map<String, serde_json::Value>,
     #[serde(default)]
     reasons: Option<Vec<DecisionReason>>,
     #[serde(default)]
@@ -104,6 +102,19 @@ fn under<'v>(value: Value<'v>, name: &str) -> Vec<Value<'v>> {
     value.members().filter(|(key, _)| key.is_text(name)).map(|(_, value)| value).collect()
 }
 
+/// Returns whether a member of an answer says no, in the words of other policies.
+fn contradicts(name: &str, value: &serde_json::Value) -> bool {
+    let is_nothing = || ["null", "false", "[]", "{}", "\"\""].contains(&value.to_string().as_str());
+    match name {
+        "deny" | "denied" | "violation" | "violations" | "error" | "errors" => !is_nothing(),
+        "allowed" | "allows_execution" | "action" | "decision" => match value {
+            serde_json::Value::String(word) => !["allow", "allowed", "permit"].contains(&word.to_ascii_lowercase().as_str()),
+            value => value.as_bool() == Some(false),
+        },
+        _ => false,
+    }
+}
+
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= NAME_BYTES_MAX
 }
@@ -115,9 +126,8 @@ fn read_json<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, ProviderErro
 
 /// Returns the decision with its evidence. Codes and policy ids that are too long are refused, sentences that are too long are cut.
 fn conclude(decision: Decision, evidence: Evidence) -> Result<GuardrailDecision, ProviderError> {
-    let Decision { allow, deny, violations, reasons, policy_id } = decision;
-    let is_nothing = |said: &serde_json::Value| ["null", "false", "[]", "{}", "\"\""].contains(&said.to_string().as_str());
-    if ![deny, violations].iter().all(is_nothing) {
+    let Decision { allow, others, reasons, policy_id } = decision;
+    if allow && others.iter().any(|(name, value)| contradicts(name, value)) {
         return Err(ProviderError::Malformed("it allows, and gives reasons to deny"));
     }
     let reasons = reasons.unwrap_or_default();
