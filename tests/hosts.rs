@@ -238,18 +238,22 @@ fn a_failure_at_the_end_of_a_turn_sends_no_agent_on() {
         .to_string()
     };
     for (host, end, others) in [
-        ("claude-code", "Stop", &["UserPromptSubmit", "PreToolUse", "Notification"][..]),
-        ("claude-code", "SubagentStop", &[]),
-        ("codex", "Stop", &["UserPromptSubmit", "PreToolUse", "SubagentStop"]),
+        ("claude-code", "Stop", &["UserPromptSubmit", "PreToolUse"][..]),
+        ("claude-code", "SubagentStop", &["SubagentStart"]),
+        ("codex", "Stop", &["UserPromptSubmit", "PreToolUse"]),
         ("cursor", "stop", &["beforeSubmitPrompt", "preToolUse"]),
         ("gemini-cli", "AfterAgent", &["BeforeAgent", "BeforeTool"]),
         ("vscode", "Stop", &["UserPromptSubmit", "PreToolUse"]),
     ] {
         let ended = hook(&["--host", host, "--url", &url], &request(end));
         assert_eq!((ended.exit, ended.stdout.as_str()), (Some(1), ""), "{host}: {}", ended.stderr);
-        assert!(ended.stderr.contains("the gate cannot note that the turn has ended"), "{host}: {}", ended.stderr);
+        assert!(ended.stderr.contains("decides nothing here"), "{host}: {}", ended.stderr);
         for event in others {
-            let what = if event.contains("Prompt") || *event == "BeforeAgent" { "the prompt is blocked" } else { "the call is blocked" };
+            let what = if event.contains("Prompt") || matches!(*event, "BeforeAgent" | "SubagentStart") {
+                "the prompt is blocked"
+            } else {
+                "the call is blocked"
+            };
             assert_blocks(&hook(&["--host", host, "--url", &url], &request(event)), what);
         }
     }

@@ -73,6 +73,39 @@ fn a_repeated_request_gets_the_same_bytes() {
     assert_eq!((&first.json()["event_id"], first.body == second.body), (&json!("k1"), true));
 }
 
+/// The model writes how deep a response is, and some servers of models number each response anew.
+#[test]
+fn no_call_of_a_refused_response_runs() {
+    let dev = Dev::start();
+    let client = &dev.client;
+    let response = |reason: &str, content: &str| {
+        let response = json!({"choices": [{"finish_reason": reason, "message": {"content": content, "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}]}}]});
+        json!({"type": "model_response", "thread_id": "t", "event_id": "r1", "response": response}).to_string()
+    };
+    let deep = response("content_filter", "deep").replace("\"deep\"", &format!("{}{}", "[".repeat(2_000), "]".repeat(2_000)));
+    let list = format!("[{},{{}}]", response("tool_calls", ""));
+    let call = call("t", "c1", "ls");
+    for (step, (body, code)) in [
+        (&deep, "value_too_deep"),
+        (&call, "response_not_read"),
+        (&response("tool_calls", ""), "allow"),
+        (&call, "allow"),
+        (&list, "type_missing"),
+        (&call.replace("c1", "c2"), "response_not_read"),
+        (&response("stop", "").replace("r1", "r2"), "allow"),
+        (&response("content_filter", ""), "event_id_taken"),
+        (&call, "suppressed_tool_call"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert_eq!(client.events(body).json()["code"], code, "step {step}");
+    }
+    let behind = client.events(&format!("[{},{}]", response("content_filter", ""), call.replace("c1", "c3"))).json();
+    assert_eq!((&behind[0]["code"], &behind[1]["code"]), (&json!("event_id_taken"), &json!("event_before_refused")));
+}
+
 #[test]
 fn hooks_are_answered_in_the_hosts_words() {
     let dev = Dev::start();

@@ -270,6 +270,17 @@ pub(crate) fn result_text(value: Value<'_>) -> String {
     format!("{{{}}}", members.join(","))
 }
 
+/// Returns whether a result of MCP only asks the client to make the call again, with more input. Clients of older versions of the protocol
+/// take a result with content for the call's result.
+pub(crate) fn asks_for_input(result: &Members<'_>) -> Result<bool, Fault> {
+    Ok(result.optional_text("resultType")?.as_deref() == Some("input_required") && !result.has("content"))
+}
+
+/// Returns whether a result of MCP says that the call failed. Many servers mark no failure, so without the mark the gate looks at the text.
+pub(crate) fn says_failed(result: &Members<'_>) -> Result<Option<bool>, Fault> {
+    Ok(result.optional_bool("isError")?.filter(|failed| *failed))
+}
+
 fn is_volatile(key: &Value<'_>) -> bool {
     VOLATILE.iter().any(|name| key.is_text(name))
 }

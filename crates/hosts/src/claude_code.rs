@@ -1,7 +1,7 @@
 //! Claude Code: http and command hooks.
 
 use crate::body::{Fault, Members, result_text};
-use crate::hook::{CallId, Dialect, Finished, Hook, Moment};
+use crate::hook::{CallId, Dialect, END, Finished, Hook, Moment};
 use crate::nested::{Nested, refuse_widely};
 
 pub(crate) static CLAUDE_CODE: Hook = Hook {
@@ -30,10 +30,8 @@ const EVENTS: &[(&str, Moment)] = &[
     ("PostToolUse", Moment::Result(succeeded)),
     ("PostToolUseFailure", Moment::Result(failed)),
     ("UserPromptSubmit", Moment::TurnStart),
-    ("Stop", Moment::TurnEnd),
-    ("SessionEnd", Moment::TurnEnd),
     ("SubagentStart", Moment::ChildStart),
-    ("SubagentStop", Moment::ChildEnd),
+    ("Stop SubagentStop SessionEnd", END),
     // Its results came already, each with its own call, and in another shape.
     ("PostToolBatch", Moment::Nothing),
     // The call was asked about already. The host's own prompt goes on.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::body::{Fault, Members, result_text};
-use crate::hook::{CallId, Dialect, Finished, Hook, Kind, Moment, Occasion};
+use crate::hook::{CallId, Dialect, END, Finished, Hook, Kind, Moment, Occasion};
 use crate::nested::Nested;
 use crate::ruling::{Ruling, cut};
 
@@ -36,8 +36,7 @@ const EVENTS: &[(&str, Moment)] = &[
     // Codex sends it after failures too. The gate classifies the result.
     ("PostToolUse", Moment::Result(finished)),
     ("UserPromptSubmit", Moment::TurnStart),
-    ("Stop", Moment::TurnEnd),
-    ("SessionEnd", Moment::TurnEnd),
+    ("Stop SessionEnd", END),
     ("StopFailure SubagentStart SubagentStop PermissionRequest SessionStart PreCompact PostCompact Interrupt", Moment::Nothing),
 ];
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tollgate_json::Shape;
 
 use crate::body::{Fault, Members, result_text};
-use crate::hook::{CallId, Dialect, Finished, Hook, Kind, Moment, Occasion};
+use crate::hook::{CallId, Dialect, END, Finished, Hook, Kind, Moment, Occasion};
 use crate::nested::refuse_widely;
 use crate::ruling::{Ruling, cut};
 
@@ -49,8 +49,7 @@ const PASCAL_EVENTS: &[(&str, Moment)] = &[
     ("PostToolUse", Moment::Result(|body| finished(body, "tool_result", "result_type", "text_result_for_llm"))),
     ("PostToolUseFailure", Moment::Result(failed)),
     ("UserPromptSubmit", Moment::TurnStart),
-    ("Stop", Moment::TurnEnd),
-    ("SessionEnd", Moment::TurnEnd),
+    ("Stop SessionEnd", END),
     ("SessionStart SubagentStart SubagentStop PermissionRequest ErrorOccurred PreCompact Notification", Moment::Nothing),
 ];
 
@@ -59,8 +58,7 @@ const CAMEL_EVENTS: &[(&str, Moment)] = &[
     ("postToolUse", Moment::Result(|body| finished(body, "toolResult", "resultType", "textResultForLlm"))),
     ("postToolUseFailure", Moment::Result(failed)),
     ("userPromptSubmitted", Moment::TurnStart),
-    ("agentStop", Moment::TurnEnd),
-    ("sessionEnd", Moment::TurnEnd),
+    ("agentStop sessionEnd", END),
     ("sessionStart subagentStart subagentStop permissionRequest errorOccurred preCompact notification", Moment::Nothing),
     ("userPromptTransformed", Moment::Nothing),
 ];

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::body::{Fault, Members, result_text};
-use crate::hook::{CallId, Dialect, Finished, Hook, Kind, Moment, Occasion};
+use crate::hook::{CallId, Dialect, END, Finished, Hook, Kind, Moment, Occasion};
 use crate::nested::refuse_widely;
 use crate::ruling::{Ruling, cut};
 
@@ -36,8 +36,7 @@ const EVENTS: &[(&str, Moment)] = &[
     ("beforeMCPExecution", DOUBLE),
     ("beforeReadFile", DOUBLE),
     ("beforeSubmitPrompt", Moment::TurnStart),
-    ("stop", Moment::TurnEnd),
-    ("sessionEnd", Moment::TurnEnd),
+    ("stop sessionEnd", END),
     ("sessionStart subagentStart subagentStop afterShellExecution afterMCPExecution afterFileEdit afterAgentResponse", Moment::Nothing),
     ("afterAgentThought afterTabFileEdit preCompact", Moment::Nothing),
 ];

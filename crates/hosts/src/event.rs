@@ -120,9 +120,10 @@ fn content_id(turn: Option<&str>, call: &str, content: &[&[u8]], end: &str) -> S
     event_id(&parts)
 }
 
-/// Returns the id of a call of a host that names no calls: equal calls of a thread have equal ids, so that a result finds its call.
-pub(crate) fn derived_call_id(thread: &str, tool: &str, arguments: &Arguments) -> String {
-    digest(&[thread.as_bytes(), tool.as_bytes(), &arguments.canonical])
+/// Returns the id of a call, or of a result, of a host that names no calls. Equal calls differ in their moment. A result finds its call by tool
+/// and arguments.
+pub(crate) fn derived_call_id(thread: &str, tool: &str, arguments: &Arguments, moment: &str) -> String {
+    digest(&[thread.as_bytes(), tool.as_bytes(), &arguments.canonical, moment.as_bytes()])
 }
 
 /// Returns the id of an event that is made of these parts: the parts themselves, or their digest where they would be too long or could be taken

@@ -10,7 +10,7 @@ use prost::{Enumeration, Message, Oneof};
 use serde_json::json;
 use tollgate_json::Parser;
 
-use crate::body::{Fault, Members, result_text};
+use crate::body::{Fault, Members, asks_for_input, result_text, says_failed};
 use crate::event::{Call, Place, mcp_tool, result_event};
 use crate::ruling::{Ruling, cut};
 use crate::{Event, Question};
@@ -38,11 +38,12 @@ pub fn check_request(message: &[u8], call: String) -> Result<Question<Vec<u8>>, 
 pub fn check_response(message: &[u8]) -> Result<Question<Vec<u8>>, Vec<u8>> {
     let checked = Checked::read(message).and_then(|checked| Ok((checked.result_event()?, checked.body)));
     let (event, body) = checked.map_err(|fault| refuse(&fault.to_string()))?;
+    let expected = usize::from(event.is_some());
     let answer = move |ruling: &Ruling| {
         let noted = ruling.note.as_deref().and_then(|note| with_note(&body, note));
         Answer { result: Some(noted.map_or(Ruled::Pass(Pass {}), Ruled::Mutated)), metadata: None }.unless_denied(ruling)
     };
-    Ok(Question { events: vec![event], answer: Box::new(move |outcome| answer(&Ruling::of(outcome, 1))) })
+    Ok(Question { events: event.into_iter().collect(), answer: Box::new(move |outcome| answer(&Ruling::of(outcome, expected))) })
 }
 
 /// Returns the message that refuses a request or a response for a reason of its own.
@@ -125,15 +126,19 @@ impl Checked {
         }
     }
 
-    fn result_event(&self) -> Result<Event, Fault> {
+    /// Returns the event of the result. A call for which the server asks for input has none yet.
+    fn result_event(&self) -> Result<Option<Event>, Fault> {
         let mut parser = Parser::new();
         let result = self.members(&mut parser)?;
         let (place, call, tool) = (self.place()?, self.added("call")?, self.added("tool")?);
-        let came = (Some(text_of(&result)?), result.optional_bool("isError")?);
+        if asks_for_input(&result)? {
+            return Ok(None);
+        }
+        let came = (Some(text_of(&result)?), says_failed(&result)?);
         let mut event = result_event(&place, place.turn.as_deref(), call, &[tool.as_bytes()], came);
         event.insert("tool_call_id".to_owned(), call.into());
         event.insert("tool_name".to_owned(), tool.into());
-        Ok(event)
+        Ok(Some(event))
     }
 }
 

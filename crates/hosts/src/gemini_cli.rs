@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::body::{Fault, Members, result_text};
-use crate::hook::{CallId, Dialect, Finished, Hook, Kind, Moment, Occasion};
+use crate::hook::{CallId, Dialect, END, Finished, Hook, Kind, Moment, Occasion};
 use crate::ruling::{Ruling, cut};
 
 pub(crate) static GEMINI_CLI: Hook = Hook {
@@ -34,8 +34,7 @@ const EVENTS: &[(&str, Moment)] = &[
     ("BeforeTool", Moment::Call),
     ("AfterTool", Moment::Result(finished)),
     ("BeforeAgent", Moment::TurnStart),
-    ("AfterAgent", Moment::TurnEnd),
-    ("SessionEnd", Moment::TurnEnd),
+    ("AfterAgent SessionEnd", END),
     ("SessionStart BeforeModel AfterModel BeforeToolSelection PreCompress Notification", Moment::Nothing),
 ];
 

@@ -57,15 +57,17 @@ pub(crate) enum Moment {
     /// The end of a call. `None` stands for a call that has no result.
     Result(fn(&Members<'_>) -> Result<Option<Finished>, Fault>),
     TurnStart,
-    TurnEnd,
     /// The start of a subagent, whose id has to be there.
     ChildStart,
-    ChildEnd,
     /// Nothing that the gate decides.
     Nothing,
     /// An event that asks about a call which another event asks about too: the text says which.
     Double(&'static str),
 }
+
+/// The end of a turn, as the host sees it. Another hook may send the agent on under the same prompt, and the limits of the turn still hold
+/// then. So the turn ends where the next turn starts.
+pub(crate) const END: Moment = Moment::Nothing;
 
 /// The end of a call.
 #[derive(Debug)]
@@ -98,7 +100,7 @@ impl Moment {
         match self {
             Self::Call | Self::Double(_) => Kind::Call,
             Self::Result(_) => Kind::Result,
-            Self::TurnStart | Self::TurnEnd | Self::ChildStart | Self::ChildEnd => Kind::Turn,
+            Self::TurnStart | Self::ChildStart => Kind::Turn,
             Self::Nothing => Kind::Nothing,
         }
     }
@@ -126,21 +128,17 @@ impl Hook {
         let (dialect, event, moment) = self.event(&body, request.path)?;
         *occasion = Occasion { event, kind: moment.kind() };
         let place = || dialect.place(&body);
-        let turn = |kind: &str, end: &str| Ok(vec![dialect.turn_event(&body, &place()?, kind, end)?]);
-        let child = |kind: &str, end: &str| {
-            dialect.agent.map_or(Ok(()), |agent| body.id(agent).map(drop))?;
-            turn(kind, end)
-        };
         match moment {
             Moment::Call => dialect.call_event(self.name, &body, &place()?, None).map(|event| vec![event]),
             Moment::Result(read) => match read(&body)? {
                 Some(finished) => dialect.call_event(self.name, &body, &place()?, Some(finished)).map(|event| vec![event]),
                 None => Ok(Vec::new()),
             },
-            Moment::TurnStart => turn("turn_start", "start"),
-            Moment::TurnEnd => turn("turn_end", "end"),
-            Moment::ChildStart => child("turn_start", "start"),
-            Moment::ChildEnd => child("turn_end", "end"),
+            Moment::TurnStart => dialect.turn_start(&body, &place()?).map(|event| vec![event]),
+            Moment::ChildStart => {
+                dialect.agent.map_or(Ok(()), |agent| body.id(agent).map(drop))?;
+                dialect.turn_start(&body, &place()?).map(|event| vec![event])
+            }
             Moment::Nothing => Ok(Vec::new()),
             Moment::Double(fix) => Err(Fault::new("hook_event_name", format!("found {event}, which asks about a call a second time"), fix)),
         }
@@ -188,9 +186,9 @@ impl Dialect {
         }
     }
 
-    fn turn_event(&self, body: &Members<'_>, place: &Place, kind: &str, end: &str) -> Result<Event, Fault> {
-        let id = self.turn_of_ids(body)?.map(|turn| event_id(&[&turn, end]));
-        Ok(place.event(kind, id))
+    fn turn_start(&self, body: &Members<'_>, place: &Place) -> Result<Event, Fault> {
+        let id = self.turn_of_ids(body)?.map(|turn| event_id(&[&turn, "start"]));
+        Ok(place.event("turn_start", id))
     }
 
     fn call_event(&self, host: &str, body: &Members<'_>, place: &Place, finished: Option<Finished>) -> Result<Event, Fault> {
@@ -246,7 +244,7 @@ impl Dialect {
     fn call_id(&self, body: &Members<'_>, place: &Place, tool: &str, arguments: &Arguments) -> Result<String, Fault> {
         match self.call {
             CallId::Member(member) => body.text(member),
-            CallId::Time(_) => Ok(derived_call_id(place.thread(), tool, arguments)),
+            CallId::Time(member) => Ok(derived_call_id(place.thread(), tool, arguments, &moment_text(body, member)?)),
         }
     }
 }

@@ -56,6 +56,12 @@ fn place(body: &Members<'_>) -> Result<Place, Fault> {
     Place::new(&body.id("litellm_trace_id")?, None)
 }
 
+/// Returns the id of the request to the model, which LiteLLM sends with the response too. It is a part of each event's id, since servers of
+/// models may number the calls of each response anew.
+fn request_id(body: &Members<'_>) -> Result<Option<String>, Fault> {
+    body.optional_text("litellm_call_id")
+}
+
 /// Returns the calls of a response. Calls are told apart by their ids alone.
 fn of_response(body: &Members<'_>) -> Result<Vec<Event>, Fault> {
     let calls: Vec<Read> = body.objects("tool_calls")?.iter().map(Read::of).collect::<Result<_, _>>()?;
@@ -65,31 +71,34 @@ fn of_response(body: &Members<'_>) -> Result<Vec<Event>, Fault> {
     if ids.len() < calls.len() {
         return Err(Fault::new("tool_calls[].id", "found two calls with one id", "give each call of a response an id of its own"));
     }
-    calls.iter().map(|call| Ok(call.0.asked(&place(body)?, None))).collect()
+    calls.iter().map(|call| Ok(call.0.asked(&place(body)?, request_id(body)?.as_deref()))).collect()
 }
 
-/// Returns the events of a request to a model: the results that it brings, or the start of a turn.
+/// Returns the events of a request to a model: the results behind the model's last message, or the start of a turn. Agents write reminders
+/// and the beginning of an answer behind results. So a text there is a prompt only if the model's last message makes no call.
 fn of_request(body: &Members<'_>) -> Result<Vec<Event>, Fault> {
     let messages = body.objects("structured_messages")?;
     let roles: Vec<String> = messages.iter().map(|message| message.text("role")).collect::<Result<_, _>>()?;
-    let results = roles.iter().rev().take_while(|role| *role == "tool").count();
-    let (before, results) = messages.split_at(messages.len() - results);
-    if results.is_empty() {
+    let end = roles.iter().rposition(|role| role != "assistant").unwrap_or(0);
+    let behind = roles.iter().take(end).rposition(|role| role == "assistant").map_or(0, |last| last + 1);
+    let calls = messages.split_at(behind).0.last().map_or(Ok(Vec::new()), |message| message.objects("tool_calls"))?;
+    let mut results = messages.iter().zip(&roles).skip(behind).filter(|(_, role)| *role == "tool").map(|(message, _)| message).peekable();
+    if results.peek().is_none() {
         // A request without a trace belongs to no thread, so there is no turn to start.
-        let starts = body.get("litellm_trace_id").is_some() && roles.last().is_some_and(|role| role == "user");
-        let id = body.optional_text("litellm_call_id")?.map(|call| event_id(&[&call, "start"]));
+        let starts = calls.is_empty() && body.get("litellm_trace_id").is_some() && roles.last().is_some_and(|role| role == "user");
+        let id = request_id(body)?.map(|request| event_id(&[&request, "start"]));
         return if starts { Ok(vec![place(body)?.event("turn_start", id)]) } else { Ok(Vec::new()) };
     }
-    let place = place(body)?;
-    let calls = before.last().map_or(Ok(Vec::new()), |message| message.objects("tool_calls"))?;
+    // The results of a request that is sent again come under another id. The gate counts the first result of a call.
+    let (place, request) = (place(body)?, request_id(body)?);
     let calls: Vec<Read> = calls.iter().map(Read::of).collect::<Result<_, _>>()?;
     // Of two calls with one id the first counts.
     let by_id: HashMap<&str, &Read> = calls.iter().rev().map(|call| (call.0.id.as_str(), call)).collect();
     let event = |result: &Members<'_>| {
         let call = by_id.get(result.text("tool_call_id")?.as_str()).ok_or_else(result_without_call)?;
-        Ok(call.0.answered(&place, None, result.get("content").map(result_text), None))
+        Ok(call.0.answered(&place, request.as_deref(), result.get("content").map(result_text), None))
     };
-    results.iter().map(event).collect()
+    results.map(event).collect()
 }
 
 fn result_without_call() -> Fault {

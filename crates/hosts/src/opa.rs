@@ -42,7 +42,7 @@ enum Shape {
 
 impl Shape {
     fn of(path: &str) -> Self {
-        match path.rsplit('/').next() {
+        match path.trim_end_matches('/').rsplit('/').next() {
             Some("allow") => Self::Boolean,
             Some("decision") => Self::Object,
             _ => Self::Unknown,
@@ -120,7 +120,7 @@ impl Names {
         place.turn = beside.optional_text(self.turn)?;
         // The same call may be asked about again, with the messages that came meanwhile. It is one event.
         let call = Call { id, tool, arguments: input.arguments(self.arguments)? };
-        Ok(call.asked(&place, None))
+        Ok(call.asked(&place, place.turn.as_deref()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! VS Code's agent: command hooks, in a dialect close to Claude Code's.
 
 use crate::body::{Fault, Members, result_text};
-use crate::hook::{CallId, Dialect, Finished, Hook, Moment};
+use crate::hook::{CallId, Dialect, END, Finished, Hook, Moment};
 use crate::nested::{Nested, refuse_widely};
 
 pub(crate) static VSCODE: Hook = Hook {
@@ -28,7 +28,7 @@ const EVENTS: &[(&str, Moment)] = &[
     ("PreToolUse", Moment::Call),
     ("PostToolUse", Moment::Result(finished)),
     ("UserPromptSubmit", Moment::TurnStart),
-    ("Stop", Moment::TurnEnd),
+    ("Stop", END),
     ("SessionStart SubagentStart SubagentStop PreCompact", Moment::Nothing),
 ];
 

@@ -7,7 +7,7 @@ use tollgate_core::Gate;
 use tollgate_core::decide::policy::{Policy, PolicySettings};
 use tollgate_hosts::{Verdict, Wire, wire};
 
-use crate::support::read;
+use crate::support::{all, read};
 
 /// A host that asks a gate.
 struct Conversation {
@@ -18,8 +18,8 @@ struct Conversation {
 impl Conversation {
     /// Begins with the better loop controller, as `tollgate dev` has it.
     fn new(host: &str) -> Self {
-        let settings = PolicySettings::from_value(&json!({"tool_loop_guardrails": {"preset": "tollgate"}})).unwrap();
-        Self { wire: wire(host).unwrap(), gate: Gate::new(Policy::new(&settings)) }
+        let settings = PolicySettings::from_value(&json!({"tool_loop_guardrails": {"preset": "tollgate", "once_tools": ["pay"]}})).unwrap();
+        Self { wire: all().into_iter().find(|wire| wire.name() == host).unwrap(), gate: Gate::new(Policy::new(&settings)) }
     }
 
     fn ask(&mut self, body: &Value) -> Value {
@@ -40,7 +40,20 @@ fn gemini(event: &str, second: u32, more: &Value) -> Value {
     body
 }
 
-/// Gemini CLI names no calls, so every call with these arguments has one id. Each of them counts all the same.
+/// A model may write two equal calls in one response.
+#[test]
+fn equal_calls_without_ids_are_calls_of_their_own() {
+    let mut host = Conversation::new("gemini-cli");
+    let pay = json!({"tool_name": "pay", "tool_input": {"amount": 5}, "tool_response": {"llmContent": "paid"}});
+    let first = host.ask(&gemini("BeforeTool", 1, &pay));
+    let again = [host.ask(&gemini("BeforeTool", 1, &pay)), host.ask(&gemini("BeforeTool", 2, &pay))];
+    host.ask(&gemini("AfterTool", 3, &pay));
+    let later = host.ask(&gemini("BeforeTool", 4, &pay));
+    assert_eq!((&first, &again[0]), (&json!({}), &json!({})), "a request that is sent again gets the same answer");
+    assert_eq!((&again[1]["decision"], &later["decision"]), (&json!("deny"), &json!("deny")));
+}
+
+/// Gemini CLI names no calls. Each call counts all the same.
 #[test]
 fn calls_without_ids_are_counted_by_their_time() {
     let mut host = Conversation::new("gemini-cli");
@@ -170,6 +183,39 @@ fn claude_code_is_warned_after_results_and_refused_before_calls() {
     assert_eq!(host.ask(&claude("PreToolUse", "d", &json!({"agent_id": "x"}))), json!({}));
     host.ask(&json!({"session_id": "s", "prompt_id": "q", "hook_event_name": "UserPromptSubmit", "prompt": "again"}));
     assert_eq!(host.ask(&claude("PreToolUse", "e", &json!({"prompt_id": "q"}))), json!({}));
+}
+
+/// Agents write reminders behind results, and servers of models number the calls of each response anew.
+#[test]
+fn the_loops_of_litellms_agents_are_seen() {
+    let mut host = Conversation::new("litellm");
+    let calls = json!([{"id": "call_0", "type": "function", "function": {"name": "bash", "arguments": "{\"command\": \"make\"}"}}]);
+    let (mut messages, mut answers) = (vec![json!({"role": "user", "content": "Build it."})], Vec::new());
+    for round in 0..4 {
+        let (trace, id) = ("trace-7", format!("lc-{round}"));
+        let asked =
+            host.ask(&json!({"input_type": "request", "litellm_trace_id": trace, "litellm_call_id": id, "structured_messages": messages}));
+        assert_eq!(asked["action"], "NONE", "{round}");
+        answers.push(host.ask(&json!({"input_type": "response", "litellm_trace_id": trace, "litellm_call_id": id, "tool_calls": calls})));
+        messages.push(json!({"role": "assistant", "tool_calls": calls}));
+        messages.push(json!({"role": "tool", "tool_call_id": "call_0", "content": "error: make: *** No rule to make target"}));
+        messages.push(json!({"role": "user", "content": "<system-reminder>The list of tasks is empty.</system-reminder>"}));
+    }
+    let actions: Vec<_> = answers.iter().map(|answer| &answer["action"]).collect();
+    assert_eq!(actions, ["NONE", "NONE", "BLOCKED", "BLOCKED"], "{answers:?}");
+}
+
+/// Another hook may send the agent on where the host ends a turn.
+#[test]
+fn the_end_of_a_turn_forgets_no_loop() {
+    let mut host = Conversation::new("claude-code");
+    let mut answers = Vec::new();
+    for call in ["a", "b", "c"] {
+        answers.push(host.ask(&claude("PreToolUse", call, &json!({}))));
+        host.ask(&claude("PostToolUseFailure", call, &json!({"error": "Exit code 1\n3 tests failed"})));
+        assert_eq!(host.ask(&claude("Stop", call, &json!({"stop_hook_active": true}))), json!({}));
+    }
+    assert_eq!(answers[2]["hookSpecificOutput"]["permissionDecision"], "deny", "{answers:?}");
 }
 
 /// The calls of Codex's subagents come under the session of their parent, each with a turn of its own.

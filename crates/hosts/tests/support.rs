@@ -146,7 +146,7 @@ pub fn reading(host: &str, event: &str, answer: &Value) -> Reading {
             Some("allow") => Reading::Runs,
             _ => Reading::Broken,
         },
-        "opa" if event.ends_with("allow") => blocked(answer["result"] != true),
+        "opa" if event.trim_end_matches('/').ends_with("allow") => blocked(answer["result"] != true),
         "opa" => match (answer["result"]["decision"].as_str(), answer["result"]["allow"].as_bool()) {
             (Some("allow"), Some(true)) => Reading::Runs,
             (Some("deny"), Some(false)) => Reading::Blocked,

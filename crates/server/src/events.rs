@@ -37,8 +37,10 @@ pub struct Prepared {
     pub verdict: Fingerprint,
     /// The digest of the record's value, the caller's tenant included, which tells a repeat from another event under the same id.
     pub digest: Fingerprint,
-    /// Whether the event gets a verdict.
+    /// Whether the request awaits a verdict on the event.
     pub has_verdict: bool,
+    /// Whether the event is a response of the model.
+    pub is_response: bool,
 }
 
 /// What events are read with.
@@ -73,15 +75,7 @@ impl Reading<'_> {
     /// # Errors
     /// Returns a [`Refusal`] that names the field, the shape of the value and the fix.
     pub fn body(&self, body: &[u8]) -> Result<(Vec<Prepared>, bool), Refusal> {
-        let text = std::str::from_utf8(body)
-            .map_err(|_| Refusal::body("value_not_utf8", "body: found bytes that are no UTF-8; encode the JSON as UTF-8"))?;
-        // What JSON calls white space.
-        let text = text.trim_matches([' ', '\t', '\n', '\r']);
-        if text.is_empty() {
-            return Err(Refusal::body("value_not_json", "body: is empty; send an event as a JSON object, or a list of events"));
-        }
-        let is_list = text.starts_with('[');
-        let texts = if is_list { elements(text)? } else { vec![text] };
+        let (texts, is_list) = texts(body)?;
         if texts.is_empty() || texts.len() > EVENTS_MAX {
             let found = format!("body: found {} events; send 1 to {EVENTS_MAX} events, such as the calls of a response", texts.len());
             return Err(Refusal::body("events_out_of_bounds", found));
@@ -136,8 +130,9 @@ impl Reading<'_> {
         let (thread_id, event_id) = (event.thread_id.to_string(), event.event_id.to_string());
         let verdict = verdict_id(&thread_id, &event_id);
         let has_verdict = !matches!(event.event_type(), EventType::TurnStart | EventType::TurnEnd);
+        let is_response = event.event_type() == EventType::ModelResponse;
         let digest = Digest::of(value.as_bytes()).fingerprint();
-        Ok(Prepared { thread_id, event_id, verdict, digest, has_verdict, value: value.into_bytes() })
+        Ok(Prepared { thread_id, event_id, verdict, digest, has_verdict, is_response, value: value.into_bytes() })
     }
 
     /// Returns the members that the event lacks and that the server knows, as JSON text.
@@ -173,10 +168,20 @@ impl Reading<'_> {
     }
 }
 
-/// Returns the texts of a list's elements.
-fn elements(text: &str) -> Result<Vec<&str>, Refusal> {
+/// Returns the texts of a body's events, and whether the body is a list.
+pub(crate) fn texts(body: &[u8]) -> Result<(Vec<&str>, bool), Refusal> {
+    let text = std::str::from_utf8(body)
+        .map_err(|_| Refusal::body("value_not_utf8", "body: found bytes that are no UTF-8; encode the JSON as UTF-8"))?;
+    // What JSON calls white space.
+    let text = text.trim_matches([' ', '\t', '\n', '\r']);
+    if text.is_empty() {
+        return Err(Refusal::body("value_not_json", "body: is empty; send an event as a JSON object, or a list of events"));
+    }
+    if !text.starts_with('[') {
+        return Ok((vec![text], false));
+    }
     let elements: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| not_json(&error))?;
-    Ok(elements.into_iter().map(RawValue::get).collect())
+    Ok((elements.into_iter().map(RawValue::get).collect(), true))
 }
 
 fn not_json(error: &serde_json::Error) -> Refusal {
@@ -218,7 +223,7 @@ fn refused(rejection: &Rejection, named: &impl Fn(String) -> String) -> Refusal 
 }
 
 /// Returns an id for an event that has no id: 128 random bits.
-fn new_event_id() -> String {
+pub(crate) fn new_event_id() -> String {
     format!("http-{:032x}", fastrand::u128(..))
 }
 

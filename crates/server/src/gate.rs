@@ -33,8 +33,8 @@ enum Pending {
     Ended(Ended),
     /// Its verdict is awaited.
     Verdict(oneshot::Receiver<Ended>, Fingerprint, Leave),
-    /// Its acknowledgement is awaited: it gets no verdict.
-    Acknowledged(oneshot::Receiver<Result<(), Refusal>>),
+    /// The acknowledgement is awaited. The event has this outcome once the log has the event.
+    Acknowledged(oneshot::Receiver<Result<(), Refusal>>, Outcome),
 }
 
 /// Notes that a request no longer waits, however it ends: a client may go away.
@@ -56,8 +56,14 @@ impl Gate {
         if let Err(refusal) = self.started(deadline).await {
             return events.into_iter().map(|event| (event.event_id.clone(), Err(refusal.clone().of_event(&event.event_id)))).collect();
         }
-        // All are published before the first is waited for.
-        let pending: Vec<_> = events.into_iter().map(|event| (self.begin(&event, trace), event.event_id)).collect();
+        // All are published before the first is waited for. An event that is not taken may stop the calls behind it.
+        let mut is_taken = true;
+        let begin = |event: Prepared| {
+            let pending = if is_taken { self.begin(&event, trace) } else { Pending::Ended(Err(behind_refused())) };
+            is_taken &= !matches!(pending, Pending::Ended(Err(_)) | Pending::Acknowledged(_, Err(_)));
+            (pending, event.event_id)
+        };
+        let pending: Vec<_> = events.into_iter().map(begin).collect();
         let mut outcomes = Vec::with_capacity(pending.len());
         for (pending, event_id) in pending {
             let outcome = ended(pending, deadline, wait).await.map_err(|refusal| refusal.of_event(&event_id));
@@ -95,28 +101,36 @@ impl Gate {
 
     fn begin(&self, event: &Prepared, trace: &Trace) -> Pending {
         if !event.has_verdict {
-            let (sender, receiver) = oneshot::channel();
-            let published = self.publish(event, trace, Tag::Acknowledged(sender));
-            return published.map_or_else(|refusal| Pending::Ended(Err(refusal)), |()| Pending::Acknowledged(receiver));
+            return self.begin_unanswered(event, trace, Ok(None));
         }
         let asked = self.shared.with_waits(|waits| waits.ask(event.verdict, event.digest));
         let (receiver, is_new) = match asked {
             Ok(Asked::Known(bytes)) => return Pending::Ended(Ok(bytes)),
             Ok(Asked::Waiting(receiver)) => (receiver, false),
             Ok(Asked::New(receiver)) => (receiver, true),
+            // Safety may have stopped the response: the thread has to know of it under whatever id.
+            Err(fault @ NotAsked::AnotherEvent) if event.is_response => return self.begin_unanswered(event, trace, Err(not_asked(fault))),
             Err(fault) => return Pending::Ended(Err(not_asked(fault))),
         };
         let leave = Leave(Arc::clone(&self.shared));
         if is_new && let Err(refusal) = self.publish(event, trace, Tag::Verdict(event.verdict)) {
             self.shared.with_waits(|waits| waits.fail(event.verdict, &refusal));
+            return Pending::Ended(Err(refusal));
         }
         Pending::Verdict(receiver, event.verdict, leave)
+    }
+
+    /// Hands over an event without waiting for a verdict. The event has `outcome` once the log has the event.
+    fn begin_unanswered(&self, event: &Prepared, trace: &Trace, outcome: Outcome) -> Pending {
+        let (sender, receiver) = oneshot::channel();
+        let published = self.publish(event, trace, Tag::Acknowledged(sender));
+        published.map_or_else(|refusal| Pending::Ended(Err(refusal)), |()| Pending::Acknowledged(receiver, outcome))
     }
 
     /// Hands an event over, unless the server cannot answer now.
     fn publish(&self, event: &Prepared, trace: &Trace, tag: Tag) -> Result<(), Refusal> {
         self.shared.refusal().map_or(Ok(()), Err)?;
-        if event.has_verdict {
+        if matches!(tag, Tag::Verdict(_)) {
             self.shared.asked();
         }
         self.publisher.publish(event, trace, tag)
@@ -132,8 +146,8 @@ async fn ended(pending: Pending, deadline: Instant, wait: Duration) -> Outcome {
             // The entry was forgotten for newer entries.
             Ok(Err(_)) | Err(_) => Err(Refusal { awaited: Some(verdict), ..deadline_exceeded(wait) }),
         },
-        Pending::Acknowledged(receiver) => match timeout_at(deadline, receiver).await {
-            Ok(Ok(acknowledged)) => acknowledged.map(|()| None),
+        Pending::Acknowledged(receiver, outcome) => match timeout_at(deadline, receiver).await {
+            Ok(Ok(acknowledged)) => acknowledged.and(outcome),
             Ok(Err(_)) | Err(_) => Err(unacknowledged(wait)),
         },
     }
@@ -154,6 +168,11 @@ fn unacknowledged(wait: Duration) -> Refusal {
         wait.as_millis()
     );
     Refusal::new(StatusCode::GATEWAY_TIMEOUT, DEADLINE_EXCEEDED, message)
+}
+
+fn behind_refused() -> Refusal {
+    let message = "the list has an event before this event that was not taken; mend the earlier event, and send the list again";
+    Refusal::unavailable("event_before_refused", message)
 }
 
 fn not_asked(fault: NotAsked) -> Refusal {

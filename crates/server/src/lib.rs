@@ -9,6 +9,7 @@
 //! | `watched` | files that are read again when they change |
 //! | [`routes`] | a route each: events, verdicts, the wires of hosts |
 //! | [`events`] | bodies as events, read as the workers read them |
+//! | `not_read` | records for the log in place of responses that are refused |
 //! | `gate`, `waits`, [`shared`] | publishes, waits, remembers |
 //! | `publisher`, `replies`, `claim` | Kafka: events out, verdicts in, one server on a partition |
 //! | `watch` | looks at the topics beside them |
@@ -19,6 +20,7 @@ pub mod events;
 mod gate;
 mod guard;
 mod listen;
+mod not_read;
 mod publisher;
 pub mod refusal;
 mod replies;

@@ -120,7 +120,7 @@ impl Publisher {
     pub fn publish(&self, event: &Prepared, trace: &Trace, tag: Tag) -> Result<(), Refusal> {
         let (partition, verdict) = (self.partition.0.to_be_bytes(), event.verdict.to_string());
         let mut headers = OwnedHeaders::new_with_capacity(6).insert(Header { key: "content-type", value: Some("application/json") });
-        if event.has_verdict {
+        if matches!(tag, Tag::Verdict(_)) {
             headers = headers
                 .insert(Header { key: "kafka_replyTopic", value: Some(&self.kafka.topics.replies) })
                 .insert(Header { key: "kafka_replyPartition", value: Some(&partition[..]) })

@@ -1,8 +1,8 @@
 //! `tollgate hook`: asks a server of Tollgate about an event of an agent host that only starts commands.
 //!
 //! Every failure ends with exit code 2, the reason on stderr and nothing on stdout. Every host of [`tollgate_hosts::wires`] blocks on that; most
-//! of them go on after any other failure, and after a hook that takes longer than they wait. At the end of a turn nothing is decided, and exit
-//! code 2 would send the agent on, so a failure there ends with exit code 1.
+//! of them go on after any other failure, and after a hook that takes longer than they wait. Where the gate decides nothing, such as the end of a
+//! turn, exit code 2 could send the agent on, so a failure there ends with exit code 1.
 
 mod settings;
 
@@ -140,14 +140,11 @@ async fn ask(args: &HookArgs, deadline: Instant) -> Result<Vec<u8>, Failure> {
 fn without_answer(host: &str, event: Option<&str>, request: &[u8]) -> Follows {
     let request = tollgate_hosts::Request { path: event.unwrap_or_default(), headers: &[], body: request };
     let question = tollgate_hosts::wire(host).and_then(|wire| wire.read(&request).ok());
-    let kind = match question.as_ref().map(|question| question.events.as_slice()) {
-        Some([event]) => event.get("type").and_then(Value::as_str),
-        _ => None,
-    };
+    let kind = question.as_ref().map(|question| question.events.first().and_then(|event| event.get("type")?.as_str()));
     match kind {
-        Some("turn_start") => ("the prompt is blocked, since the gate cannot note it", BLOCKED),
-        Some("tool_result") => ("the result is blocked, since there is no verdict", BLOCKED),
-        Some("turn_end") => ("the gate cannot note that the turn has ended", UNDECIDED),
+        Some(Some("turn_start")) => ("the prompt is blocked, since the gate cannot note it", BLOCKED),
+        Some(Some("tool_result")) => ("the result is blocked, since there is no verdict", BLOCKED),
+        Some(None) => ("the gate decides nothing here", UNDECIDED),
         _ => CALL_BLOCKED,
     }
 }

@@ -45,20 +45,12 @@ class TollgateHooks(Adapter):
             "PreToolUse": self._called,
             "PostToolUse": self._returned,
             "PostToolUseFailure": self._returned,
-            "Stop": self._ended,
         }
-        return {event: [self._matcher(event, callback)] for event, callback in callbacks.items()}
-
-    def _matcher(self, event: str, callback: Any) -> HookMatcher:
-        # Claude Code takes no failure of a Stop hook for an answer.
-        return HookMatcher(hooks=[callback], timeout=self._timeout, on_failure=None if event == "Stop" else "block")
+        options = {"timeout": self._timeout, "on_failure": "block"}
+        return {event: [HookMatcher(hooks=[callback], **options)] for event, callback in callbacks.items()}
 
     async def _began(self, given: Mapping[str, Any], _call: str | None, _context: Any) -> Answer:
         await self._asker.atell(lambda: self._scope(given), "turn_start")
-        return {}
-
-    async def _ended(self, given: Mapping[str, Any], _call: str | None, _context: Any) -> Answer:
-        await self._asker.atell(lambda: self._scope(given), "turn_end")
         return {}
 
     async def _called(self, given: Mapping[str, Any], _call: str | None, _context: Any) -> Answer:

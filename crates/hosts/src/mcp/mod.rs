@@ -12,7 +12,7 @@ use serde_json::json;
 use tollgate_json::digest::Digest;
 use tollgate_json::{Parser, Shape, Splice};
 
-use crate::body::{Arguments, Fault, Members};
+use crate::body::{Arguments, Fault, Members, asks_for_input, says_failed};
 use crate::event::{Call, Place};
 use crate::ruling::{Ruling, cut};
 use crate::{Event, Outcome};
@@ -41,6 +41,8 @@ pub struct Session {
     name: String,
     calls: u64,
     open: HashMap<Id, Option<OpenCall>>,
+    /// The ids of calls for which the server has asked for input, by tool and arguments. The client makes such a call again.
+    asked_for_input: HashMap<(String, Vec<u8>), String>,
     /// The text of the verdict that stopped the session.
     stopped: Option<String>,
 }
@@ -108,7 +110,15 @@ impl Session {
             return Err("thread: found nothing, or a control character; write the id of a thread".to_owned());
         }
         let place = Place::new(thread, None).map_err(|fault| format!("thread: {}; {}", fault.problem, fault.fix))?;
-        Ok(Self { server: server.to_owned(), place, name: name.to_owned(), calls: 0, open: HashMap::new(), stopped: None })
+        Ok(Self {
+            server: server.to_owned(),
+            place,
+            name: name.to_owned(),
+            calls: 0,
+            open: HashMap::new(),
+            asked_for_input: HashMap::new(),
+            stopped: None,
+        })
     }
 
     /// Returns what to do with a frame of the client.
@@ -154,8 +164,13 @@ impl Session {
             return Ok(Step::Answer(blocked(&id, stopped)));
         }
         self.calls += 1;
-        let call = Call { id: format!("{}-{}", self.name, self.calls), tool, arguments };
-        let event = call.asked(&self.place, None);
+        let own = format!("{}-{}", self.name, self.calls);
+        let content = (tool.clone(), arguments.canonical.clone());
+        let earlier = params.get("inputResponses").and_then(|_| self.asked_for_input.remove(&content));
+        // The call that comes with its input is no further call. The gate decides on it anew.
+        let part = earlier.as_ref().map(|_| own.clone());
+        let call = Call { id: earlier.unwrap_or(own), tool, arguments };
+        let event = call.asked(&self.place, part.as_deref());
         Ok(Step::Ask(Asked { event, id, call, note: None, note_place: NotePlace::Nowhere }))
     }
 
@@ -217,19 +232,20 @@ impl Session {
         step.unwrap_or_else(|fault| Step::End(fault.to_string()))
     }
 
-    fn result(&self, id: Id, open: OpenCall, body: &Members<'_>) -> Result<Step, Fault> {
+    fn result(&mut self, id: Id, open: OpenCall, body: &Members<'_>) -> Result<Step, Fault> {
         let (failed, text, note_place) = if body.has("error") {
             let message = body.object("error")?.get("message").filter(|message| message.shape() == Shape::String);
             let note_place = message.map_or(NotePlace::Nowhere, |message| NotePlace::Message { end: message.place().end });
             (Some(true), body.required("error")?.as_written(), note_place)
         } else {
             let result = body.object("result")?;
-            // The client makes this call again, with what the server asks for.
-            if result.optional_text("resultType")?.as_deref() == Some("input_required") {
+            if asks_for_input(&result)? {
+                if self.asked_for_input.len() < OPEN_MAX {
+                    self.asked_for_input.insert((open.call.tool, open.call.arguments.canonical), open.call.id);
+                }
                 return Ok(Step::Pass);
             }
-            // Without the mark, the gate looks at the text.
-            let failed = result.optional_bool("isError")?.filter(|failed| *failed);
+            let failed = says_failed(&result)?;
             let content = result.get("content").filter(|content| content.shape() == Shape::Array);
             let is_empty = content.is_none_or(|content| content.items().next().is_none());
             let note_place = content.map_or(NotePlace::Nowhere, |content| NotePlace::Content { end: content.place().end - 1, is_empty });

@@ -11,6 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 use super::{App, json_response, trace_of};
 use crate::events::Reading;
 use crate::gate::Outcome;
+use crate::not_read::not_read;
 use crate::refusal::Refusal;
 use crate::tokens::Caller;
 
@@ -28,13 +29,23 @@ async fn answered(app: &App, request: Request) -> Result<Response, Refusal> {
             return Err(refusal);
         }
     };
-    let (events, is_list) = {
+    let read = {
         let body = app.body(&parts.headers, body).await?;
-        Reading { caller: &caller, idempotency_key: key.as_deref(), event_bytes_max: app.event_bytes_max }.body(&body)?
+        let reading = Reading { caller: &caller, idempotency_key: key.as_deref(), event_bytes_max: app.event_bytes_max };
+        reading.body(&body).map_err(|refusal| (not_read(&body, &refusal), refusal))
     };
     let trace = trace_of(&parts.headers);
     // The head shares the connection's buffer, which is free for as long as the request waits.
     drop(parts);
+    let (events, is_list) = match read {
+        Ok(read) => read,
+        Err((records, refusal)) => {
+            for (_, outcome) in app.gate.ask(records, &trace, wait).await {
+                outcome.map_err(|failure| Refusal { event_id: refusal.event_id.clone(), ..failure })?;
+            }
+            return Err(refusal);
+        }
+    };
     let outcomes = app.gate.ask(events, &trace, wait).await;
     Ok(if is_list { list(outcomes) } else { single(outcomes) })
 }
