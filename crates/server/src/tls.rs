@@ -174,14 +174,18 @@ fn left(certificate: &X509Ref) -> Option<Duration> {
     u64::try_from(i64::from(left.days) * 86_400 + i64::from(left.secs)).ok().map(Duration::from_secs)
 }
 
-/// Notes until when the server's certificate holds, and says so where clients will refuse it.
+/// Notes until when the server's certificate holds, and says so where clients will refuse it for now.
+///
+/// # Errors
+/// Returns a sentence for people if the certificate has expired: the certificate in force may hold still.
 fn look_at_time(certificate: &X509Ref, metrics: &Metrics) -> anyhow::Result<()> {
-    let since_epoch = Asn1Time::from_unix(0)?.diff(certificate.not_after())?;
-    metrics.serve_certificate_expiry.set(i64::from(since_epoch.days) * 86_400 + i64::from(since_epoch.secs));
     let (from, until) = (certificate.not_before(), certificate.not_after());
     if left(certificate).is_none() {
-        tracing::warn!("{CERTIFICATE}: found a certificate that expired on {until}; clients refuse it, so put a new certificate there");
-    } else if *from > *Asn1Time::days_from_now(0)? {
+        bail!("{CERTIFICATE}: found a certificate that expired on {until}; put a new certificate there");
+    }
+    let since_epoch = Asn1Time::from_unix(0)?.diff(until)?;
+    metrics.serve_certificate_expiry.set(i64::from(since_epoch.days) * 86_400 + i64::from(since_epoch.secs));
+    if *from > *Asn1Time::days_from_now(0)? {
         tracing::warn!("{CERTIFICATE}: found a certificate that holds from {from} on; clients refuse it until then");
     }
     Ok(())
