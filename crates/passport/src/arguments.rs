@@ -124,9 +124,9 @@ impl<'v> Arguments<'v> {
         self.values().any(|(_, value)| value.as_text().and_then(Text::into_str).is_some_and(|text| is_it(&text)))
     }
 
-    /// Returns whether one of the names in the arguments, at any depth, is what a function says.
-    pub(super) fn has_name(&self, is_it: impl Fn(&str) -> bool) -> bool {
-        self.values().any(|(name, _)| name.is_some_and(|name| is_it(&name)))
+    /// Returns whether one of the members of the arguments, at any depth, is what a function says of its name and its value.
+    pub(super) fn has_member(&self, is_it: impl Fn(&str, Value<'v>) -> bool) -> bool {
+        self.values().any(|(name, value)| name.is_some_and(|name| is_it(&name, value)))
     }
 }
 

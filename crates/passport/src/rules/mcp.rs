@@ -150,7 +150,10 @@ impl Rules for McpLimits {
         }
         match call.sorted() {
             Ok(sorted) => match budget::check_places(sorted.places(), call.files.limits.weight()) {
-                Ok(()) => mcp_arguments::check_arguments(call, &sorted, to),
+                Ok(()) => {
+                    mcp_arguments::check_arguments(call, &sorted, to);
+                    mcp_options::check_headers(call, to);
+                }
                 Err(denial) => report(to, "budget", Err(denial)),
             },
             Err(denial) => report(to, "arguments", Err(denial)),

@@ -24,7 +24,7 @@ use super::super::secrets::check_no_secret;
 use super::super::web::check_mentioned;
 use super::super::{RuleCall, budget};
 use super::mcp_effects::{Effects, effects};
-use super::mcp_options::check_options;
+use super::mcp_options::{check_options, check_variable};
 use super::mcp_paths::{check_line_pieces, check_path, check_place, check_program, check_prose, is_prose};
 use super::{WRITTEN_MAX, check_secrets, is_place_by_name};
 
@@ -84,6 +84,9 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
         let message = format!("Tool arguments hold {pieces} pieces of texts that may be paths; at most {PIECES_MAX} are looked at");
         return report(to, "arguments", Err(Denial::new("oap.context_too_large", message)));
     }
+    let is_place = |given: &Given<'_>| given.kind.is_place() && !given.text.contains("://") || is_begun(given.text.trim());
+    let is_word = |given: &Given<'_>| given.kind == NameKind::Unknown && given.text.contains('/') && !given.text.contains("://");
+    effects.writes |= effects.fetches && given.iter().any(|given| given.kind != NameKind::Url && (is_place(given) || is_word(given)));
     // What stands under another name too may be what is taken.
     let times = |text: &str| given.iter().filter(|given| given.text == text).count();
     effects.destinations.retain(|text, named| times(text) <= *named);
@@ -93,7 +96,6 @@ pub(super) fn check_arguments(call: &RuleCall<'_>, sorted: &Sorted<'_>, to: &mut
     let short = given.iter().filter(|given| given.kind == NameKind::Unknown && given.text.len() <= PATH_BYTES_MAX);
     let mut words = short.flat_map(|given| given.text.split_whitespace()).filter(|word| word.starts_with(['/', '~']));
     let named = words.try_for_each(check_no_secret);
-    let is_place = |given: &Given<'_>| given.kind.is_place() && !given.text.contains("://") || is_begun(given.text.trim());
     if effects.writes && given.iter().any(is_place) {
         check_size(call, to);
     }
@@ -132,6 +134,7 @@ impl<'t> Read<'t> {
         let unknown = sorted.unknown.iter().map(|text| (NameKind::Unknown, text));
         let mut texts = given.chain(unknown).chain(sorted.placed.iter().map(|(kind, text)| (*kind, text)));
         texts.try_for_each(|(kind, text)| self.text(call, kind, text, depth))?;
+        sorted.unknown_names.iter().try_for_each(|name| check_variable(name))?;
         let names = sorted.unknown_names.iter().filter(|name| is_place_by_name(name));
         self.given.extend(names.map(|name| Given { kind: NameKind::Unknown, text: Cow::Borrowed(name) }));
         self.addresses.extend(sorted.mentioned.iter().map(|text| Cow::Borrowed(&**text)));
@@ -181,7 +184,7 @@ impl<'t> Read<'t> {
 }
 
 /// Returns an object or a list that is written out, without what stands in front of it and behind it: an invisible sign, a fence, brackets.
-fn within(text: &str) -> &str {
+pub(super) fn within(text: &str) -> &str {
     let is_around = |char: char| char.is_whitespace() || "\u{feff}`();".contains(char);
     let shown = text.trim_start_matches(is_around);
     let fenced = shown.get(..4).filter(|language| language.eq_ignore_ascii_case("json")).and_then(|_| shown.get(4..)).unwrap_or(shown);

@@ -8,6 +8,7 @@ use crate::beginning::{AROUND, bare, climbs, count_parents, is_begun, is_rooted}
 use crate::denial::Denial;
 use crate::look_alike::plain_spelling;
 use crate::name_kind::NameKind;
+use crate::requests::{QUOTES, pieces_of};
 
 use super::super::file_path::{PATH_BYTES_MAX, check_group, read_path};
 use super::super::secrets::{check_no_secret, denial_of, names_secret};
@@ -190,7 +191,7 @@ pub(super) fn check_prose(call: &RuleCall<'_>, text: &str, writes: bool) -> Resu
 
 /// Checks that no word of a query or a program with a slash names a secret or a blocked place, and no text in quotes does that is a name alone.
 pub(super) fn check_program(call: &RuleCall<'_>, text: &str, writes: bool) -> Result<(), Denial> {
-    let mut quoted = text.split(['\'', '"', '`']).skip(1).step_by(2);
+    let mut quoted = pieces_of(text, "'\"`").into_iter().filter(|(_, _, sign)| QUOTES.contains(sign)).map(|(_, piece, _)| piece);
     match quoted.find(|piece| piece.starts_with('.') && names_secret(piece)) {
         Some(piece) => Err(denial_of(piece)),
         None => check_prose(call, text, writes),
