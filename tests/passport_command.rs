@@ -42,9 +42,12 @@ fn an_interpreter_on_the_list_is_told_and_fails_if_that_is_asked_for() {
     let remarks = report(&open)["remarks"].as_array().unwrap().clone();
     assert!(remarks.iter().any(|remark| remark["entry"] == "python3" && remark["runs_anything"] == true), "{remarks:?}");
     assert!(remarks.iter().any(|remark| remark["entry"] == "docker run" && remark["runs_anything"] == false), "{remarks:?}");
+    let entry = |at: usize| format!("a fault with --strict: limits.system.command.execute.allowed_commands[{at}]");
+    assert!(open.stderr.contains(&entry(0)) && !open.stderr.contains(&entry(1)), "{}", open.stderr);
     assert_eq!(check(&["-"], &passport("\"python3\"")).exit, Some(0));
     let unknown = check(&["-", "--strict"], &passport("\"frobnicate\""));
     assert_eq!(unknown.exit, Some(1), "nothing is known of the program");
+    assert_eq!(check(&["-", "--strict"], &passport("\"python3 --version\"")).exit, Some(0));
     assert_eq!(check(&[RESTRICTIVE, "--strict"], "").exit, Some(0));
 }
 

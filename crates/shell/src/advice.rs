@@ -57,14 +57,14 @@ fn remark_on(index: usize, entry: &str) -> Option<Remark> {
     if tables::is_refused(name) {
         return Some(Remark::new(index, "is a builtin that works inside the shell: it is refused, listed or not"));
     }
-    if let Some(what) = tables::runs(name) {
+    let arguments: Vec<Argument> = rest.iter().map(Argument::known).collect();
+    if let Some(what) = tables::runs(name).filter(|_| !tables::asks_version(name, &arguments)) {
         return Some(Remark::loud(index, format!("runs {what}: whoever may run it may run anything; allow it in a sandbox only")));
     }
     if !tables::is_known(name) {
         let says = "is not known here: whatever it does with its arguments is allowed, as long as they are literal";
         return Some(Remark { is_unknown: true, ..Remark::new(index, says) });
     }
-    let arguments: Vec<Argument> = rest.iter().map(Argument::known).collect();
     if let Some(unlisted) = tables::read(name, &arguments).err().filter(|unlisted| unlisted.index < rest.len()) {
         let word = text_at(&arguments, unlisted.index);
         let says = format!("names '{word}', which is not known to be harmless: what stands behind it is not looked into");
@@ -134,6 +134,7 @@ mod tests {
             "frobnicate {path}",
             "cat {path}",
             "sed -n {number} {path}",
+            "python3 --version",
         ]
         .map(str::to_owned);
         let remarks = remarks(&list);

@@ -87,6 +87,28 @@ impl Allow {
         matched
     }
 
+    /// Returns the same, and the places of arguments among these words that no entry has: options that the program's table knows.
+    #[must_use]
+    pub fn matched_around(&self, words: &[Argument]) -> Option<(usize, Vec<usize>)> {
+        let (first, arguments) = words.split_first()?;
+        let program = first.as_known()?;
+        let places = tables::without_options(program, arguments)?;
+        let left = places.iter().filter_map(|place| arguments.get(*place));
+        let left: Vec<Argument> = std::iter::once(first).chain(left).cloned().collect();
+        let matched = self.matched(&left).filter(|given| *given > 1)?;
+        let last = places.get(matched - 2)?;
+        Some((last + 2, (0..*last).filter(|place| !places.contains(place)).collect()))
+    }
+
+    /// Returns the same where an entry lets `sed` write its files, however the command says so.
+    #[must_use]
+    pub fn matched_in_place(&self, words: &[Argument]) -> Option<(usize, Vec<usize>)> {
+        let (first, arguments) = words.split_first().filter(|(first, _)| matches!(first.as_known(), Some("sed" | "gsed")))?;
+        let (at, _) = tables::in_place(arguments)?;
+        let is_listed = self.matched(&[first.clone(), Argument::known("-i")]) == Some(2);
+        is_listed.then(|| (at + 2, (0..at).collect()))
+    }
+
     /// Returns the typed places that a command fills, each with the place of its argument; `None` if it matches no entry with places, or is an
     /// entry word for word. Of several entries with places that match, the entry counts that holds the fewest words to the rules of files and of
     /// the web, and of these the first: a narrow entry takes nothing away from a wide one, and a wide one nothing from a narrow one.

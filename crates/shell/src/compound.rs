@@ -26,7 +26,7 @@ impl Walk<'_> {
         self.repeats += 1;
         match streams::reader(condition) {
             Some((names, is_whole)) => {
-                let computed = !(self.is_fed_found && is_whole);
+                let computed = !(self.is_fed_found && is_whole) || self.is_fed_nul && !streams::reads_nul(condition);
                 let name = Argument { certainty: Certainty::Nothing, computed, found: true, ..Argument::known("*") };
                 self.bound(&names, &name, body);
             }

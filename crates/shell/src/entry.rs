@@ -220,6 +220,9 @@ fn refused_at(name: &str, arguments: &[Argument], index: usize) -> Option<Unlist
 /// Returns the refusal of an argument in a place in which the table takes a plain word.
 fn interpreted(name: &str, arguments: &[Argument], index: usize, place: Place) -> Option<Unlisted> {
     let refused = refused_at(name, arguments, index)?;
+    // Any word is no script either, where the table reads a script.
+    let is_script = place == Place::Any && tables::searches(name) && !text_at(arguments, index).starts_with('-');
+    let place = if is_script { Place::Word } else { place };
     let takes = |plain: &&str| {
         let mut arguments = arguments.to_vec();
         arguments.get_mut(index).into_iter().for_each(|argument| *argument = Argument::known(*plain));

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use super::argument::{Argument, Certainty};
-use super::found;
-use super::grammar::{self, Command, Construct, Kind, List, Piece, Redirect, Simple, Trim, Word};
+use super::found::{self, Found};
+use super::grammar::{self, Access, Command, Construct, Kind, List, Piece, Redirect, Simple, Trim, Word};
 use super::output::{self, Form};
 use super::reached::Way;
+use super::streams;
 use super::walk::Walk;
 
 /// TABLE: variables of the environment in which no secret is kept, and that no line sets.
@@ -40,6 +41,12 @@ impl Walk<'_> {
                     argument.is_number = true;
                     Certainty::Operand
                 }
+                // The same form as the output of `pgrep`.
+                Piece::Background => {
+                    argument.text.push('*');
+                    (argument.many, argument.computed, argument.is_number) = (true, true, true);
+                    Certainty::Operand
+                }
                 Piece::Variable { name, trim, quoted, at } => {
                     let certainty = self.variable((name, trim), *quoted, *at, &mut argument);
                     is_split |= !quoted && certainty == Certainty::Nothing && self.values.iter().any(|(bound, _)| bound == name);
@@ -66,6 +73,7 @@ impl Walk<'_> {
         argument.is_reference = names && !others;
         // With anything beside it, it is no number.
         argument.is_number = numbers && argument.text == "*";
+        argument.computed |= argument.found && is_glued(&argument.text);
         if is_split {
             // What stands in front of the first word is not in front of the others.
             "*".clone_into(&mut argument.text);
@@ -177,7 +185,7 @@ impl Walk<'_> {
             }
             _ => {
                 argument.text.push('*');
-                let is_found = found::is_found(list);
+                let is_found = self.is_found(list);
                 argument.computed |= !is_found;
                 argument.found |= is_found;
                 (Certainty::Nothing, false)
@@ -193,15 +201,47 @@ impl Walk<'_> {
 
     /// Returns whether what a command prints is numbers. Errors among them would be none, and what commands print is not looked at twice.
     pub(super) fn are_numbers(&mut self, command: &Command) -> bool {
-        let Command { kind: Kind::Simple(Simple { assignments, words, unbraced }), redirects } = command else { return false };
-        let is_plain = |word: &Word| !word.pieces.iter().any(|piece| matches!(piece, Piece::Output { .. } | Piece::Process(_)));
+        let Kind::Simple(Simple { assignments, words, .. }) = &command.kind else { return false };
         let may_count = words.first().and_then(Word::as_text).is_some_and(|program| output::COUNTERS.contains(&program));
-        let is_open = may_count
-            && assignments.is_empty()
-            && unbraced.is_empty()
-            && !redirects.contains(&Redirect::Joined)
-            && words.iter().all(is_plain);
-        is_open && output::are_numbers(&words.iter().map(|word| self.argument(word)).collect::<Vec<_>>())
+        may_count && assignments.is_empty() && self.words_of(command).is_some_and(|words| output::are_numbers(&words))
+    }
+
+    /// Returns what the commands of a pipeline find.
+    pub(super) fn found(&mut self, pipeline: &[Command]) -> Found {
+        let words = |command: &Command| self.words_of(command).filter(|_| !streams::reads_elsewhere(command));
+        if pipeline.first().is_some_and(streams::may_find) {
+            found::found(&pipeline.iter().map(words).collect::<Vec<_>>())
+        } else {
+            Found::default()
+        }
+    }
+
+    /// Returns whether a list prints names of files that a program has found, each in a line of its own.
+    pub(super) fn is_found(&mut self, list: &List) -> bool {
+        let [pipeline] = list.as_slice() else { return false };
+        let found = self.found(&pipeline.commands);
+        found.commands == pipeline.commands.len() && !found.has_nul
+    }
+
+    /// Returns the words of a simple command whose errors nobody takes for what it prints. The commands in a word are not walked once more: only
+    /// where the form of their output is known, the word is no option.
+    fn words_of(&mut self, command: &Command) -> Option<Vec<Argument>> {
+        let Command { kind: Kind::Simple(Simple { words, unbraced, .. }), redirects } = command else { return None };
+        let is_silent = |redirect: &Redirect| match redirect {
+            Redirect::File { access: Access::Write, target } => target.as_text() == Some("/dev/null"),
+            Redirect::File { .. } | Redirect::Document(_) => true,
+            Redirect::Joined => false,
+        };
+        if !unbraced.is_empty() || !redirects.iter().all(is_silent) {
+            return None;
+        }
+        let is_open = |word: &Word| word.pieces.iter().any(|piece| matches!(piece, Piece::Output { .. } | Piece::Process(_)));
+        let word = |word: &Word| match word.as_output() {
+            Some(list) if output::form(list).is_some() => Argument { certainty: Certainty::Operand, many: true, ..Argument::known("1") },
+            _ if is_open(word) => Argument { certainty: Certainty::Nothing, many: true, computed: true, ..Argument::known("*") },
+            _ => self.argument(word),
+        };
+        Some(words.iter().map(word).collect())
     }
 
     /// Appends the value of a variable, and returns what is known of it.
@@ -272,6 +312,21 @@ fn trimmed(value: &Argument, trim: &Trim) -> Argument {
     let is_found = value.found && *trim != Trim::Folders;
     let computed = value.computed || value.found && !is_found;
     Argument { text: text.to_owned(), certainty, found: is_found, computed, ..value.clone() }
+}
+
+/// Returns whether text stands beside a name that a program has found in a path, and is part of another name then: a found name may be `.`, or
+/// begin with `./`. An ending such as `.bak` behind the whole name makes a name with this ending.
+#[must_use]
+pub fn is_glued(path: &str) -> bool {
+    let is_ending = |end: &str| {
+        let name = end.strip_prefix('.').unwrap_or_default();
+        name.starts_with(|first: char| first.is_ascii_alphanumeric()) && !name.contains(['*', '?', '['])
+    };
+    let is_whole = |part: &str| part.strip_prefix('*').is_some_and(|end| end.is_empty() || is_ending(end));
+    // In front of these signs stands another word.
+    let mut parts = path.split(['/', '=', ':', ',', '@']).skip_while(|part| !part.contains('*')).peekable();
+    let is_first = parts.peek().is_none_or(|part| is_whole(part));
+    !is_first || parts.any(|part| part == ".." || part.contains('*') && !is_whole(part))
 }
 
 /// Returns whether a word with a revision in it is as good a name without it: `build-$(…)`, `build-$(…).tgz`.

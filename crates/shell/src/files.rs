@@ -310,7 +310,8 @@ pub fn may_move(commands: &[Command]) -> bool {
     commands.iter().any(|command| match &command.kind {
         // Behind `command` and `builtin` it is a move too.
         Kind::Simple(simple) => {
-            program(command).is_none() || simple.words.iter().any(|word| matches!(word.as_text(), Some("cd" | "pushd" | "popd")))
+            let may_start = matches!(program(command), None | Some("builtin" | "command"));
+            simple.words.iter().any(|word| word.as_text().map_or(may_start, |word| matches!(word, "cd" | "pushd" | "popd")))
         }
         Kind::Subshell(_) => false,
         Kind::Group(list) => in_list(list),
@@ -328,7 +329,7 @@ pub fn goes_round(body: &List) -> bool {
     let is_joined = body.iter().all(|pipeline| !pipeline.is_negated && pipeline.commands.iter().all(is_open));
     let [first, between @ .., last] = body.as_slice() else { return false };
     let is_chain = std::iter::once(first).chain(between).all(|pipeline| pipeline.end == End::And) && last.end != End::Background;
-    let moves = |pipeline: &Pipeline| pipeline.commands.iter().any(|command| program(command) == Some("cd"));
+    let moves = |pipeline: &Pipeline| may_move(&pipeline.commands);
     let move_alone = |pipeline: &Pipeline| match pipeline.commands.as_slice() {
         [Command { kind: Kind::Simple(simple), redirects }] if redirects.is_empty() && simple.assignments.is_empty() => {
             simple.words.first().and_then(Word::as_text).filter(|program| *program == "cd").map(|_| simple.words.clone())

@@ -30,7 +30,7 @@ impl Walk<'_> {
             // The path of a file is no host without a scheme.
             let is_file =
                 place == Place::Path && matches!(name, "curl" | "http" | "https" | "wget" | "xh") && !argument.text.contains("://");
-            self.urls.extend(tables::address(name, &argument.text).filter(|_| place != Place::Url && !is_file));
+            self.urls.extend(tables::address_at(name, arguments, index).filter(|_| place != Place::Url && !is_file));
         }
     }
 
@@ -41,7 +41,7 @@ impl Walk<'_> {
         let is_open = |index: &usize| !is_authored(*index) && others.binary_search(index).is_err();
         let own = arguments.iter().take(tables::may_fetch(name, arguments, entry.is_listed)).enumerate();
         let open = own.filter(|(index, _)| is_open(index));
-        self.urls.extend(open.filter_map(|(_, argument)| tables::address(name, &argument.text)));
+        self.urls.extend(open.filter_map(|(index, _)| tables::address_at(name, arguments, index)));
     }
 
     /// Notes the file into which a program writes what it fetches from an address, where the address gives it its name.

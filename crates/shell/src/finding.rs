@@ -120,7 +120,7 @@ fn not_allowed(program: &Program, listed: Listed, place: Option<usize>) -> Strin
 /// Returns what to write instead of a builtin that is refused always.
 fn instead_of(builtin: Option<&str>) -> Option<&'static str> {
     match builtin? {
-        "." | "source" => Some("call each program by its path, as in .venv/bin/python -m pytest"),
+        "." | "source" => Some("call each program by a path that the list of allowed commands has, as in .venv/bin/python -m pytest"),
         "pushd" | "popd" => Some("write (cd DIR && command)"),
         _ => None,
     }

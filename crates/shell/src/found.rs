@@ -1,35 +1,57 @@
 //! Names that a program has found: the output of `find` and its like is names of files that are there, and no line computes them.
 
-use super::argument::Argument;
-use super::grammar::{Command, Kind, List, Redirect, Simple, Word};
+use super::argument::{Argument, Certainty};
 use super::tables;
 
 /// TABLE: options that a finder may not have: it prints other texts than names then, or reads names elsewhere.
 const NO_NAMES: &str = "-exec -execdir -fls -fprint -fprint0 -fprintf -ls -ok -okdir -printf --colors --exec --exec-batch --format --json --label \
      --line-prefix --list-details --pretty --type-list";
 
-/// Returns whether a list is a pipeline that prints names of files that a program has found.
-#[must_use]
-pub fn is_found(list: &List) -> bool {
-    matches!(list.as_slice(), [pipeline] if found_up_to(&pipeline.commands) == pipeline.commands.len())
+/// What a pipeline finds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Found {
+    /// How many of the first commands print names of files that the first of them has found.
+    pub commands: usize,
+    /// Whether a name may end with a NUL, which a shell leaves out: two names would be another.
+    pub has_nul: bool,
+    /// Whether the first command alone prints whole names: a `find` or a `grep -rlZ` that ends names by a NUL, and begins each with a folder that
+    /// is written out, so that no name is an option.
+    pub are_whole: bool,
 }
 
-/// Returns how many of the first commands of a pipeline print names of files that the first of them has found.
+/// Returns what a pipeline finds. Each command is its words; `None` for what is no simple command that only prints.
 #[must_use]
-pub fn found_up_to(pipeline: &[Command]) -> usize {
-    let Some((finder, filters)) = pipeline.split_first() else { return 0 };
-    if !words(finder).is_some_and(|words| is_finder(&words)) {
-        return 0;
-    }
-    1 + filters.iter().take_while(|filter| words(filter).is_some_and(|words| is_filter(&words))).count()
+pub fn found(pipeline: &[Option<Vec<Argument>>]) -> Found {
+    let finder = pipeline.first().and_then(Option::as_deref).and_then(texts_of_finder);
+    let Some(finder) = finder.filter(|words| is_finder(words)) else { return Found::default() };
+    let known = pipeline.iter().skip(1).map_while(|filter| filter.as_ref()?.iter().map(Argument::as_known).collect());
+    let filters: Vec<Vec<&str>> = known.take_while(|words: &Vec<&str>| is_filter(words)).collect();
+    let has_nul = std::iter::once(&finder).chain(&filters).any(|words| prints_nul(words));
+    let is_literal = pipeline.first().and_then(Option::as_ref).is_some_and(|words| words.iter().all(|word| word.as_known().is_some()));
+    Found { commands: 1 + filters.len(), has_nul, are_whole: is_literal && are_whole(&finder) }
 }
 
-/// Returns whether these commands are a `find` or a `grep -rlZ` that ends names by a NUL, and begins each with a folder that is written out: whole
-/// names of files, and no options.
-#[must_use]
-pub fn are_whole(pipeline: &[Command]) -> bool {
-    let [finder] = pipeline else { return false };
-    let Some(words) = words(finder) else { return false };
+/// Returns the texts of the words of a finder. A word that may be an option, and is not known, may have it print other texts than names. An option
+/// that `ls` takes from a glob is the name of a file, and its texts are parts of such names.
+fn texts_of_finder(words: &[Argument]) -> Option<Vec<&str>> {
+    let is_listing = words.first().and_then(Argument::as_known) == Some("ls");
+    let is_closed = |word: &&Argument| word.certainty != Certainty::Nothing || is_listing && !word.computed && !word.found;
+    words.iter().map(|word| Some(word).filter(is_closed).map(|word| word.text.as_str())).collect()
+}
+
+/// Returns whether a finder or a filter may end names with a NUL.
+fn prints_nul(words: &[&str]) -> bool {
+    let Some((program, arguments)) = words.split_first() else { return false };
+    let letters: &[char] = match *program {
+        "find" => &[],
+        "fd" | "fdfind" | "rg" => &['0'],
+        _ => &['z', 'Z'],
+    };
+    let is_bundle = |word: &str| word.starts_with('-') && !word.starts_with("--") && word.contains(letters);
+    arguments.iter().any(|word| matches!(*word, "-print0" | "--print0" | "--null" | "--zero" | "\\0") || is_bundle(word))
+}
+
+fn are_whole(words: &[&str]) -> bool {
     let begins = |word: &str| word.starts_with(|char: char| char.is_ascii_alphanumeric() || "./".contains(char));
     // The first operand is what is looked for.
     let plain: Vec<&str> = words.iter().copied().filter(|word| !word.starts_with("--include=")).collect();
@@ -41,13 +63,9 @@ pub fn are_whole(pipeline: &[Command]) -> bool {
             && !folders.is_empty()
             && folders.iter().all(|word| begins(word));
     }
-    let is_whole = matches!(words.as_slice(), ["find" | "gfind", start, ..] if begins(start));
+    let is_whole = matches!(words, ["find" | "gfind", start, ..] if begins(start));
     let starts = words.iter().skip(1).take_while(|word| !word.starts_with(['-', '(', '!']));
-    is_whole
-        && starts.copied().all(begins)
-        && is_finder(&words)
-        && words.contains(&"-print0")
-        && !words.iter().any(|word| matches!(*word, "-print" | "-ls"))
+    is_whole && starts.copied().all(begins) && words.contains(&"-print0") && !words.iter().any(|word| matches!(*word, "-print" | "-ls"))
 }
 
 /// Returns whether `xargs` takes whole names for arguments, by its first option and no other that takes that back. Nothing else among its
@@ -58,14 +76,6 @@ pub fn takes_whole(arguments: &[Argument]) -> bool {
     options.enumerate().all(|(at, option)| if at == 0 { option == "-0" } else { matches!(option, "-r" | "-I{}" | "-n1") })
         && arguments.first().is_some_and(|first| first.text == "-0")
         && arguments.iter().all(|argument| argument.as_known().is_some())
-}
-
-/// Returns the words of a simple command that reads no file by a redirection and prints no errors. What is not literal is an empty text.
-fn words(command: &Command) -> Option<Vec<&str>> {
-    let Command { kind: Kind::Simple(Simple { words, unbraced, .. }), redirects } = command else { return None };
-    let is_written = |redirect: &Redirect| matches!(redirect, Redirect::File { access: super::grammar::Access::Write, .. });
-    (unbraced.is_empty() && redirects.iter().all(is_written))
-        .then(|| words.iter().map(|word| Word::as_text(word).unwrap_or_default()).collect())
 }
 
 /// Returns whether a command, whose words these are, prints names of files that it finds.
@@ -103,7 +113,10 @@ pub fn is_finder(words: &[&str]) -> bool {
     // To `fd` these letters are options that start programs.
     let starts =
         |word: &str| program.starts_with("fd") && !word.starts_with("--") && word.starts_with('-') && word.contains(['x', 'X', 'l']);
-    finds && !arguments.iter().any(|word| tables::is_in(NO_NAMES, word.split('=').next().unwrap_or_default()) || starts(word))
+    // `git diff` takes this folder off the names, which then are those of other files.
+    let cuts = |word: &str| word.starts_with("--relative=");
+    let is_other = |word: &str| tables::is_in(NO_NAMES, word.split('=').next().unwrap_or_default()) || starts(word) || cuts(word);
+    finds && !arguments.iter().any(|word| is_other(word))
 }
 
 fn is_filter(words: &[&str]) -> bool {
@@ -147,22 +160,27 @@ pub fn is_inverting(argument: &Argument) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grammar::parse;
+    use crate::walk::Walk;
+
+    fn found_by(line: &str) -> Found {
+        let list = crate::grammar::parse(line, 0).unwrap();
+        Walk::new(None).found(&list[0].commands)
+    }
+
+    fn is_found(line: &str) -> bool {
+        let list = crate::grammar::parse(line, 0).unwrap();
+        Walk::new(None).is_found(&list)
+    }
 
     #[test]
     fn names_are_whole_behind_a_nul() {
-        let are = |line: &str| are_whole(&parse(line, 0).unwrap()[0].commands);
+        let are = |line: &str| found_by(line).are_whole;
         for line in ["find . -name '*.py' -print0", "find src tests -type f -print0"] {
             assert!(are(line), "{line}");
         }
-        for line in [
-            "find . -name x",
-            "find -print0",
-            "find -H x -print0",
-            "find . -print -print0",
-            "find . '@x' -print0",
-            "find . -print0 | head -1",
-        ] {
+        for line in
+            ["find . -name x", "find -print0", "find -H x -print0", "find . -print -print0", "find . '@x' -print0", "find . \"$x\" -print0"]
+        {
             assert!(!are(line), "{line}");
         }
         let takes = |line: &str| takes_whole(&line.split(' ').map(Argument::known).collect::<Vec<_>>());
@@ -183,11 +201,16 @@ mod tests {
             "rg -l x | sort -u",
             "grep -rl x . | xargs grep -l y",
             "git diff --name-only",
+            "git diff --name-only --relative -- src",
             "ls | grep -v x | tail -n 3",
             "ls | head -5",
             "ls | tail -n +2",
+            "ls src/*.py 2> /dev/null",
+            "ls *.py",
+            "find \"$HOME/x\" -name x",
+            "git diff --name-only $(git merge-base main HEAD)",
         ] {
-            assert!(is_found(&parse(line, 0).unwrap()), "{line}");
+            assert!(is_found(line), "{line}");
         }
         for line in [
             "printf x",
@@ -211,13 +234,23 @@ mod tests {
             "find . -exec cat {} +",
             "git show --name-only HEAD",
             "git diff --name-only --line-prefix=x",
+            "git diff --name-only --relative=src/ -- src",
             "git diff -- --name-only x",
             "git diff -S --name-only",
             "rg -e -l x",
             "rg -e x -- -l",
             "rg -l --json x",
+            "find . -name \"$x\" \"$x\"",
+            "ls \"$USER\"",
+            "ls src | grep src/*",
+            "ls 'x .env' 2> /dev/stdout",
+            "ls x 2> errors",
+            "ls < x",
+            "find . -print0",
+            "git ls-files -z a b",
+            "ls | tr '\\n' '\\0'",
         ] {
-            assert!(!is_found(&parse(line, 0).unwrap()), "{line}");
+            assert!(!is_found(line), "{line}");
         }
     }
 }

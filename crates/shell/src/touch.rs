@@ -80,6 +80,9 @@ impl Walk<'_> {
                     if name != "git" && !argument.found && hiding(name).is_some() {
                         self.search(name, arguments, path.clone());
                     }
+                    // Behind another folder a name is that of a file there, which no program has found.
+                    let folder = path.strip_suffix("/*").filter(|folder| argument.found && !folder.contains('*'));
+                    folder.into_iter().for_each(|folder| self.search("", &[], format!("{folder}/")));
                     // Of more folders than are followed no word is looked at.
                     self.names_relative |= name != "cd" && !path.starts_with(['/', '~']);
                     self.operand(FileOperand { is_glob, is_found: argument.found, below, ..FileOperand::new(path, access) });
@@ -195,7 +198,7 @@ impl Walk<'_> {
             Some(path) if files::is_special(path) => self.doubt(Construct::Device, at),
             Some(path) => {
                 let at = self.text_at.unwrap_or(at);
-                self.open(FileUse { path: path.to_owned(), access: Access::Write, bytes: None, at });
+                self.open(FileUse { path: path.to_owned(), access: Access::Write, bytes: self.written_bytes, at });
             }
             None if self.allow.is_some() => self.doubt_of(Some(name.to_owned()), Construct::Argument(COMPUTED_NAME), at),
             None => {}

@@ -13,7 +13,7 @@ use super::tables::{self, Reading, Unlisted};
 use super::{COMMANDS_MAX, assignments, entry, streams};
 
 /// The commands that need no permission: they do nothing outside the shell, and tell no more than whether a file is there.
-const FREE: [&str; 13] = [":", "[", "[[", "break", "command", "continue", "exit", "false", "set", "test", "true", "type", "wait"];
+const FREE: [&str; 14] = [":", "[", "[[", "break", "command", "continue", "exit", "export", "false", "set", "test", "true", "type", "wait"];
 
 /// How many bytes of words are looked at in a line, with every turn of a loop counted: so many, and so many more for each byte of the line, up to
 /// the most. What loops multiply is bounded so.
@@ -68,10 +68,15 @@ pub struct Walk<'a> {
     pub(super) repeats: usize,
     /// Whether what the command reads is names of files that a program has found.
     pub(super) is_fed_found: bool,
+    /// Whether a NUL may stand between these names.
+    pub(super) is_fed_nul: bool,
     /// Whether these names are whole, and none looks like an option.
     pub(super) is_fed_whole: bool,
     /// Whether what the command reads is numbers.
     pub(super) is_fed_numbers: bool,
+    /// How many bytes the command reads from a pipe at most, and how many it writes, if that is known.
+    pub(super) fed_bytes: Option<usize>,
+    pub(super) written_bytes: Option<usize>,
     /// Whether the command reads what the line gives it: from a pipe, a file or a text.
     pub(super) is_fed: bool,
     /// Whether the loop around goes into a folder of each turn and back, and whether this turn has gone into it.
@@ -135,27 +140,31 @@ impl<'a> Walk<'a> {
     pub(super) fn pipeline(&mut self, pipeline: &[Command]) {
         let (outer, is_read_on, is_fed) = (self.is_fed_found, self.is_read_on, self.is_fed);
         let printing = streams::first_printing(pipeline);
-        let found = found::found_up_to(pipeline);
+        let found = self.found(pipeline);
+        let mut fed_bytes = None;
         for (place, command) in pipeline.iter().enumerate() {
             if self.is_over() {
                 return self.doubt(Construct::TooMuch, 0);
             }
             if place > 0 {
-                self.is_fed_found = place <= found;
+                self.is_fed_found = place <= found.commands;
+                self.is_fed_nul = found.has_nul;
             }
-            self.is_fed_whole = found::are_whole(pipeline.get(..place).unwrap_or_default());
+            self.is_fed_whole = place == 1 && found.are_whole;
             let before = place.checked_sub(1).and_then(|before| pipeline.get(before));
             self.is_fed_numbers = !streams::reads_elsewhere(command) && before.is_some_and(|before| self.are_numbers(before));
             // What a command reads by a redirection is not what the pipe brings.
             self.is_fed_found &= !streams::reads_elsewhere(command);
             self.is_fed = is_fed || place > 0 || streams::reads_elsewhere(command);
             self.is_read_on = is_read_on || place + 1 < printing;
-            self.command(command);
+            self.fed_bytes = fed_bytes;
+            fed_bytes = self.command(command);
         }
         (self.is_fed_found, self.is_fed_numbers, self.is_read_on, self.is_fed) = (outer, false, is_read_on, is_fed);
     }
 
-    fn command(&mut self, command: &Command) {
+    /// Walks a command: how many bytes it writes at most, if that is known.
+    fn command(&mut self, command: &Command) -> Option<usize> {
         let outside = self.directories.spot();
         let written = match &command.kind {
             Kind::Simple(simple) => self.simple(simple, &command.redirects),
@@ -172,11 +181,13 @@ impl<'a> Walk<'a> {
             }
         }
         self.directories.set(inside);
+        written
     }
 
-    /// Walks a simple command: how many bytes it writes, if that is known.
     fn simple(&mut self, simple: &Simple, redirects: &[Redirect]) -> Option<usize> {
         let program = simple.words.first().and_then(Word::as_text).unwrap_or_default();
+        let document = streams::document(redirects);
+        let read = document.map(str::len).or(self.fed_bytes.filter(|_| !redirects.iter().any(streams::is_input)));
         for (name, value) in &simple.assignments {
             if !value.as_text().is_some_and(|value| assignments::is_harmless_for(program, name, value)) {
                 self.doubt(Construct::Assignment, value.at);
@@ -190,18 +201,22 @@ impl<'a> Walk<'a> {
             self.doubt_of(Some("exec".to_owned()), Construct::Argument(tables::FEEDS), at);
         }
         let is_process = |word: &&Word| word.pieces.iter().any(|piece| matches!(piece, Piece::Process(_)));
-        let words: Vec<Argument> = simple.words.iter().map(|word| self.argument(word)).collect();
+        let mut words: Vec<Argument> = simple.words.iter().map(|word| self.argument(word)).collect();
+        // Without a word it reads the patch.
+        words.extend(document.filter(|_| program == "apply_patch" && words.len() == 1).map(Argument::known));
         // A list of names is no file that is only read.
         let is_read = || streams::takes_processes(program) && tables::reads_names(program, words.get(1..).unwrap_or_default()).is_none();
         if let Some(word) = simple.words.iter().find(is_process).filter(|_| !is_read()) {
             self.doubt(Construct::Process, word.at);
         }
-        let written = streams::output_bytes(&words, redirects).filter(|_| simple.unbraced.is_empty());
+        let written = streams::output_bytes(&words, read).filter(|_| simple.unbraced.is_empty());
+        self.written_bytes = written;
         self.run(words);
         if !simple.unbraced.is_empty() {
             let words = simple.unbraced.iter().map(|word| self.argument(word)).collect();
             self.run(words);
         }
+        self.written_bytes = None;
         written
     }
 
@@ -253,7 +268,8 @@ impl<'a> Walk<'a> {
         self.links(name, arguments);
         self.read_texts(name, arguments, index);
         let was_fed_found = self.is_fed_found;
-        if matches!(name, "xargs" | "gxargs") && tables::reads_list(arguments) {
+        let is_parted = !self.is_fed_nul || tables::takes_nul(arguments);
+        if matches!(name, "xargs" | "gxargs") && (tables::reads_list(arguments) || !is_parted) {
             (self.is_fed_found, self.is_fed_numbers) = (false, false);
         }
         self.is_fed_whole &= self.is_fed_found && found::takes_whole(arguments);
@@ -349,21 +365,13 @@ impl<'a> Walk<'a> {
         let Some(allow) = self.allow else { return Some((0, Vec::new())) };
         // Behind a program that starts it, it is whatever has this name.
         let is_free = FREE.contains(&program) && !matches!(self.ways.last(), Some(Way::Behind(_)));
-        let around_options = || {
-            let (first, arguments) = words.split_first()?;
-            let places = tables::without_options(program, arguments)?;
-            let left = places.iter().filter_map(|place| arguments.get(*place));
-            let left: Vec<Argument> = std::iter::once(first).chain(left).cloned().collect();
-            let matched = allow.matched(&left).filter(|given| *given > 1)?;
-            let last = places.get(matched - 2)?;
-            let between = (0..*last).filter(|place| !places.contains(place)).collect();
-            Some((last + 2, between))
-        };
         // A program that an entry names may tell its version.
         let is_asked = || tables::asks_version(program, words.get(1..).unwrap_or_default()) && allow.names(program);
         let alone = |given: usize| (given, Vec::new());
         let plain = || self.authored_words(words).or_else(|| (is_free || is_asked()).then_some(1)).map(alone);
-        let found = allow.matched(words).map(alone).or_else(around_options).or_else(plain);
+        let matched = allow.matched(words);
+        let found = matched.filter(|given| *given > 1).map(alone).or_else(|| allow.matched_in_place(words)).or(matched.map(alone));
+        let found = found.or_else(|| allow.matched_around(words)).or_else(plain);
         found.filter(|(given, between)| *given < 2 || self.stays(allow, words, (*given, between)))
     }
 

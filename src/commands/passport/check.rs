@@ -128,7 +128,11 @@ pub(super) fn execute(args: &CheckArgs, policy: &PolicySettings) -> anyhow::Resu
         writeln!(Finding, "{}", serde_json::to_string_pretty(&findings)?)?;
         say!("{}", findings.summary(&name));
     }
-    let is_open = args.strict && (findings.formal() > 0 || findings.remarks.iter().any(|remark| remark.runs_anything || remark.is_unknown));
+    let open: Vec<&EntryRemark> = findings.remarks.iter().filter(|remark| remark.runs_anything || remark.is_unknown).collect();
+    if args.strict {
+        open.iter().for_each(|remark| say!("a fault with --strict: {}: '{}' {}", remark.path, remark.entry, remark.says));
+    }
+    let is_open = args.strict && (findings.formal() > 0 || !open.is_empty());
     Ok(if findings.is_passport && findings.faults() == 0 && !is_open { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -237,10 +237,11 @@ impl FileLimits {
     }
 }
 
-const FOUND: &str = "A glob could find a blocked path; write the names of the files, or a folder in front, as in src/*.py";
+const FOUND: &str =
+    "A glob could find a blocked path; write the names of the files, or a folder in front and an extension behind, as in src/*.py";
 const MATCHED: &str = "A glob could find a name that a blocked pattern matches; write the names of the files";
 const BELOW: &str = "A blocked path lies below what is handed over, moved, taken away or changed, or may do so; name a folder without one, or \
-     the files in it, as in find src/old -name '*.py' -delete";
+     the files in it, as in rm src/old/a.py src/old/b.py";
 const OVER: &str = "File content exceeds max_file_size";
 
 /// Returns a path as it can be read, or reports why it cannot.

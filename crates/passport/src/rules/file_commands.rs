@@ -11,6 +11,9 @@ use super::super::left_out::is_left_out;
 use super::super::{budget, check_limit, deny_found, deny_if};
 use super::{FileLimits, MATCHED, Patterns};
 
+const UNSIZED: &str = "Size of what is written cannot be told, and max_file_size limits it; write a text that is written out, with echo, printf \
+     or cat <<'EOF', or with a tool for files";
+
 impl FileLimits {
     /// Reports the checks of a file that a redirection opens: the same as for a tool with this path. `bytes` is the size of what is written. Where
     /// sizes are limited and the command does not tell the size, the write is denied.
@@ -26,7 +29,7 @@ impl FileLimits {
         }
         let size = check_limit(&self.max_file_size, |_| match bytes {
             Some(bytes) => self.check_bytes(bytes),
-            None => Err(Denial::new("oap.file_too_large", "Size of what is written cannot be told, and max_file_size limits it")),
+            None => Err(Denial::new("oap.file_too_large", UNSIZED)),
         });
         report(to, "max_file_size", size);
     }

@@ -328,11 +328,11 @@ impl<'t> Parser<'t> {
         name.filter(|_| self.peek_at(length) == Some(b'='))
     }
 
-    /// Reads the value of an assignment: a literal in which zsh finds no `=command`, or the output of commands or `$?` where that may stand.
+    /// Reads the value of an assignment: a literal in which zsh finds no `=command`, or the output of commands, `$?` or `$!` where that may stand.
     fn value(&mut self, may_be_output: bool) -> Result<Word, Refusal> {
         let at = self.at;
         let value = if ends_word(self.peek()) { Word { at, ..Word::default() } } else { self.word()? };
-        if may_be_output && (value.as_output().is_some() || value.pieces == [Piece::Status]) {
+        if may_be_output && (value.as_output().is_some() || matches!(value.pieces.as_slice(), [Piece::Status | Piece::Background])) {
             return Ok(value);
         }
         // No shell looks for names of files there.

@@ -14,8 +14,8 @@ pub(super) struct Parser<'t> {
     pub(super) in_substitution: bool,
     /// The here-documents whose bodies begin at the next line.
     pub(super) documents: Vec<Document<'t>>,
-    /// The sizes of the bodies that have been read, in the order of their operators.
-    pub(super) sizes: Vec<usize>,
+    /// The bodies that have been read, in the order of their operators.
+    pub(super) bodies: Vec<&'t str>,
     /// How many operators for here-documents there have been.
     pub(super) document_count: usize,
 }
@@ -30,8 +30,8 @@ pub(super) struct Document<'t> {
 
 impl<'t> Parser<'t> {
     pub(super) fn new(text: &'t str, depth: usize, takes_bare: bool) -> Self {
-        let (documents, sizes) = (Vec::new(), Vec::new());
-        Self { text, at: 0, depth, takes_bare, in_substitution: false, documents, sizes, document_count: 0 }
+        let (documents, bodies) = (Vec::new(), Vec::new());
+        Self { text, at: 0, depth, takes_bare, in_substitution: false, documents, bodies, document_count: 0 }
     }
 
     /// Reads the whole text.
@@ -47,8 +47,9 @@ impl<'t> Parser<'t> {
             return Err(Refusal { construct: Construct::Incomplete, at: document.at });
         }
         super::commands::each_redirect(&mut list, &mut |redirect| {
-            if let Redirect::Document(number) = redirect {
-                *number = self.sizes.get(*number).copied().unwrap_or_default();
+            if let Redirect::Document(text) = redirect {
+                let body = text.parse().ok().and_then(|number: usize| self.bodies.get(number));
+                *text = body.copied().unwrap_or_default().to_owned();
             }
         });
         Ok(list)
@@ -135,12 +136,12 @@ impl<'t> Parser<'t> {
         let start = self.at;
         for line in self.rest().split_inclusive('\n') {
             if line.strip_suffix('\n').unwrap_or(line) == document.delimiter {
-                self.sizes.push(self.at - start);
                 // Without these characters a body is the same whether its delimiter is quoted or not.
                 let body = self.text.get(start..self.at).unwrap_or_default();
                 if !document.quoted && body.contains(['$', '`', '\\']) {
                     return Err(Refusal { construct: Construct::Document, at: document.at });
                 }
+                self.bodies.push(body);
                 self.at += document.delimiter.len();
                 if self.peek() == Some(b'\n') {
                     self.at += 1;

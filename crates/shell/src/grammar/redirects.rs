@@ -67,7 +67,6 @@ impl Parser<'_> {
         let delimiter = if quoted || !self.takes_bare { self.delimiter()? } else { self.bare_delimiter()? };
         self.documents.push(Document { delimiter, quoted, at });
         self.document_count += 1;
-        // The body has not been read. Until then, this is its number.
-        Ok(Redirect::Document(self.document_count - 1))
+        Ok(Redirect::Document((self.document_count - 1).to_string()))
     }
 }

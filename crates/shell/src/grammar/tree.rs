@@ -102,6 +102,8 @@ pub enum Piece {
     Directory,
     /// `$?`.
     Status,
+    /// `$!`: the id of the last process in the background, or nothing.
+    Background,
     /// `$((…))` of whole numbers and names of variables, with blanks, `+`, `-` and `*` between them.
     Sum(String),
     /// `$name`, `${name}`, `${name%text}` or `${name##*/}`.
@@ -147,8 +149,8 @@ pub enum Redirect {
         /// Its name.
         target: Word,
     },
-    /// From a text of so many bytes.
-    Document(usize),
+    /// From a text. Until its body has been read, that is the number of its operator.
+    Document(String),
     /// Of one output to the other, as `2>&1` does: errors may stand among what is printed.
     Joined,
 }

@@ -187,9 +187,9 @@ impl Parser<'_> {
             Some(b'[') => return Err(self.refuse(Construct::Arithmetic)),
             Some(b'(') => return self.substitution(word, quoted),
             Some(b'\'' | b'"') if !quoted => return Err(self.refuse(Construct::DollarQuote)),
-            Some(b'?') => {
+            Some(sign @ (b'?' | b'!')) => {
                 self.at += 2;
-                word.pieces.push(Piece::Status);
+                word.pieces.push(if sign == b'?' { Piece::Status } else { Piece::Background });
                 return self.no_modifier();
             }
             // A dollar sign that stands for itself, as at the end of a regular expression.

@@ -1,7 +1,7 @@
 //! Arguments that are no files of this machine: texts of `gh`, and what `docker` and `kubectl` give a container.
 
 use super::is_in;
-use crate::argument::{Argument, text_at};
+use crate::argument::{Argument, text_at, text_in_front};
 
 /// TABLE: subcommands of `gh`, with the options whose value is a text, and those without a value, in front of which or behind which they may stand.
 const TEXTS_OF_GH: [(&str, &str, &str, &str); 7] = [
@@ -71,14 +71,70 @@ fn values(arguments: &[Argument], from: usize, valued: &str, flags: &str) -> Vec
     found
 }
 
+/// TABLE: options whose value is a host, however it is written.
+const HOSTS: [(&str, &str); 4] = [
+    ("kubectl oc", "-s --server --proxy-url"),
+    ("helm", "--kube-apiserver"),
+    ("gh", "--hostname"),
+    ("docker podman nerdctl docker-compose podman-compose", "-H --host --url"),
+];
+
+/// TABLE: options of builders for `npm` whose value is a folder of this machine.
+const FOLDERS_OF_NPM: [&str; 5] = ["-w", "--workspace", "--prefix", "-C", "--dir"];
+
+/// Returns the address of another machine that an argument holds: what [`address`] finds in it, or a host by its place.
+#[must_use]
+pub fn address_at(program: &str, arguments: &[Argument], index: usize) -> Option<String> {
+    let host = || host_at(program, arguments, index).map(|host| format!("https://{host}/"));
+    address(program, text_at(arguments, index)).or_else(host)
+}
+
+/// Returns the host that an argument names without a scheme: the value of an option that takes hosts, what `kubectl` and `gh` take a folder or a
+/// repository from, a module that is added, and the repository behind `OWNER/NAME`.
+fn host_at<'a>(program: &str, arguments: &'a [Argument], index: usize) -> Option<&'a str> {
+    let (text, in_front) = (text_at(arguments, index), text_in_front(arguments, index));
+    let attached = attached_to_letter(text).or_else(|| text.split_once('=').filter(|_| text.starts_with('-')));
+    let (option, value) = attached.unwrap_or((in_front, text));
+    let host = value.rsplit("://").next()?.split(['/', ':', '?']).next().filter(|host| !host.is_empty())?;
+    let slashes = value.matches('/').count();
+    let before = || arguments.iter().take(index).map(|argument| argument.text.as_str());
+    match program {
+        _ if HOSTS.iter().any(|(programs, options)| is_in(programs, program) && is_in(options, option)) => Some(host),
+        "kubectl" | "oc" => (matches!(option, "-k" | "--kustomize") && slashes > 0 && is_host(host)).then_some(host),
+        "gh" => (slashes == 2 && is_host(host)).then_some(host),
+        "go" => (text_at(arguments, 0) == "get" && slashes > 0 && is_host(host)).then_some(host),
+        "bun" | "bunx" | "npm" | "npx" | "pnpm" | "pnpx" | "yarn" => {
+            let is_added = before().any(|word| matches!(word, "add" | "i" | "install"));
+            let is_package = is_added || matches!(in_front, "dlx" | "exec" | "x") || before().all(|word| word.starts_with('-'));
+            (is_package && is_short(text) && !FOLDERS_OF_NPM.contains(&in_front)).then_some("github.com")
+        }
+        _ => None,
+    }
+}
+
+/// Returns whether a text is `OWNER/NAME`, which stands for a repository to `npm`. A scope, a folder and a version begin with other signs.
+fn is_short(text: &str) -> bool {
+    let is_name = |name: &str| name.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_');
+    text.split_once('/').is_some_and(|(owner, name)| is_name(owner) && is_name(name) && !name.contains('/') && !owner.contains(['@', ':']))
+}
+
+/// Returns one of the options of one letter above, behind letters without a value, and what is attached to it.
+fn attached_to_letter(text: &str) -> Option<(&'static str, &str)> {
+    let letters = text.strip_prefix('-')?.trim_start_matches(['i', 't', 'q', 'd', 'A', 'w', 'R']);
+    let (option, value) =
+        ["-s", "-k", "-H"].into_iter().find_map(|option| Some((option, letters.strip_prefix(option.strip_prefix('-')?)?)))?;
+    let value = value.strip_prefix('=').unwrap_or(value);
+    (!value.is_empty()).then_some((option, value))
+}
+
+fn is_host(host: &str) -> bool {
+    host.contains('.') && !host.starts_with('.') && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
+}
+
 /// Returns the address of another machine that a word holds: behind a scheme, in the form of `scp`, or as the host in front of a module or a
 /// repository that `go`, `docker` and `terraform` fetch. To `curl` a host alone is an address. Buckets and files have schemes too, and no host.
-#[must_use]
-pub fn address(program: &str, text: &str) -> Option<String> {
+fn address(program: &str, text: &str) -> Option<String> {
     const OF_HOSTS: [&str; 5] = ["ftp", "git", "oci", "rsync", "ssh"];
-    let is_host = |host: &str| {
-        host.contains('.') && !host.starts_with('.') && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
-    };
     if let Some((front, rest)) = text.split_once("://") {
         let scheme = front.rsplit(|char: char| !char.is_ascii_alphanumeric()).next().unwrap_or_default().to_ascii_lowercase();
         // Settings that `kubectl` writes down are not fetched.

@@ -7,6 +7,7 @@
 use super::reading::{COMPUTED, MISSING, OPERAND, OPTION};
 use super::{Started, Unlisted, is_in};
 use crate::argument::{Argument, Certainty, text_at, text_in_front};
+use crate::expand::is_glued;
 
 /// TABLE: options in front of the starting points.
 const LEADING: [&str; 4] = ["-E", "-H", "-L", "-P"];
@@ -116,5 +117,7 @@ pub fn filled(argument: &Argument, placeholder: &str, filling: Certainty) -> Arg
         Certainty::Known if !beginning.starts_with('-') => Certainty::Operand,
         Certainty::Known | Certainty::Value => Certainty::Nothing,
     };
-    Argument { text: argument.text.replace(placeholder, "*"), certainty, found: true, ..argument.clone() }
+    let text = argument.text.replace(placeholder, "*");
+    let computed = argument.computed || is_glued(&text);
+    Argument { text, certainty, found: true, computed, ..argument.clone() }
 }

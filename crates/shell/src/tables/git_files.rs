@@ -65,7 +65,7 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
     let first = operands.first().copied().unwrap_or_default();
     for index in operands {
         let Some(argument) = arguments.get(index) else { continue };
-        if is_left_out(argument) || is_no_file(argument, index > end, subcommand, scanned.as_ref()) {
+        if argument.as_known().is_some_and(excludes) || is_no_file(argument, index > end, subcommand, scanned.as_ref()) {
             continue;
         }
         let text = argument.text.as_str();
@@ -100,11 +100,6 @@ pub(super) fn of_git(arguments: &[Argument]) -> Vec<Touch> {
 fn access_of(subcommand: &str, next: Option<&Argument>) -> Access {
     let stashes = subcommand == "stash" && next.is_some_and(|next| next.text == "push" || next.text.starts_with('-'));
     if GIT_WRITES.contains(&subcommand) || stashes { Access::Write } else { Access::Read }
-}
-
-/// Returns whether an operand says which path is left out, and nothing else.
-fn is_left_out(argument: &Argument) -> bool {
-    argument.as_known().and_then(left_out_pathspec).is_some()
 }
 
 /// What a revision has behind its colons: `REVISION:PATH`.

@@ -58,7 +58,7 @@ use super::argument::Argument;
 pub use archives::extracts;
 pub use between::{subcommand_name, without_options};
 pub use curl::without_showing;
-pub use elsewhere::{address, others};
+pub use elsewhere::{address_at, others};
 pub use formatters::expands_patterns;
 pub use git::{ASKS, asks, clone_operands};
 pub use git_files::{is_from_root, pathspec_folders};
@@ -73,13 +73,14 @@ pub use reading::{
     COMPUTED, COMPUTED_NAME, COMPUTED_WORD, LITERAL, MISSING, NAMED, NEEDED, OPERAND, REFUSED, Reading, SUBCOMMAND, Started, Unlisted,
     VALUE, asks_version, read,
 };
+pub use sed::in_place;
 pub use starters::FEEDS;
 use texts::subcommand_of_git;
 pub use texts::{git_subcommand, gives, reads_names, texts};
-pub use touches::{Touch, touched};
+pub use touches::{Touch, searches, touched};
 pub use trees::{trees, trees_of_entry};
 pub use words::{entered, is_unnamed_at, is_worded, may_fetch, works_here};
-pub use xargs::reads_list;
+pub use xargs::{reads_list, takes_nul};
 
 /// What is known of a program.
 #[derive(Debug)]

@@ -141,16 +141,20 @@ fn value_kind(word: &str) -> Value {
 /// TABLE: letters that take no value in nearly every program, and may stand in front of one that does.
 const FLAGS: &str = "itdqTP";
 
-/// Returns what may be the value that is attached to an option: behind `=`, behind its letter, or behind several letters: behind flags, and what
-/// begins at the root or a home behind three letters at most (`-itv/x:/y`, `-so/x`, but not `-Isrc/x`).
+/// The most letters of an option behind one dash (`-iwithprefixbefore`).
+const LETTERS_MAX: usize = 17;
+
+/// Returns what may be the value that is attached to an option: behind `=`, behind its letter, or behind several letters: behind flags, what begins
+/// at the root or a home behind three letters at most (`-itv/x:/y`, `-so/x`, but not `-Isrc/x`), and any other path (`-MF.git/x`, `-includea/b`).
 pub(super) fn attached(text: &str) -> Vec<&str> {
     let value = text.split_once('=').map(|(_, value)| value);
     let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
     let ends = letters.char_indices().take_while(|(_, letter)| letter.is_ascii_alphabetic()).map(|(at, _)| at + 1);
     let is_end = |at: &usize| {
         let flags = letters.get(..at - 1).unwrap_or_default();
-        flags.chars().all(|letter| FLAGS.contains(letter))
-            || *at <= 3 && letters.get(*at..).is_some_and(|value| value.starts_with(['/', '~']))
+        let value = letters.get(*at..).unwrap_or_default();
+        let is_path = if value.starts_with(['/', '~']) { *at <= 3 } else { *at <= LETTERS_MAX && value.contains(['/', '.']) };
+        is_path || flags.chars().all(|letter| FLAGS.contains(letter))
     };
     value.into_iter().chain(ends.filter(is_end).filter_map(|at| letters.get(at..))).filter(|value| !value.is_empty()).collect()
 }

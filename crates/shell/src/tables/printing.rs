@@ -122,13 +122,19 @@ fn prints_settings(program: &str, texts: &[&str], words: &[&str]) -> bool {
     }
 }
 
-/// Returns whether a word of what another program starts may be a program or a script that shows the environment.
+/// Returns whether a word of what another program starts may be a program or a script that shows the environment. In a script each word may be the
+/// program of a command: `exec env`, `printenv TOKEN | sort`.
 fn shows_environment(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or(word);
-    let commands = || word.split([';', '|', '&', '\n']).map(str::trim);
-    may_be(name, "env")
-        || may_be(name, "printenv")
-        || commands().any(|command| is_in("set export declare typeset", command) || command == "export -p")
+    const SHOWING: &str = "declare env export printenv readonly set typeset";
+    let name = |word: &'_ str| word.rsplit('/').next().unwrap_or_default().trim_matches(['"', '\'']).to_owned();
+    let shows = |part: &str| {
+        // Digits belong to a redirection.
+        let words: Vec<&str> = part.split_whitespace().filter(|word| !word.bytes().all(|byte| byte.is_ascii_digit())).collect();
+        let mut commands = (0..words.len()).filter_map(|at| words.get(at..)?.split_first());
+        commands.any(|(program, rest)| is_in(SHOWING, &name(program)) && prints(&name(program), rest))
+    };
+    let own = word.rsplit('/').next().unwrap_or(word);
+    may_be(own, "env") || may_be(own, "printenv") || word.split([';', '|', '&', '\n', '<', '>', '(', ')', '{', '}', '`']).any(shows)
 }
 
 /// Returns whether a program starts what it is given, in a way that no table reads.
@@ -275,7 +281,7 @@ fn leaves_environment_out(template: &str) -> bool {
     const OF_CONFIG: [&str; 9] = ["Image", "Labels", "Cmd", "Entrypoint", "WorkingDir", "User", "ExposedPorts", "Healthcheck", "Hostname"];
     // A text in an action may hold the end of one.
     let actions = template.split("{{").skip(1);
-    let words = actions.flat_map(|action| action.split(|char: char| char.is_whitespace() || "(),|{}\"`".contains(char)));
+    let words = actions.flat_map(|action| action.split(|char: char| char.is_whitespace() || "(),|{}\"`:=".contains(char)));
     template.contains("{{")
         && !template.contains(UNKNOWN)
         && words.filter(|word| word.starts_with(['.', '$', '-']) && *word != "-").all(|word| {

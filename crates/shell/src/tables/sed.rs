@@ -9,8 +9,10 @@ use std::sync::LazyLock;
 
 use super::options::Options;
 use super::reading::{COMPUTED, MISSING, OPERAND, scan};
+use super::touches::{Touch, add_beside};
 use super::{Started, Style, Unlisted};
 use crate::argument::Argument;
+use crate::grammar::Access;
 
 /// TABLE: the options.
 const TABLE: &str = "-n -E -r -s -u -z -e=SED --quiet --silent --regexp-extended --separate --unbuffered --null-data --zero-terminated --posix \
@@ -28,6 +30,40 @@ static ALL_OPTIONS: LazyLock<Options> = LazyLock::new(|| {
 /// Returns all options, and how they are told from operands.
 pub fn all_options() -> (&'static Options, Style) {
     (&ALL_OPTIONS, Style::First)
+}
+
+/// Returns whether `sed` may write the files that it reads.
+pub(super) fn writes_in_place(arguments: &[Argument]) -> bool {
+    let is_option = |text: &str| text.starts_with("--i") || !text.starts_with("--") && text.starts_with('-') && text.contains('i');
+    arguments.iter().any(|argument| is_option(&argument.text))
+}
+
+/// Returns the place of the option by which `sed` writes its files, behind options that only say how it reads them, and the ending of the files
+/// that it keeps: `-E -i`, `-ni`, `-i.bak`, `--in-place`.
+#[must_use]
+pub fn in_place(arguments: &[Argument]) -> Option<(usize, &str)> {
+    const READING: [char; 6] = ['n', 'E', 'r', 's', 'u', 'z'];
+    let is_reading = |argument: &Argument| {
+        let letters = argument.as_known().and_then(|text| text.strip_prefix('-')).unwrap_or_default();
+        !letters.is_empty() && letters.trim_start_matches(READING).is_empty()
+    };
+    let at = arguments.iter().take_while(|argument| is_reading(argument)).count();
+    let option = arguments.get(at)?.as_known()?;
+    let kept = match option.strip_prefix("--in-place") {
+        Some("") => "",
+        Some(value) => value.strip_prefix('=')?,
+        None => option.strip_prefix('-')?.trim_start_matches(READING).strip_prefix('i')?,
+    };
+    // Other signs put the name of the file, or a folder, into the new name.
+    kept.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._~-".contains(&byte)).then_some((at, kept))
+}
+
+/// Adds the files that `sed` keeps: each with an ending behind its name.
+pub(super) fn add_kept(arguments: &[Argument], touched: &mut Vec<Touch>) {
+    let kept = in_place(arguments).map_or("", |(_, kept)| kept);
+    add_beside(touched, |index, path, access| {
+        (access == Access::Write && !kept.is_empty()).then(|| Touch::write(index, format!("{path}{kept}")))
+    });
 }
 
 pub(super) fn sed(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {

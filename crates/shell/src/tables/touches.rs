@@ -13,6 +13,7 @@ use super::linked::{built_by_go, hidden_targets, is_symbolic, met, of_archive, o
 use super::looking::{of_fd, of_find};
 use super::patterns::{braces, crossing};
 use super::reading::{Scan, scan};
+use super::sed::{add_kept, writes_in_place};
 use super::texts::{gives_script, subcommand_of_git};
 use super::trees::has;
 use super::words::{of_values, of_words};
@@ -176,7 +177,7 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
     // Of several words the last may be none, and then the one in front of them is written.
     let last_written = operands.iter().rposition(|index| arguments.get(*index).is_some_and(|argument| !argument.many)).unwrap_or_default();
     let makes_folders = matches!(program, "install" | "ginstall") && has(arguments, &['d'], "directory");
-    let searched = if is_in_place(program, arguments) { Access::Write } else { Access::Read };
+    let searched = if program.ends_with("sed") && writes_in_place(arguments) { Access::Write } else { Access::Read };
     let access = |at: usize| match kind {
         Kind::Reads => Access::Read,
         Kind::Searches => searched,
@@ -195,12 +196,18 @@ fn of_row(program: &str, arguments: &[Argument]) -> Vec<Touch> {
         "cp" | "mv" => touched.extend(hidden_targets(arguments)),
         "diff" | "gdiff" | "sdiff" => touched.extend(met(arguments, &operands)),
         "split" => touched.extend(parts(arguments, &operands)),
+        "sed" | "gsed" => add_kept(arguments, &mut touched),
         _ if *kind == Kind::Reads => touched.extend(of_compression(program, arguments)),
         "ln" if is_symbolic(arguments) => seen_from_link(&mut touched),
         _ => {}
     }
-    if is_linking(program, arguments) {
-        write_through(&mut touched);
+    if matches!(program, "openssl" | "tar" | "gtar" | "bsdtar") {
+        let named = |path: &str| path.strip_prefix("file:").or_else(|| path.strip_prefix('@')).map(str::to_owned);
+        add_beside(&mut touched, |index, path, access| Some(Touch::File { index, path: named(path)?, access }));
+    }
+    if program == "ln" || program == "cp" && has(arguments, &['l', 's'], "link symbolic-link") {
+        // What is written to a link is written to its file.
+        add_beside(&mut touched, |index, path, access| (access == Access::Read).then(|| Touch::write(index, path)));
     }
     if matches!(program, "cp" | "mv" | "ln" | "install" | "ginstall") {
         touched.extend(placed(arguments, &operands, targets.into_iter().next_back()));
@@ -221,14 +228,14 @@ fn leave_script_out(kind: &Kind, program: &str, arguments: &[Argument], scanned:
     operands.drain(..usize::from(is_script));
 }
 
-/// Notes that what is written to a link is written to its file.
-fn write_through(touched: &mut Vec<Touch>) {
-    let written = |touch: &Touch| match touch {
-        Touch::File { index, path, access: Access::Read } => Some(Touch::write(*index, path)),
-        _ => None,
+/// Adds the files that a program touches beside each file that it is given.
+pub(super) fn add_beside(touched: &mut Vec<Touch>, other: impl Fn(usize, &str, Access) -> Option<Touch>) {
+    let besides = |touch: &Touch| match touch {
+        Touch::File { index, path, access } => other(*index, path, *access),
+        Touch::Pattern(_) => None,
     };
-    let files: Vec<Touch> = touched.iter().filter_map(written).collect();
-    touched.extend(files);
+    let others: Vec<Touch> = touched.iter().filter_map(besides).collect();
+    touched.extend(others);
 }
 
 /// Returns the places of the operands of a program.
@@ -240,18 +247,14 @@ fn operands_of(scanned: Option<&Scan>, arguments: &[Argument]) -> Vec<usize> {
     scanned.map_or_else(|| words(arguments), |scan| scan.operands.clone())
 }
 
-/// Returns whether a program makes other names for its files.
-fn is_linking(program: &str, arguments: &[Argument]) -> bool {
-    program == "ln" || program == "cp" && has(arguments, &['l', 's'], "link symbolic-link")
-}
-
 /// Returns the programs of which a row says how their operands are files.
 pub(super) fn in_rows() -> impl Iterator<Item = &'static str> {
     ROWS.iter().flat_map(|(names, _)| names.split_ascii_whitespace())
 }
 
 /// Returns whether the first operand of a program is what it searches for, or a script.
-pub(super) fn searches(program: &str) -> bool {
+#[must_use]
+pub fn searches(program: &str) -> bool {
     ROWS.iter().any(|(names, kind)| *kind == Kind::Searches && is_in(names, program))
 }
 
@@ -303,12 +306,6 @@ pub(super) fn targets(arguments: &[Argument]) -> Vec<(usize, String)> {
         if value.is_empty() { next() } else { Some((index, value.to_owned())) }
     };
     arguments.iter().enumerate().take_while(|(_, argument)| argument.text != "--").filter_map(target).collect()
-}
-
-/// Returns whether `sed` writes the files that it reads.
-fn is_in_place(program: &str, arguments: &[Argument]) -> bool {
-    let is_option = |text: &str| text.starts_with("--i") || !text.starts_with("--") && text.starts_with('-') && text.contains('i');
-    program.ends_with("sed") && arguments.iter().any(|argument| is_option(&argument.text))
 }
 
 /// The patterns that options give. What stands behind `!` is left out.

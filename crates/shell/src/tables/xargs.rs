@@ -23,6 +23,12 @@ pub fn reads_list(arguments: &[Argument]) -> bool {
     scan(arguments, &OPTIONS, Style::First).map_or(true, |scan| scan.has(&["a", "arg-file"]))
 }
 
+/// Returns whether `xargs` takes names apart at a NUL.
+#[must_use]
+pub fn takes_nul(arguments: &[Argument]) -> bool {
+    scan(arguments, &OPTIONS, Style::First).is_ok_and(|scan| scan.has(&["0", "null"]))
+}
+
 pub(super) fn xargs(arguments: &[Argument]) -> Result<Vec<Started>, Unlisted> {
     let scan = scan(arguments, &OPTIONS, Style::First)?;
     let mut command: Vec<Argument> = scan.operands.iter().filter_map(|at| arguments.get(*at)).cloned().collect();
