@@ -283,5 +283,12 @@ fn entries_are_proposed_for_the_refused_commands_of_a_capture() {
         let found: Value = serde_json::from_str(&ran.stdout).unwrap();
         let expected = json!([{"entry": "gh pr view {number}", "commands": 3}, {"entry": "kubectl get pods", "commands": 1}]);
         assert_eq!(found["suggestions"], expected, "{}", ran.stderr);
+        assert!(!ran.stderr.contains("entries are proposed"), "{}", ran.stderr);
     }
+    let many = folder.path().join("many.jsonl");
+    std::fs::write(&many, (0..51).map(|at| call(&format!("tool{at}"))).collect::<Vec<_>>().join("\n")).unwrap();
+    let ran = check(&["-", "--suggest", many.to_str().unwrap()], &std::fs::read_to_string(RESTRICTIVE).unwrap());
+    let found: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(found["suggestions"].as_array().unwrap().len(), 50);
+    assert!(ran.stderr.contains("50 of 51 entries are proposed"), "{}", ran.stderr);
 }

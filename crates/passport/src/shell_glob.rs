@@ -71,7 +71,8 @@ impl ShellGlob {
         meet(&self.0, &pattern_of(pattern))
     }
 
-    /// Returns whether the end of this glob from one of its plain characters on meets a name.
+    /// Returns whether the end of this glob from one of its plain characters on meets a name, and holds a letter or digit of it: `README.*`, which
+    /// finds less than `README*`, names no key.
     pub(super) fn end_meets(&self, name: &str) -> bool {
         let name = pattern_of(name);
         // An end in which more characters have to stand than the name has is too long for it.
@@ -82,7 +83,12 @@ impl ShellGlob {
             (characters <= most).then_some((at, element))
         });
         let starts = ends.filter(|(_, element)| matches!(element, Element::Char(_)));
-        starts.filter_map(|(at, _)| self.0.get(at..)).any(|end| meet(end, &name))
+        let is_written = |element: &Element| match element {
+            Element::Char(character) => character.is_alphanumeric(),
+            Element::Set(_) => true,
+            _ => false,
+        };
+        starts.filter_map(|(at, _)| self.0.get(at..)).any(|end| end.iter().any(is_written) && meet(end, &name))
     }
 }
 
@@ -198,7 +204,7 @@ mod tests {
         }
         assert!(ShellGlob::new("?git").finds(".git") && !ShellGlob::new("*.py").finds(".git"));
         assert!(ShellGlob::new("a*.p?m").end_meets(".pem"));
-        assert!(!ShellGlob::new("test*").end_meets(".pem"));
+        assert!(!["test*", "test.*", "test.???"].iter().any(|glob| ShellGlob::new(glob).end_meets(".pem")));
     }
 
     #[test]

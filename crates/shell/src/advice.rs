@@ -67,7 +67,10 @@ fn remark_on(index: usize, entry: &str) -> Option<Remark> {
     }
     if let Some(unlisted) = tables::read(name, &arguments).err().filter(|unlisted| unlisted.index < rest.len()) {
         let word = text_at(&arguments, unlisted.index);
-        let says = format!("names '{word}', which is not known to be harmless: what stands behind it is not looked into");
+        let says = match unlisted.what {
+            tables::NAMED => "allows these words alone; name words behind them with {word}, {path} or {any}".to_owned(),
+            _ => format!("names '{word}', which is not known to be harmless: what stands behind it is not looked into"),
+        };
         return Some(Remark::new(index, says));
     }
     // Who writes more than a subcommand may mean these words alone.
@@ -145,5 +148,8 @@ mod tests {
         let all: Vec<usize> = remarks.iter().map(|remark| remark.index).collect();
         assert_eq!(all, [2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 15, 16, 17]);
         assert!(remarks[9].says.starts_with("has '{pth}', which is no place"), "{remarks:?}");
+        let says = |entry: &str| super::remarks(&[entry.to_owned()]).into_iter().map(|remark| remark.says).collect::<String>();
+        assert!(says("aws s3 ls").starts_with("allows these words alone"));
+        assert!(says("docker run").ends_with("what stands behind it is not looked into"));
     }
 }

@@ -10,10 +10,10 @@ const HARMLESS: &str = "CARGO_TERM_COLOR CGO_ENABLED CI CLICOLOR CLICOLOR_FORCE 
 
 /// TABLE: variables that say how many threads, devices or seconds there are, or whether something is on: numbers, lists of numbers, or truth
 /// values.
-const NUMBERS: &str = "CARGO_BUILD_JOBS CMAKE_BUILD_PARALLEL_LEVEL CUDA_VISIBLE_DEVICES GIT_TERMINAL_PROMPT GOMAXPROCS HF_HUB_OFFLINE \
-     MKL_NUM_THREADS NUMEXPR_NUM_THREADS OMP_NUM_THREADS OPENBLAS_NUM_THREADS PIP_DISABLE_PIP_VERSION_CHECK PYTHONFAULTHANDLER PYTHONUTF8 \
-     RAYON_NUM_THREADS RUST_MIN_STACK RUST_TEST_THREADS TF_CPP_MIN_LOG_LEVEL TOKENIZERS_PARALLELISM TRANSFORMERS_OFFLINE \
-     VECLIB_MAXIMUM_THREADS";
+const NUMBERS: &str = "CARGO_BUILD_JOBS CARGO_INCREMENTAL CARGO_NET_OFFLINE CMAKE_BUILD_PARALLEL_LEVEL CUDA_VISIBLE_DEVICES GIT_TERMINAL_PROMPT \
+     GOMAXPROCS HF_HUB_OFFLINE MKL_NUM_THREADS NUMEXPR_NUM_THREADS OMP_NUM_THREADS OPENBLAS_NUM_THREADS PIP_DISABLE_PIP_VERSION_CHECK \
+     PROPTEST_CASES PYTHONFAULTHANDLER PYTHONUTF8 RAYON_NUM_THREADS RUST_MIN_STACK RUST_TEST_THREADS SQLX_OFFLINE TF_CPP_MIN_LOG_LEVEL \
+     TOKENIZERS_PARALLELISM TRANSFORMERS_OFFLINE VECLIB_MAXIMUM_THREADS";
 
 /// The signs by which `make` and the shells that it starts read more in the value of a variable.
 pub const SIGNS: [char; 11] = ['$', '`', ';', '&', '|', '<', '>', '\n', '\\', '"', '\''];
@@ -27,14 +27,15 @@ const OF_PROGRAMS: &[(&[&str], &[&str])] = &[
 /// Returns whether a variable may be set to this value in front of a program.
 #[must_use]
 pub fn is_harmless_for(program: &str, name: &str, value: &str) -> bool {
+    const OF_NODE: [&str; 3] = ["--enable-source-maps", "--experimental-vm-modules", "--no-warnings"];
     let of_program = |(programs, names): &(&[&str], &[&str])| programs.contains(&program) && names.contains(&name);
-    let has_heap = || value.strip_prefix("--max-old-space-size=").is_some_and(is_numbers);
+    let is_node_option = || OF_NODE.contains(&value) || value.strip_prefix("--max-old-space-size=").is_some_and(is_numbers);
     let is_of_node =
         || name == "NODE_OPTIONS" && OF_PROGRAMS.iter().any(|(programs, _)| programs.contains(&"node") && programs.contains(&program));
     is_harmless(name, value)
-        || is_of_node() && has_heap()
+        || is_of_node() && is_node_option()
         || OF_PROGRAMS.iter().any(of_program)
-        || (program == "cargo" && name == "RUSTFLAGS" && is_lints(value))
+        || (program == "cargo" && ["RUSTDOCFLAGS", "RUSTFLAGS"].contains(&name) && is_lints(value))
 }
 
 /// Returns whether flags of the compiler only say which lints it reports, as `-D warnings` does. Others name linkers and files.
@@ -85,7 +86,9 @@ mod tests {
     #[test]
     fn variables_are_harmless_by_name_program_and_value() {
         assert!(is_harmless_for("ls", "LANG", "C") && is_harmless_for("python", "PYTHONPATH", "src"));
-        assert!(is_harmless_for("cargo", "RUSTFLAGS", "-D warnings -A clippy::all"));
+        assert!(["RUSTDOCFLAGS", "RUSTFLAGS"].iter().all(|name| is_harmless_for("cargo", name, "-D warnings -A clippy::all")));
+        let is_option = |value: &str| is_harmless_for("npx", "NODE_OPTIONS", value);
+        assert!(is_option("--no-warnings") && !is_option("--no-warnings --require=./x") && !is_option("--require=./x"));
         assert!(is_harmless("LC_ALL", "de_DE.UTF-8") && !is_harmless("LC_ALL", "zh_CN.GBK"));
         assert!(is_harmless("GIT_EDITOR", "true") && !is_harmless("GIT_EDITOR", "vim"));
         assert!(is_harmless("COLUMNS", "80") && !is_harmless("COLUMNS", "path[$(id)]"));

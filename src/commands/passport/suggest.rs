@@ -40,6 +40,9 @@ pub(super) fn suggest(capture: &Path, event_bytes_max: usize, is_allowed: impl F
     }
     let mut entries: Vec<_> = counts.into_iter().collect();
     entries.sort_by(|(one, count), (other, others)| others.cmp(count).then_with(|| one.cmp(other)));
+    if entries.len() > ENTRIES_MAX {
+        say!("--suggest: {ENTRIES_MAX} of {} entries are proposed; take these over and ask again for the others", entries.len());
+    }
     entries.truncate(ENTRIES_MAX);
     Ok(entries)
 }

@@ -106,8 +106,8 @@ pub(super) fn other_name_word(word: &str) -> bool {
 ///
 /// A component is compared with the spellings of a pattern that come to mind, since otherwise `*.py` could be `id_rsa.py`. These are not
 /// found: `*` alone, where a secret without a dot before its name lies among the files (`cat *` beside `server.pem`); `*` behind the name
-/// of a key (`server*`); all files of a kind (`*.json` for `credentials.json`); longer names of keys between plain characters (`i*k` for
-/// `id_rsa.bak`); and `*/*` in a working directory that is the root.
+/// of a key (`server*`, `server.*`); all files of a kind (`*.json` for `credentials.json`); longer names of keys between plain characters
+/// (`i*k` for `id_rsa.bak`); and `*/*` in a working directory that is the root.
 pub(super) fn secret_glob(word: &str) -> bool {
     paths_in(word).any(|path| glob_paths(path).any(|path| reaches(&path)))
 }
@@ -121,18 +121,23 @@ pub(super) fn secret_pattern(pattern: &str) -> bool {
 
 fn is_secret_pattern(pattern: &str) -> bool {
     let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-    let is_secret = |named: fn(&str) -> Option<String>| {
+    let is_secret = |named: &dyn Fn(&str) -> Option<String>, but: &str| {
         let globs = parts.iter().map(|part| ShellGlob::new(&named(part).unwrap_or_else(|| (*part).to_owned())));
-        is_named(&globs.collect::<Vec<_>>())
+        is_named(&globs.collect::<Vec<_>>(), but)
     };
-    is_secret(|_| None) || is_secret(dotted) || is_secret(bare)
+    // Any text may follow `.env`, so a star that stands for `.env` itself makes a secret of every name: `*_test.go` finds less than `*.go`.
+    let is_written = |kind: &str| !kind.is_empty() && !kind.contains(['*', '?', '[', '\\']);
+    let is_of_kind = parts.last().and_then(|part| part.rsplit_once('.')).is_some_and(|(_, kind)| is_written(kind));
+    let fronts = [(".*", if is_of_kind { ".env*" } else { "" }), (".", ""), (".e", ""), (".en", "")];
+    let is_begun = fronts.iter().any(|(front, but)| is_secret(&|part| dotted(part, front), but));
+    is_begun || is_secret(&|_| None, "") || is_secret(&bare, "")
 }
 
-/// Returns a name of a pattern with the dot that its first character may stand for.
-fn dotted(part: &str) -> Option<String> {
+/// Returns a name of a pattern with the dot that its first character may stand for. A star in front of other text stands for `front`.
+fn dotted(part: &str, front: &str) -> Option<String> {
     if part.starts_with('*') {
         let rest = part.trim_start_matches('*');
-        return (!rest.is_empty() && !rest.starts_with('.')).then(|| format!(".*{rest}"));
+        return (!rest.is_empty() && !rest.starts_with('.')).then(|| format!("{front}{rest}"));
     }
     let rest = match part.strip_prefix('[') {
         Some(rest) => rest.split_once(']').filter(|(set, _)| has_dot(set))?.1,
@@ -144,7 +149,7 @@ fn dotted(part: &str) -> Option<String> {
 /// Returns a name of a pattern that begins with a dot behind a star, which may stand for nothing.
 fn bare(part: &str) -> Option<String> {
     let rest = part.strip_prefix('*')?.trim_start_matches('*');
-    if rest.starts_with('.') { Some(rest.to_owned()) } else { dotted(rest) }
+    if rest.starts_with('.') { Some(rest.to_owned()) } else { dotted(rest, "") }
 }
 
 /// Returns whether a dot is one of the characters that brackets stand for, or may be.
@@ -199,12 +204,12 @@ static ROOTED: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| {
 fn reaches(path: &GlobPath<'_>) -> bool {
     let globs: Vec<ShellGlob> = path.components.iter().map(|component| ShellGlob::new(component)).collect();
     // The working directory may be the root, but nobody means that by `*/*`.
-    is_named(&globs) || ROOTED.iter().any(|parts| begins(&globs, parts, path.is_relative))
+    is_named(&globs, "") || ROOTED.iter().any(|parts| begins(&globs, parts, path.is_relative))
 }
 
-/// Returns whether components could be the name of a secret that lies anywhere.
-fn is_named(globs: &[ShellGlob]) -> bool {
-    SECRETS.iter().filter(|secret| !secret.starts_with('/')).any(|secret| {
+/// Returns whether components could be the name of a secret that lies anywhere, `but` this.
+fn is_named(globs: &[ShellGlob], but: &str) -> bool {
+    SECRETS.iter().filter(|secret| !secret.starts_with('/') && **secret != but).any(|secret| {
         let parts: Vec<&str> = secret.split('/').collect();
         (0..globs.len()).any(|start| globs.get(start..).is_some_and(|globs| stands(globs, &parts)))
     })

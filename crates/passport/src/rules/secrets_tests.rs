@@ -46,7 +46,7 @@ fn words_that_hold_another_name_are_found() {
 #[test]
 fn globs_that_could_be_a_secret_place_are_found() {
     for glob in "~/.s*/i* .e* .* .??* /etc/sh* /e*/s?adow /etc/* /*/* /**/shadow etc/sh* ../../etc/sh* /etc/*/../shadow \
-        /var/run/../etc/sh* i* id_* cred* *.p?m a*.pe* server.* ????? *.[pk]e[my] dir/.n*rc .config/* .con*/gcl* /proc/*/environ \
+        /var/run/../etc/sh* i* id_* cred* *.p?m a*.pe* a_c*n ????? *.[pk]e[my] dir/.n*rc .config/* .con*/gcl* /proc/*/environ \
         /proc/*/root/etc/x /p*/s*lf/cwd/x /proc/[0-9]*/fd/1 /dev/f* */sh* /var/run/secr*/x --file=.e* [.]env .[e]nv */.ss?/*"
         .split_ascii_whitespace()
     {
@@ -56,11 +56,15 @@ fn globs_that_could_be_a_secret_place_are_found() {
 
 #[test]
 fn patterns_find_a_dot_by_any_wildcard() {
-    for pattern in "?ss? [!a]aws [+-z]aws [x.]aws *ssh ?ssh/known_hosts */?ss[h]/* ?kube *.npmrc **.env.local *?npmrc *[.]pgpass".split(' ')
+    for pattern in "?ss? [!a]aws [+-z]aws [x.]aws *ssh ?ssh/known_hosts */?ss[h]/* ?kube *.npmrc **.env.local *?npmrc *[.]pgpass \
+        *env *nv.local *env* *v *etrc *local *test* *_x.?o"
+        .split(' ')
     {
         assert!(secret_pattern(pattern), "{pattern}");
     }
-    for pattern in "?ource [a-z]*.py src/*/x ?akefile [Mm]akefile *.test.ts *.d.ts".split(' ') {
+    for pattern in
+        "?ource [a-z]*.py src/*/x ?akefile [Mm]akefile *.test.ts *.d.ts *_test.go *Controller.java test_* src/*_test.py".split(' ')
+    {
         assert!(!secret_pattern(pattern), "{pattern}");
     }
 }
@@ -68,7 +72,8 @@ fn patterns_find_a_dot_by_any_wildcard() {
 #[test]
 fn globs_over_ordinary_files_are_no_secrets() {
     for glob in "./*.py src/*.rs * src/* **/*.rs *.[ch] test* tests/test_*.py *.txt *.json build/*.o /work/* */* */*/*.py package*.json \
-        */*.md src/** /tmp/*.log /etc/*.conf file?.txt lib*.so *.tar.gz ~/work/*.py ../*.toml data-[0-9].csv"
+        */*.md src/** /tmp/*.log /etc/*.conf file?.txt lib*.so *.tar.gz ~/work/*.py ../*.toml data-[0-9].csv \
+        test_* README.* src/out-* a/app-2026-*"
         .split_ascii_whitespace()
     {
         assert!(!secret_glob(glob), "{glob}");
