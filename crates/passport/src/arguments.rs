@@ -11,8 +11,8 @@ use super::argument_names::{ArgumentNames, are_alike, check_name, fold, is_place
 use super::argument_role::{ArgumentRole, holds};
 use super::denial::Denial;
 use super::fields::Amount;
-use super::requests::{is_file_sent, led_to, may_lead_away, quoted_in, runs, urls_in};
 use super::name_kind::{NameKind, is_written_out};
+use super::requests::{is_file_sent, led_to, may_lead_away, quoted_in, runs, urls_in};
 use super::words::line_of;
 use super::written::names_places;
 
@@ -199,7 +199,8 @@ impl<'v> Sorted<'v> {
                 self.refused = self.refused.or(Some(name));
             }
             outer.filter(|_| named.is_none()).into_iter().for_each(|outer| self.member_name(key.clone(), outer, names));
-            let says_place = || names.is_of_server() && !matches!(NameKind::under(&key), NameKind::Unknown | NameKind::Id | NameKind::Number);
+            let says_place =
+                || names.is_of_server() && !matches!(NameKind::under(&key), NameKind::Unknown | NameKind::Id | NameKind::Number);
             match role {
                 // A place is one in any text that is an object.
                 Some((ArgumentRole::Text, _)) if named.is_none() && (own.as_deref().is_some_and(is_place) || says_place()) => {
@@ -307,7 +308,9 @@ impl<'v> Sorted<'v> {
                     (ArgumentRole::Route, Some(text)) if text.contains("://") => self.unknown.push(text),
                     // Behind the address of a server it leads to another host.
                     (ArgumentRole::Route, Some(text)) if may_lead_away(&text) => self.unknown.push(led_to(&text).into()),
-                    (ArgumentRole::Route, Some(text)) => self.mentioned.extend(NameKind::Place.addresses_in(&text).into_iter().map(Cow::Owned)),
+                    (ArgumentRole::Route, Some(text)) => {
+                        self.mentioned.extend(NameKind::Place.addresses_in(&text).into_iter().map(Cow::Owned))
+                    }
                     (ArgumentRole::Text, Some(text)) if names.may_be_path(role.1, &text) => self.placed.push((NameKind::File, text)),
                     (ArgumentRole::Text, Some(text)) if names.may_be_key(role.1, &text) => self.placed.push((NameKind::Id, text)),
                     (ArgumentRole::Text, Some(text))

@@ -25,45 +25,8 @@ impl Walk<'_> {
                 continue;
             }
             let front = argument.text.len();
-            let unknown = match piece {
-                Piece::Text(_) | Piece::Sum(_) => {
-                    self.doubt(Construct::Arithmetic, word.at);
-                    Certainty::Nothing
-                }
-                Piece::Glob(char) => {
-                    argument.many = true;
-                    argument.text.push(*char);
-                    Certainty::Nothing
-                }
-                Piece::Home | Piece::Directory => self.folder(piece, word, index, &mut argument),
-                Piece::Status => {
-                    argument.text.push('*');
-                    argument.is_number = true;
-                    Certainty::Operand
-                }
-                // The same form as the output of `pgrep`.
-                Piece::Background => {
-                    argument.text.push('*');
-                    (argument.many, argument.computed, argument.is_number) = (true, true, true);
-                    Certainty::Operand
-                }
-                Piece::Variable { name, trim, quoted, at } => {
-                    let certainty = self.variable((name, trim), *quoted, *at, &mut argument);
-                    is_split |= !quoted && certainty == Certainty::Nothing && self.values.iter().any(|(bound, _)| bound == name);
-                    certainty
-                }
-                Piece::Output { list, quoted } => {
-                    let (certainty, is_plain) = self.output((list, *quoted), word, index, &mut argument);
-                    argument.many |= !quoted && certainty != Certainty::Known;
-                    is_split |= !quoted && !is_plain;
-                    certainty
-                }
-                Piece::Process(list) => {
-                    self.read_output(list);
-                    argument.text.push_str("/dev/null");
-                    Certainty::Known
-                }
-            };
+            let (unknown, splits) = self.piece(piece, word, index, &mut argument);
+            is_split |= splits;
             numbers |= std::mem::take(&mut argument.is_number);
             let is_name = std::mem::take(&mut argument.is_reference);
             names |= is_name;
@@ -81,6 +44,51 @@ impl Walk<'_> {
         }
         self.spend(argument.text.len());
         argument
+    }
+
+    /// Appends what a piece that is not written out stands for. Returns what is known of it, and whether it may be several words.
+    fn piece(&mut self, piece: &Piece, word: &Word, index: usize, argument: &mut Argument) -> (Certainty, bool) {
+        let mut splits = false;
+        let certainty = match piece {
+            Piece::Text(_) | Piece::Sum(_) => {
+                self.doubt(Construct::Arithmetic, word.at);
+                Certainty::Nothing
+            }
+            Piece::Glob(char) => {
+                argument.many = true;
+                argument.text.push(*char);
+                Certainty::Nothing
+            }
+            Piece::Home | Piece::Directory => self.folder(piece, word, index, argument),
+            Piece::Status => {
+                argument.text.push('*');
+                argument.is_number = true;
+                Certainty::Operand
+            }
+            // The same form as the output of `pgrep`.
+            Piece::Background => {
+                argument.text.push('*');
+                (argument.many, argument.computed, argument.is_number) = (true, true, true);
+                Certainty::Operand
+            }
+            Piece::Variable { name, trim, quoted, at } => {
+                let certainty = self.variable((name, trim), *quoted, *at, argument);
+                splits = !quoted && certainty == Certainty::Nothing && self.values.iter().any(|(bound, _)| bound == name);
+                certainty
+            }
+            Piece::Output { list, quoted } => {
+                let (certainty, is_plain) = self.output((list, *quoted), word, index, argument);
+                argument.many |= !quoted && certainty != Certainty::Known;
+                splits = !quoted && !is_plain;
+                certainty
+            }
+            Piece::Process(list) => {
+                self.read_output(list);
+                argument.text.push_str("/dev/null");
+                Certainty::Known
+            }
+        };
+        (certainty, splits)
     }
 
     /// Returns the text of a piece that is written out, as a sum is whose variables hold digits.

@@ -58,10 +58,7 @@ impl Walk<'_> {
                 Touch::Pattern(pattern) if is_shown && !(name.starts_with("fd") && pattern.contains('.')) => {}
                 Touch::Pattern(pattern) => self.patterns.push(if is_numbered { Argument::with_any_digits(&pattern) } else { pattern }),
                 Touch::File { index, path, access } => {
-                    let Some(argument) = arguments.get(index) else { continue };
-                    if files::is_harmless_device(&path) {
-                        continue;
-                    }
+                    let Some(argument) = arguments.get(index).filter(|_| !files::is_harmless_device(&path)) else { continue };
                     self.doubt_computed(name, argument);
                     self.number(argument, &path, access);
                     // To some programs a quoted pattern is one too.

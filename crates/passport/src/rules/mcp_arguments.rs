@@ -15,9 +15,9 @@ use crate::arguments::Sorted;
 use crate::beginning::{count_parents, is_begun, is_rooted};
 use crate::denial::{Denial, Report, report};
 use crate::look_alike::has_encoded;
+use crate::name_kind::NameKind;
 use crate::pack::Pack;
 use crate::requests::{decoded_in, quoted_in, runs};
-use crate::name_kind::NameKind;
 
 use super::super::file_path::{PATH_BYTES_MAX, read_path};
 use super::super::secrets::check_no_secret;

@@ -7,8 +7,8 @@ use tollgate_json::{Shape, Text, Value};
 use super::super::argument_names::{are_alike, fold, is_called};
 use super::super::argument_role::ArgumentRole;
 use super::super::arguments::{Arguments, Sorted};
-use super::super::names::NameSet;
 use super::super::name_kind::is_written_out;
+use super::super::names::NameSet;
 use super::{Amount, Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_amount, check_limit, report, unknown_argument};
 
 /// Names for how long a session may run, each with how many seconds one of it is.

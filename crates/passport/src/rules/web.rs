@@ -12,8 +12,8 @@ use super::super::arguments::{Sorted, text};
 use super::super::beginning::{climbs, is_begun};
 use super::super::destination::{DomainSet, Host};
 use super::super::fields::{is_expression, without};
-use super::super::names::NameSet;
 use super::super::name_kind::leads_to_private;
+use super::super::names::NameSet;
 use super::secrets::check_no_secret;
 use super::{Denial, Field, Malformed, Report, RuleCall, Rules, Section, check_limit, deny_if, report, unknown_argument};
 

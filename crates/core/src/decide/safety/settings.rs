@@ -75,7 +75,11 @@ impl ResponseSettings {
         let on_doubt = |key| section.word(key, &words).or(is_native.then_some(OnDoubt::Warn));
         let only_on = section.strings("only_on");
         if only_on.is_some() && section.word("on_unrecognized", &words).is_some_and(|action| action != OnDoubt::Suppress) {
-            section.fault("on_unrecognized", "an action beside `only_on`, which suppresses such a response", "leave it out, or write suppress");
+            section.fault(
+                "on_unrecognized",
+                "an action beside `only_on`, which suppresses such a response",
+                "leave it out, or write suppress",
+            );
         }
         if only_on.as_ref().is_some_and(Vec::is_empty) {
             section.fault(

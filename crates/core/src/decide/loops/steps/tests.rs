@@ -310,8 +310,14 @@ fn what_may_be_done_once_is_refused_the_second_time_unless_it_has_not_run() {
     let mut talk = Talk::of(&section);
     let declared = r#"{"error":"the card was denied"}"#;
     assert_eq!((talk.step("pay_order", "9", declared), talk.step("pay_order", "9", "paid")), (None, None));
-    for (order, may_be_paid) in [("20", r#"{"error":"gateway timeout"}"#), ("21", "Error rate: 0%"), ("22", "HTTP 500 Internal Server Error")] {
-        assert_eq!((talk.step("pay_order", order, may_be_paid), talk.step("pay_order", order, "paid")), (None, Some("once_denied")), "{order}");
+    for (order, may_be_paid) in
+        [("20", r#"{"error":"gateway timeout"}"#), ("21", "Error rate: 0%"), ("22", "HTTP 500 Internal Server Error")]
+    {
+        assert_eq!(
+            (talk.step("pay_order", order, may_be_paid), talk.step("pay_order", order, "paid")),
+            (None, Some("once_denied")),
+            "{order}"
+        );
     }
     let (first, second) = (talk.ask("pay_order", "11").1, talk.ask("pay_order", "11").1);
     assert_eq!((first.finding, second.finding.map(LoopCode::as_str)), (None, Some("once_denied")), "in one response");

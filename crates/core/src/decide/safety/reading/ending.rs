@@ -208,7 +208,15 @@ mod tests {
         for value in ["stop", "STOPSTOP", "FinishReason.STOP", "REASON_TOOL_CALLS", "eos_token", "nullstop", "stopstop_sequence"] {
             assert_eq!(Ending::of(value), Ending::Complete, "{value}");
         }
-        for value in ["length", "MAX_TOKENS", "REASON_MAX_LEN", "function_call_filter: MALFORMED_FUNCTION_CALL", "failed", "USER_CANCEL", "stoplength"] {
+        for value in [
+            "length",
+            "MAX_TOKENS",
+            "REASON_MAX_LEN",
+            "function_call_filter: MALFORMED_FUNCTION_CALL",
+            "failed",
+            "USER_CANCEL",
+            "stoplength",
+        ] {
             assert_eq!(Ending::of(value), Ending::Cut, "{value}");
         }
         for value in ["in_progress", "null", "nullnull", "FINISH_REASON_UNSPECIFIED", "FinishReason.UNSPECIFIED", "REASON_INVALID"] {
