@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::{Headers, Message, OwnedMessage};
-use rdkafka::producer::BaseRecord;
 use rdkafka::{Offset, TopicPartitionList};
 use serde_json::{Value, json};
 
@@ -68,13 +67,13 @@ fn a_sample_shows_its_own_threads() {
     let dev = Dev::configured("{}");
     let is_over = AtomicBool::new(false);
     let (ran, others) = std::thread::scope(|threads| {
-        // A fleet that calls for as long as the sample is played.
+        // A fleet that calls for as long as the sample is played: each call waits for a verdict, so that the worker keeps up.
         let fleet = threads.spawn(|| {
+            let verdicts = reader(&dev.brokers, "agent.decisions");
             let numbers = (0..).take_while(|_| !is_over.load(Ordering::Relaxed));
             let sent = numbers.inspect(|number: &u32| {
-                let event = call(&number.to_string());
-                dev.producer.send(BaseRecord::to("agent.events").key("t").payload(&event)).map_err(|(error, _)| error).unwrap();
-                dev.producer.poll(Duration::from_millis(2));
+                dev.send("t", &call(&number.to_string()));
+                next(&verdicts, TIME_MAX).expect("a verdict");
             });
             sent.count()
         });

@@ -39,7 +39,7 @@ const otel = (path: string): CallsAt => ({ path, types: ["tool_call"], id: ["id"
 
 /** Native bodies of providers, and the events of their streams. */
 export const RESPONSES: Shape = {
-  wrappers: ["response.body", "response", "result.message", "message", "Response"],
+  wrappers: ["response.body", "response", "result.message", "message", "interaction", "Response"],
   calls: [
     // OpenAI Chat and those who speak it.
     plain("choices[].message.tool_calls[]"),
@@ -60,6 +60,7 @@ export const RESPONSES: Shape = {
     plain("tool_call.function_calls[]"),
     blocks("steps[]"),
     blocks("outputs[]"),
+    blocks("delta"),
     // Bedrock Converse.
     { path: "output.message.content[].toolUse", id: ["toolUseId"] },
     { path: "contentBlockStart.start.toolUse", id: ["toolUseId"] },
@@ -80,6 +81,7 @@ export const RESPONSES: Shape = {
     plain("outputs[].delta.tool_calls[]"),
     // Vercel AI SDK.
     vercel("toolCalls[]"),
+    blocks("steps[].content[]"),
     vercel("", ["tool-input-start", "tool-input-available", "tool-call"]),
     // Pydantic AI.
     { path: "parts[]", typeMember: "part_kind", types: ["tool-call"], id: ["tool_call_id"] },
@@ -91,7 +93,7 @@ export const RESPONSES: Shape = {
 
 /** LangChain messages, and the copies of calls that LangChain's integrations leave in metadata. */
 export const MESSAGES: Shape = {
-  wrappers: ["kwargs", "data", "messages[-1]"],
+  wrappers: ["kwargs", "data", "messages[-1]", "generations[][].message"],
   calls: [
     plain("tool_calls[]"),
     plain("invalid_tool_calls[]"),

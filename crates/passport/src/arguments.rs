@@ -199,8 +199,7 @@ impl<'v> Sorted<'v> {
                 self.refused = self.refused.or(Some(name));
             }
             outer.filter(|_| named.is_none()).into_iter().for_each(|outer| self.member_name(key.clone(), outer, names));
-            let says_place =
-                || names.is_of_server() && !matches!(NameKind::under(&key), NameKind::Unknown | NameKind::Id | NameKind::Number);
+            let says_place = || names.is_of_server() && NameKind::under(&key).may_be_address();
             match role {
                 // A place is one in any text that is an object.
                 Some((ArgumentRole::Text, _)) if named.is_none() && (own.as_deref().is_some_and(is_place) || says_place()) => {
@@ -246,6 +245,11 @@ impl<'v> Sorted<'v> {
             (ArgumentRole::Refused | ArgumentRole::RefusedBut(_), _) => {}
             (role, name) => self.texts.push((role, name, key)),
         }
+    }
+
+    /// Notes the addresses in a text that stands under a name of this kind.
+    fn mention(&mut self, kind: NameKind, text: &str) {
+        self.mentioned.extend(kind.addresses_in(text).into_iter().map(Cow::Owned));
     }
 
     /// Notes the addresses that stand without a scheme under a name that no table of the tool has. What lies in a host is one.
@@ -308,9 +312,7 @@ impl<'v> Sorted<'v> {
                     (ArgumentRole::Route, Some(text)) if text.contains("://") => self.unknown.push(text),
                     // Behind the address of a server it leads to another host.
                     (ArgumentRole::Route, Some(text)) if may_lead_away(&text) => self.unknown.push(led_to(&text).into()),
-                    (ArgumentRole::Route, Some(text)) => {
-                        self.mentioned.extend(NameKind::Place.addresses_in(&text).into_iter().map(Cow::Owned))
-                    }
+                    (ArgumentRole::Route, Some(text)) => self.mention(NameKind::Place, &text),
                     (ArgumentRole::Text, Some(text)) if names.may_be_path(role.1, &text) => self.placed.push((NameKind::File, text)),
                     (ArgumentRole::Text, Some(text)) if names.may_be_key(role.1, &text) => self.placed.push((NameKind::Id, text)),
                     (ArgumentRole::Text, Some(text))
@@ -320,9 +322,7 @@ impl<'v> Sorted<'v> {
                     {
                         self.unknown.push(text);
                     }
-                    (ArgumentRole::Text, Some(text)) if names.may_be_remote(role.1, &text) => {
-                        self.mentioned.extend(NameKind::Unknown.addresses_in(&text).into_iter().map(Cow::Owned));
-                    }
+                    (ArgumentRole::Text, Some(text)) if names.may_be_remote(role.1, &text) => self.mention(NameKind::Unknown, &text),
                     (ArgumentRole::Text | ArgumentRole::Body, Some(text))
                         if text.contains("://") && !text.trim().contains(char::is_whitespace) =>
                     {
@@ -348,7 +348,7 @@ impl<'v> Sorted<'v> {
                     let role = fold(&key).and_then(|name| names.role(&name)).map(|(role, _)| role);
                     if names.is_of_server() {
                         // `{"path": {"value": …}}` may be the same place to a server, and the name of a member may be one.
-                        self.mentioned.extend(kind.addresses_in(&key).into_iter().map(Cow::Owned));
+                        self.mention(kind, &key);
                         if kind.is_place() && (!names_place || role == Some(ArgumentRole::Text)) {
                             self.held(inner, kind, names_place);
                         }
@@ -364,10 +364,8 @@ impl<'v> Sorted<'v> {
             }
             Shape::String => {
                 let text = text("of an unknown name", value, "a string")?;
-                match is_judged {
-                    true => self.placed.push((kind, text)),
-                    false => self.unknown.push(text),
-                }
+                self.placed.extend(is_judged.then(|| (kind, text.clone())));
+                self.unknown.extend((!is_judged).then_some(text));
                 Ok(())
             }
             _ => Ok(()),

@@ -98,6 +98,11 @@ impl NameKind {
         }
     }
 
+    /// Returns whether an address may stand under the name: the name is in a table, and is of no id and no version.
+    pub(super) fn may_be_address(self) -> bool {
+        !matches!(self, Self::Unknown | Self::Id | Self::Number)
+    }
+
     /// Returns whether what stands under the name is a path or a URL.
     pub(super) fn is_place(self) -> bool {
         matches!(self, Self::File | Self::Place | Self::Url)

@@ -46,8 +46,10 @@ class TollgateHooks(Adapter):
             "PostToolUse": self._returned,
             "PostToolUseFailure": self._returned,
         }
-        options = {"timeout": self._timeout, "on_failure": "block"}
-        return {event: [HookMatcher(hooks=[callback], **options)] for event, callback in callbacks.items()}
+        return {event: [self._matcher(callback)] for event, callback in callbacks.items()}
+
+    def _matcher(self, callback: Any) -> HookMatcher:
+        return HookMatcher(hooks=[callback], timeout=self._timeout, on_failure="block")
 
     async def _began(self, given: Mapping[str, Any], _call: str | None, _context: Any) -> Answer:
         await self._asker.atell(lambda: self._scope(given), "turn_start")

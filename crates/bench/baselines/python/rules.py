@@ -89,6 +89,8 @@ class Thread:
         "any_suppressed",
         "all_suppressed",
         "new_calls",
+        "late_calls",
+        "seen",
     )
 
     def __init__(self):
@@ -101,8 +103,11 @@ class Thread:
         self.suppressed_tools = set()
         self.any_suppressed = False
         self.all_suppressed = False
-        # Which calls that are new since the last response may not run: none, those under an id, or all.
+        # Why calls that are new since the last response may not run, and why calls that name a turn before this turn may not: "" is no reason.
         self.new_calls = ""
+        self.late_calls = ""
+        # The last responses, by event and by whether they were stopped.
+        self.seen = ()
 
     def _forget(self):
         self.failures = {}
@@ -111,19 +116,19 @@ class Thread:
         self.calls = OrderedDict()
 
     def has_suppressed(self):
-        return bool(self.suppressed_ids or self.suppressed_tools or self.any_suppressed or self.all_suppressed or self.new_calls)
+        return bool(self.suppressed_ids or self.suppressed_tools or self.any_suppressed or self.all_suppressed or self.new_calls or self.late_calls)
 
     def next_turn(self, turn_id, started_by):
         # What was suppressed stays so: a call that comes late may bear the id of any turn.
         if self.turn_id is not None:
             self.earlier = (*self.earlier[-(EARLIER_TURNS_MAX - 1) :], self.turn_id)
         self._forget()
-        self.new_calls = ""
+        if started_by is not None and self.new_calls:
+            self.new_calls, self.late_calls = "", self.new_calls
         self.turn_id, self.started_by, self.has_ended = turn_id, started_by, False
 
     def end_turn(self):
         self._forget()
-        self.new_calls = ""
         if self.has_suppressed():
             self.has_ended = True
         else:
@@ -170,15 +175,30 @@ class Thread:
             else:
                 self.any_suppressed = True
 
-    def stops(self, call_id, tool, is_known):
+    def stops(self, call_id, tool, is_known, turn_id):
         """Returns the ruling on a call that may not run. A new call that may not run stays suppressed under its id."""
         is_new = not is_known or not call_id
         is_listed = self.is_suppressed(call_id, tool)
-        if is_new and (self.new_calls in ("any", "unread") or (self.new_calls == "ids" and call_id)):
+        is_late = turn_id is not None and turn_id != self.turn_id
+        why = self.late_calls if is_late and self.late_calls else self.new_calls
+        if is_new and why:
             if call_id and not is_listed:
                 self.suppress(call_id, tool)
-            return NOT_READ if self.new_calls == "unread" else SUPPRESSED
+            return NOT_READ if why == "unread" else SUPPRESSED
         return SUPPRESSED if is_listed else None
+
+    def cut_off(self, why, is_late):
+        if is_late:
+            self.late_calls = why
+        else:
+            self.new_calls = why
+
+    def is_new_response(self, event_id, is_stop):
+        """Notes a response. Returns whether it is another response than the last three."""
+        if (event_id, is_stop) in self.seen:
+            return False
+        self.seen = ((event_id, is_stop), *self.seen[:2])
+        return True
 
     def is_suppressed(self, call_id, tool):
         return (
@@ -307,6 +327,9 @@ DETECTORS = (
 )
 
 
+# The words of responses that ended as they should.
+COMPLETE = ("stop", "end_turn", "tool_calls", "tool_use", "function_call", "stop_sequence", "pause_turn")
+
 # The events that are no responses. A record of any other type that breaks the contract may be one.
 OTHERS = ("turn_start", "tool_call", "tool_result", "turn_end", "thread_reset")
 
@@ -373,7 +396,22 @@ def detect(reasons):
 def is_over(words):
     """Whether a word says that the response is over: any word that is no stop of any provider, since no response here is a stream."""
     stops = [stop for _, _, known in DETECTORS for stop in known]
-    return any(not any(is_repetition(word.lower(), stop) for stop in stops) for word in words if text_of(word))
+    return any(not any(is_repetition(word.strip().lower(), stop) for stop in stops) for word in words if text_of(word))
+
+
+def is_complete(words):
+    """Whether a word says that the response ended as it should."""
+    return any(is_repetition(word.strip().lower(), known) for word in words if text_of(word) for known in COMPLETE)
+
+
+def says_something(body):
+    """Whether there is a call or a text in a response or a message."""
+    if CallList().native(body) or CallList().langchain(body):
+        return True
+    contents = [member(member(choice, key), "content") for choice in items(body.get("choices")) for key in ("message", "delta")]
+    contents += [member(member(candidate, "content"), "parts") for candidate in items(body.get("candidates"))]
+    texts = [text for content in (*contents, body.get("content")) for text in (content, *(member(part, "text") for part in items(content)))]
+    return any(isinstance(text, str) and text.strip() for text in texts)
 
 
 class CallList:
@@ -450,7 +488,7 @@ class Gate:
             if kind == "tool_call":
                 thread.enter(kind, turn_id, event_id)
                 args = _EMPTY_ARGS if args is _MISSING else args
-                ruling = self._call(thread, call_id, tool, args, event_id)
+                ruling = self._call(thread, call_id, tool, args, event_id, turn_id)
             else:
                 if "result" not in event:
                     raise Invalid("result: nothing")
@@ -491,12 +529,12 @@ class Gate:
                 return _EMPTY_ARGS
         return args_digest(arguments)
 
-    def _call(self, thread, call_id, tool, args, event_id):
+    def _call(self, thread, call_id, tool, args, event_id, turn_id):
         record = thread.calls.get(call_id)
         is_same = record is not None and record.tool == tool and record.args == args
         if is_same and record.call_event == event_id:
             return record.call_ruling
-        stopped = thread.stops(call_id, tool, is_same)
+        stopped = thread.stops(call_id, tool, is_same and record.is_open, turn_id)
         if stopped:
             ruling = stopped
         elif tool in self.denied_tools:
@@ -601,6 +639,10 @@ class Gate:
             "decided_by": "none",
             "reasons": [],
         }
+        is_new = spelling != "error" and thread.is_new_response(event_id, found is not None)
+        is_late = thread.has_ended or (turn_id is not None and turn_id != thread.turn_id)
+        if found is None and (is_late or not is_new):
+            return orjson.dumps(verdict)
         if found is None:
             # What does not say that it is over is no answer: what was cut off before it may still be in the host's hands.
             words = {
@@ -608,7 +650,8 @@ class Gate:
                 "message": lambda: langchain_places(message),
                 "error": list,
             }
-            if is_over(words[spelling]()):
+            said = words[spelling]()
+            if is_over(said) and (is_complete(said) or says_something(message if spelling == "message" else body)):
                 thread.suppressed_tools.clear()
                 thread.any_suppressed = False
                 thread.new_calls = ""
@@ -619,8 +662,8 @@ class Gate:
             return orjson.dumps(verdict)
         for call_id, name in calls:
             thread.suppress(call_id, name)
-        has_ids = not calls or any(call_id is not None for call_id, _ in calls)
-        thread.new_calls = "any" if has_ids else "ids"
+        if is_new:
+            thread.cut_off("any", is_late)
         detector, field, value = found
         message = f"The provider stopped this response with a safety-related signal ({field}={value!r}, detector={detector!r})."
         verdict.update(
@@ -762,5 +805,7 @@ def refused(threads, partition, why, event, thread_id, event_id, value):
     if not thread_id:
         return None
     if value and member(event, "type") not in OTHERS:
-        threads.take(partition, thread_id).new_calls = "unread"
+        thread = threads.take(partition, thread_id)
+        turn_id = member(event, "turn_id")
+        thread.cut_off("unread", isinstance(turn_id, str) and turn_id in thread.earlier)
     return invalid_verdict(why, event, thread_id, event_id)

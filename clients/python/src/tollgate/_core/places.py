@@ -60,6 +60,7 @@ RESPONSE_CALLS = (
     _at("tool_call.function_calls[]", "id"),
     _blocks("steps[]"),
     _blocks("outputs[]"),
+    _blocks("delta"),
     _at("output.message.content[].toolUse", "toolUseId"),
     _at("contentBlockStart.start.toolUse", "toolUseId"),
     _at("delta.message.tool_calls", "id"),
@@ -72,12 +73,13 @@ RESPONSE_CALLS = (
     _at("outputs[].message.tool_calls[]", "id"),
     _at("outputs[].delta.tool_calls[]", "id"),
     _at("toolCalls[]", "toolCallId", "id"),
+    _blocks("steps[].content[]"),
     _at("", "toolCallId", "id", types=PARTS),
     _at("parts[]", "tool_call_id", types=("tool-call",), type_member="part_kind"),
     _at('attributes."gen_ai.output.messages"[].parts[]', "id", types=("tool_call",)),
     _at('"gen_ai.output.messages"[].parts[]', "id", types=("tool_call",)),
 )
-RESPONSE_WRAPPERS = tuple(steps(path) for path in ("response.body", "response", "result.message", "message", "Response"))
+RESPONSE_WRAPPERS = tuple(steps(path) for path in ("response.body", "response", "result.message", "message", "interaction", "Response"))
 
 MESSAGE_CALLS = (
     _at("tool_calls[]", "id"),
@@ -90,7 +92,7 @@ MESSAGE_CALLS = (
     _at("response_metadata.function_call"),
     _at("response_metadata.message.tool_calls[]", "id"),
 )
-MESSAGE_WRAPPERS = tuple(steps(path) for path in ("kwargs", "data", "messages[-1]"))
+MESSAGE_WRAPPERS = tuple(steps(path) for path in ("kwargs", "data", "messages[-1]", "generations[][].message"))
 
 Block = Literal["typed", "part", "item"]
 """What a text is in a list: `{"type": "text", …}`, `{"text": …}`, or a message of the Responses API."""
