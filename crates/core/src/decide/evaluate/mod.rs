@@ -150,8 +150,7 @@ fn suppression_of(turn: &Turn, event: &Event<'_>, key: &CallKey, call: &ToolCall
     let is_same =
         |record: &CallRecord| record.is_open && record.tool == key.tool && key.args.is_none_or(|args| record.args == args.canonical);
     let is_new = call.tool_call_id.is_empty() || !memory.calls.find(key.id).is_some_and(is_same);
-    let is_late = event.turn_id.as_deref().is_some_and(|id| !turn.is_named(id));
-    memory.suppression.stops(key.id, &call.tool_name, is_new, is_late)
+    memory.suppression.stops(key.id, &call.tool_name, is_new, turn.is_of_another(event))
 }
 
 /// The identity of a call, as state holds it.

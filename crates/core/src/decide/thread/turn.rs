@@ -123,10 +123,16 @@ impl Turn {
         !std::mem::replace(&mut self.seen.counted_stop, true)
     }
 
-    /// Returns whether an event is of another turn than this running turn.
+    /// Returns whether an event is of a turn that is over.
     #[must_use]
     pub fn is_late(&self, event: &Event<'_>) -> bool {
-        self.has_ended || event.turn_id.as_deref().is_some_and(|id| !self.is_named(id))
+        self.has_ended || self.is_of_another(event)
+    }
+
+    /// Returns whether an event names another turn than this running turn.
+    #[must_use]
+    pub fn is_of_another(&self, event: &Event<'_>) -> bool {
+        event.turn_id.as_deref().is_some_and(|id| !self.is_named(id))
     }
 
     /// Returns whether an id is this turn's.

@@ -99,7 +99,7 @@ impl Ending {
             return Self::Complete;
         }
         let (value, lower) = (value.trim(), lower(value.trim()));
-        let word = PREFIXES.iter().find_map(|prefix| lower.strip_prefix(prefix)).unwrap_or(&lower);
+        let word = bare(&lower);
         // Gemini's endpoint for OpenAI's clients writes its own reason behind this word.
         if let Some(reason) = word.strip_prefix("content_filter:") {
             return match STOPS.iter().find(|(known, _)| *known == reason.trim()) {
